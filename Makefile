@@ -6,6 +6,15 @@ BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
+# `pip install ".[extra]"` replaces the editable installation by a copy, which changes do not reach: install again.
+ORIGIN := import importlib.util; print(importlib.util.find_spec("text_metrics").origin)
+ifneq ($(wildcard $(VENV)/.installed),)
+ifneq ($(shell $(BIN)/python -P -c '$(ORIGIN)' 2>&1 | tail -1),$(CURDIR)/text_metrics/__init__.py)
+$(info $(VENV) does not hold this checkout as an editable installation: it is installed again.)
+$(shell rm -f $(VENV)/.installed*)
+endif
+endif
+
 .PHONY: demo test test-integrations lint benchmark results release spaces vendor chromium clean
 
 demo: $(VENV)/.installed
@@ -14,7 +23,7 @@ demo: $(VENV)/.installed
 # One process more than there are cores shares the tests, because one waits for a server or a cluster; each has one thread
 # of torch.
 test: $(VENV)/.installed-dev chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadgroup --no-loadscope-reorder
 
 # The evaluation harnesses, by their own commands: with -j2, both at once.
 test-integrations: test-lm-eval test-inspect
@@ -45,7 +54,7 @@ benchmark: $(VENV)/.installed-dev
 # results/*.csv and the tables that are filled from them; requires METRICS_TEST_DATA.
 results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
-	$(BIN)/python -m scripts.reports.probeval
+	$(BIN)/python -m scripts.results.probeval
 	$(BIN)/python -m scripts.results.gruen
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill

@@ -1,4 +1,4 @@
-"""Build the package: pyproject.toml has the rest; here the long description, which is read outside of a checkout."""
+"""Build the package: pyproject.toml has the rest; here the version, and the description as it is read elsewhere."""
 
 import re
 import tomllib
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from setuptools import setup
 
+_VERSION = re.compile(r'^VERSION = "(.+)"$', re.MULTILINE)
 _RELATIVE = re.compile(r"(!?)\[([^]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
 
 
@@ -23,7 +24,9 @@ if __name__ == "__main__":
     root = Path(__file__).resolve().parent
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (root / "README.md").read_text(encoding="utf-8")
+    (version,) = _VERSION.findall((root / "metrics/_core/core_results.py").read_text(encoding="utf-8"))
     setup(
+        version=version,
         long_description=long_description(page, project.get("urls", {}).get("Repository")),
         long_description_content_type="text/markdown",
     )

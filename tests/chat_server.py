@@ -43,7 +43,8 @@ class Handler(BaseHTTPRequestHandler):
         assert self.path == "/v1/chat/completions"
         reply = self.server.reply(body["messages"][-1]["content"], number)
         if isinstance(reply, int):
-            self.send(reply, {"error": {"message": f"fault {reply}"}})
+            # Real ones show a wrong key, too.
+            self.send(reply, {"error": {"message": f"fault {reply} of {self.headers['Authorization']}"}})
         elif reply == "drop":
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

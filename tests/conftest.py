@@ -4,7 +4,7 @@ import gc
 import hashlib
 import json
 import os
-import re
+import shutil
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,43 +52,33 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests. By
-# default, pytest-xdist starts with the files that have the most tests.
+# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
 LONGEST = (
-    "tests/test_ray.py",
+    "test_ray",
     "chamfer_diversity",
     "probeval",
     "vendi_embed",
     "self_bleu",
     "gruen",
-    "tests/test_hosts.py",
-    "tests/test_report_page.py",
-    "tests/test_package.py",
-    "tests/test_reliability.py",
-    "tests/test_gruen_training.py",
-    "tests/test_benchmark.py",
-    "tests/test_examples.py",
+    "test_hosts",
+    "test_report_page",
+    "test_package",
+    "test_forks",
+    "test_examples",
 )
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
+def pytest_collection_modifyitems(items):
     """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
-    from xdist.scheduler import LoadFileScheduling
 
-    class ByFileOrDemo(LoadFileScheduling):
-        def _split_scope(self, nodeid):
-            file = super()._split_scope(nodeid)
-            demo = re.search(r"(\w+)\]$", nodeid)
-            return demo[1] if demo and "test_spaces" in file else file
+    def group(item):
+        demo = item.name.rpartition("[")[2].rstrip("]").rpartition("-")[2]
+        return demo if "test_spaces" in item.path.stem and demo in LONGEST else item.path.stem
 
-        def _assign_work_unit(self, node):
-            for name in reversed(LONGEST):
-                if name in self.workqueue:
-                    self.workqueue.move_to_end(name, last=False)
-            super()._assign_work_unit(node)
-
-    return ByFileOrDemo(config, log)
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(group(item), len(LONGEST)))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group(item)))
 
 
 def encode(texts, *args, **settings):
@@ -138,13 +128,9 @@ def rng():
 @pytest.fixture
 def set_block_rows(monkeypatch):
     """Return a function that sets how many rows the core holds at a time."""
-    from text_metrics.metrics._core import core_distances, core_spectra
+    from text_metrics.metrics._core.core_inputs import LIMITS
 
-    def set_rows(n):
-        for module in (core_distances, core_spectra):
-            monkeypatch.setattr(module, "BLOCK_ROWS", n)
-
-    return set_rows
+    return lambda n: monkeypatch.setattr(LIMITS, "block_rows", n)
 
 
 @pytest.fixture(scope="session")
@@ -262,6 +248,17 @@ def build_gruen_models(folder, seed):
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
     return {"backbone": "bert", **{name: str(folder / name) for name in models}}
+
+
+@pytest.fixture(scope="session")
+def nli_model(gruen_models, tmp_path_factory):
+    """The classifier of gruen's backbone with a class named "entailment": a folder."""
+    folder = tmp_path_factory.mktemp("nli") / "model"
+    shutil.copytree(gruen_models["cola_model"], folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"id2label": {"0": "other", "1": "entailment"}, "label2id": {"other": 0, "entailment": 1}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return str(folder)
 
 
 def teach_to_copy(model, vocabulary):

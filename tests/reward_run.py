@@ -88,16 +88,14 @@ def train(folder, name, settings, n_generations, per_process, steps=2, prompts=P
     return {"log": trainer.state.log_history, "seen": seen, "changed": changed}
 
 
-def score_slice(name, settings, ends, broken=None, logs=False):
-    """Compute the rewards of this process's slice, which ends at `ends[rank]`; one process may hold a bad text.
+def score_slice(name, settings, ends, logs=False):
+    """Compute the rewards of this process's slice, which ends at `ends[rank]`.
 
     With `logs`, return what it logs instead.
     """
     rank = torch.distributed.get_rank()
     part = slice(ends[rank - 1] if rank else 0, ends[rank])
     texts = list(TEXTS[part])
-    if rank == broken:
-        texts[0] = 5
     prompts = [prompt for prompt in PROMPTS for _ in range(SIZE)][part]
     logged = []
     columns = {"completion_ids": [[]] * len(texts), "log_metric": lambda name, value: logged.append([name, value])}

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests.conftest import SETS
 from tests.references import diversity as reference
-from text_metrics.metrics._core import core_distances
+from text_metrics.metrics._core import core_similarity
 
 
 def compute(load, vectors, **settings):
@@ -24,12 +24,12 @@ def compute(load, vectors, **settings):
 def test_equals_the_plain_definition(vectors):
     vectors[:, 0] += 3.5  # no zero vector
     sizes = np.array([len(vectors)])
-    distances, neighbours = core_distances.nearest_neighbours(vectors, sizes)
+    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
     np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-9)
     own = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
     np.testing.assert_allclose(own, distances, atol=1e-9)
     assert (neighbours != np.arange(len(vectors))).all()
-    assert core_distances.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
+    assert core_similarity.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
         reference.mean_pairwise_distance(vectors), abs=1e-9
     )
 
@@ -41,8 +41,8 @@ def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, set_b
     vectors[n // 2] = 3 * vectors[7]
     sizes = np.array([n])
     for tile in (64, 768):
-        monkeypatch.setattr(core_distances, "_TILE_ROWS", tile)
-        distances, neighbours = core_distances.nearest_neighbours(vectors, sizes)
+        monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", tile)
+        distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
         np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
         assert neighbours[7] == n // 2
         assert neighbours[n // 2] == 7
@@ -53,9 +53,9 @@ def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, sprea
     vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))
     sizes = np.array([len(vectors)])
     set_block_rows(100)
-    distances, neighbours = core_distances.nearest_neighbours(vectors, sizes)
+    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
     set_block_rows(1000)
-    whole, right = core_distances.nearest_neighbours(vectors, sizes)
+    whole, right = core_similarity.nearest_neighbours(vectors, sizes)
     np.testing.assert_allclose(distances, whole, atol=1e-14)
     assert (neighbours == right).mean() > 0.99
 
@@ -72,8 +72,8 @@ def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
     set_block_rows(64)
     sizes = np.array([3, 200, 2, 3, 1200, 2])
     vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
-    distances, _ = core_distances.nearest_neighbours(vectors, sizes)
-    means = core_distances.mean_pairwise_distances(vectors, sizes)
+    distances, _ = core_similarity.nearest_neighbours(vectors, sizes)
+    means = core_similarity.mean_pairwise_distances(vectors, sizes)
     for part, own, mean in zip(
         np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
     ):

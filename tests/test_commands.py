@@ -37,12 +37,7 @@ def lines(*values):
 
 def compare(path):
     Path("good.jsonl").write_text(lines(*SETS))
-    return "compare", path, "good.jsonl", "--metric", "self_bleu"
-
-
-def compare_references(path):
-    Path("a.jsonl").write_text(lines(["a"]))
-    return "compare", "a.jsonl", "a.jsonl", "--metric", "probeval", "--references", path
+    return "compare", path, "good.jsonl", "--metric", "self_bleu", "--by-line"
 
 
 def meta_eval_quality(path):
@@ -57,16 +52,6 @@ def meta_eval_kinds(path):
     return "meta-eval", "--sets", "sets"
 
 
-def validate_targets(path):
-    Path("labelled.json").write_text(json.dumps(LABELLED))
-    return "reports.probeval", "--targets", path, "--predictions", "labelled.json"
-
-
-def validate_predictions(path):
-    Path("targets.jsonl").write_text(lines(TARGET))
-    return "reports.probeval", "--targets", "targets.jsonl", "--predictions", path
-
-
 def choose(path):
     return "choose", path, "--text-key", "text", "--one-set", "--keep", "2", "--quiet"
 
@@ -78,32 +63,19 @@ def score(path):
 COMMANDS = {
     "score": score,
     "choose": choose,
-    "report": lambda path: ("report", path, "--text-key", "texts", "--quiet"),
+    "report": lambda path: ("report", path, "--text-key", "texts", "--by-line", "--quiet"),
     "compare": compare,
-    "compare, references": compare_references,
     "meta-eval": lambda path: ("meta-eval", path),
     "meta-eval, quality": meta_eval_quality,
     "meta-eval, kinds": meta_eval_kinds,
     "judge-diversity": lambda path: (
-        "judge-diversity",
-        path,
-        "out.jsonl",
-        "--model",
-        "m",
-        "--base-url",
-        "http://[::1]:9",
+        *("judge-diversity", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "out.jsonl", "--no-noun-shuffle"),
+    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "--out", "out.jsonl", "--no-noun-shuffle"),
     "candidate-sets, generate": lambda path: (
-        *("candidate-sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("candidate-sets", "generate", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "rate-quality": lambda path: ("rate-quality", path, "out.jsonl", "--model", "./nowhere"),
-    "rate-quality, reference": lambda path: (
-        *("rate-quality", Path("texts.jsonl").write_text('"a"\n') and "texts.jsonl", "out.jsonl"),
-        *("--model", "./nowhere", "--reference", path),
-    ),
-    "reports.probeval, targets": validate_targets,
-    "reports.probeval, predictions": validate_predictions,
+    "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "probe, questions": lambda path: (
         *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
@@ -191,26 +163,6 @@ WRONG = {
     ],
     "candidate-sets, generate": [[[]], [{"texts": None}]],
     "rate-quality": [[7], [{"text": 7}]],
-    "rate-quality, reference": [[None]],
-    "reports.probeval, targets": [
-        [7],
-        [{"metadata": 1}],
-        [{**TARGET, "answers": {"raw": {}, "clusters": []}}],
-        [{**TARGET, "answers": {"raw": {}, "clusters": {"c": {"count": "many", "answers": ["dog"]}}}}],
-        [{**TARGET, "answers": {"raw": {"dog": -1}, "clusters": {"c": {"count": 1, "answers": ["dog"]}}}}],
-        [{**TARGET, "answers": {"raw": {"dog": 10**9}, "clusters": {"c": {"count": 1, "answers": ["dog"]}}}}],
-        [{**TARGET, "answers": {"raw": {}, "clusters": {"": {"count": 1, "answers": ["dog"]}}}}],
-        [TARGET, TARGET],
-        [{**TARGET, "metadata": {"id": "other"}}],
-    ],
-    "reports.probeval, predictions": [
-        [[]],
-        [{"annotated_prediction_data": []}],
-        [{"annotated_prediction_data": {"q1": ["dog"]}}],
-        [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c"}}}}],
-        [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": "1"}}}}],
-        [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": 10**12}}}}],
-    ],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],
 }

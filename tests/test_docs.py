@@ -1,8 +1,7 @@
-"""Examples in documents are run, and facts that stand in two places are compared."""
+"""Examples and commands in documents are run, and what they name exists."""
 
 import doctest
 import inspect
-import json
 import re
 import shlex
 import shutil
@@ -27,8 +26,8 @@ CARD_SECTIONS = [
     "Further References",
 ]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-# The examples of this page need optional packages: tests/test_encoders.py runs them.
-RUN_ELSEWHERE = ("encoders.md", "cluster.md", "training.md")
+# Their programs need optional packages: the tests of what they show run them.
+RUN_ELSEWHERE = ("cluster.md", "training.md")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 every_metric = pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
@@ -126,43 +125,28 @@ def test_requirements_are_those_of_the_project(folder):
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# Words after `text-metrics` in the README; without options, they only name a command.
-SHOWN = sorted(set(re.findall(r"(?:^|`)text-metrics ([^`\n]+)", README, flags=re.MULTILINE)))
-GOOD = ["A dog barks at the sea.", "The kettle is on the stove.", "Rain fell all night."]
-ALIKE = ["A dog barks.", "The dog barks.", "A dog is barking."]
+# Commands after a `$`, each with the output that is shown below it.
+SHOWN = [
+    command.partition("\n")[::2]
+    for block in re.findall(r"^```console\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+]
 
 
-def make_files(folder: Path) -> None:
-    """Write the files that the commands of the README read."""
-    values = {
-        "data.jsonl": [{"generations": GOOD}, {"generations": ALIKE}],
-        "a.jsonl": [{"prompt": i, "texts": GOOD} for i in range(3)],
-        "b.jsonl": [{"prompt": i, "texts": ALIKE} for i in (2, 1, 0)],
-    }
-    for name, lines in values.items():
-        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
-@pytest.mark.parametrize("shown", SHOWN)
-def test_readme_commands(shown, tmp_path, monkeypatch, capsys):
-    make_files(tmp_path)
-    shutil.copytree(ROOT / "examples/data", tmp_path / "examples/data")
-    (tmp_path / "build").mkdir()
+@pytest.mark.parametrize(("command", "output"), SHOWN, ids=lambda text: text.split("\n")[0][:20])
+def test_readme_commands(command, output, tmp_path, monkeypatch, capsys):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(shown)
-    if any(word.startswith("--") for word in words):
-        assert text_metrics(words) == 0
-        assert capsys.readouterr().out.strip()
-        return
-    with pytest.raises(SystemExit) as stop:
-        text_metrics([*words, "--help"])
-    assert stop.value.code == 0
-    assert f"usage: text-metrics {words[0]}" in capsys.readouterr().out
+    program, *words = shlex.split(command)
+    assert program == "text-metrics"
+    assert text_metrics(words) == 0
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    printed = capsys.readouterr().out.strip().replace("\N{NO-BREAK SPACE}", " ") + "\n"
+    assert doctest.OutputChecker().check_output(output, printed, flags), printed
 
 
-def test_readme_shows_commands_in_full():
-    assert sum("--" in shown for shown in SHOWN) >= 3
-    assert {shown.split()[0] for shown in SHOWN} <= set(COMMANDS)
+def test_readme_shows_the_commands():
+    assert {"demo", "score", "compare", "report"} <= {command.split()[1] for command, _ in SHOWN} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -227,8 +211,3 @@ def test_the_makefile_runs_modules_that_exist():
     commands = re.findall(r"text-metrics ([a-z][\w-]*)", makefile)
     assert modules
     assert set(commands) <= set(COMMANDS)
-
-
-def test_versions_agree():
-    signature = evaluate.load("metrics/self_bleu").compute(predictions=["a b", "a c"])["signature"]
-    assert signature.endswith(f"|version:{PYPROJECT['project']['version']}")

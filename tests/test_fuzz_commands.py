@@ -7,28 +7,28 @@ import json
 import re
 import shutil
 import sys
-from argparse import Namespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts.reports.probeval import pools
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.meta_eval.kinds import read_kinds
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
-from text_metrics.commands.meta_eval.rows import read_rater
+from text_metrics.commands.jobs.rows import read_rows
+from text_metrics.commands.meta_eval.pairs import Sets, read_kinds, read_pairs
+from text_metrics.commands.meta_eval.scores import read_rater
+from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
-from text_metrics.commands.rate_quality import main as rate_quality
-from text_metrics.commands.report.command import NamedFile, ReportCommand
-from text_metrics.commands.report.systems import read_systems
+from text_metrics.commands.rate_quality import read_lines
+from text_metrics.commands.report.command import NamedFile
+from text_metrics.commands.report.systems import Columns, read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.files import read_objects
+from text_metrics.commands.shared.pairing import pair_by_id
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -92,8 +92,9 @@ def beside(path, name, content):
     return file
 
 
-def targets_beside(path):
-    return beside(path, "targets.jsonl", "".join(json.dumps(target) + "\n" for target in TARGETS))
+def read_model(path):
+    references = [{"id": f"q{i}", "answers": ["dog"]} for i in range(2)]
+    return probe_files.read_predictions(path, references)
 
 
 def read_journal(path):
@@ -116,9 +117,9 @@ def make_sets(path):
 
 
 def compare_with_itself(path):
-    how = Namespace(a=path, b=path, references=None, split=None, text_key="t", id_key="id", by_line=False)
-    rows, partners, _, _ = compare.pair_up(how)
-    return compare.read_items(rows, how.text_key), compare.read_items(partners, how.text_key)
+    rows = read_rows(path, None)
+    pair_by_id(rows, rows, "id")
+    return compare.read_values(rows, "t", True)
 
 
 SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
@@ -126,7 +127,7 @@ READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
-        lambda path: read_people([path], Sets()),
+        lambda path: read_pairs([path], Sets()),
     ),
     "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, [["a", "b"]])),
     "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
@@ -136,24 +137,16 @@ READERS = {
         compare_with_itself,
     ),
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
-    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),
+    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
-    "validate_probeval, targets": (
-        *("targets.jsonl", lines(TARGETS)),
-        lambda path: pools.read(path, beside(path, "labelled.json", {"annotated_prediction_data": ANSWERS})),
-    ),
-    "validate_probeval, predictions": (
-        *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        lambda path: pools.read(targets_beside(path), path),
-    ),
-    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_files.read_questions),
-    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_files.read_shots),
+    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
+    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
-    "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),
+    "probe, answers": ("model.jsonl", lines(MODEL), read_model),
     "probe, labelled answers": (
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        probe_files.read_counts,
+        read_model,
     ),
     "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
     "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),
@@ -275,22 +268,22 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         folder = tmp_path / str(i)
         folder.mkdir()
         data = score_file(draw, folder)
-        reading, error = None, ""
+        parts, error = [], ""
         with bounded(f"case {i}"):
             try:
-                reading = read_systems(ReportCommand((NamedFile("a", data),), "texts", "n"))
-            except UsageError as problem:
+                parts = read_parts(NamedFile("a", data), Columns("texts", "n"))
+            except (UsageError, ValueError) as problem:
                 error = str(problem)
-        if reading is None:
+        if parts:
+            bad = [part for part in parts if part.error]
+            set_aside += bool(bad)
+            assert len(bad) < len(parts), f"case {i}"
+            assert all(part.row.number > 0 for part in bad), f"case {i}"
+            assert all(part.texts for part in parts if not part.error), f"case {i}"
+        else:
             named += 1
             assert str(data) in error, f"case {i}: {error}"
             assert "\n" not in error, f"case {i}: {error}"
-        else:
-            (system,), bad, _ = reading
-            set_aside += bool(bad)
-            assert system.n_bad == len(bad) < system.n_rows, f"case {i}"
-            assert all(row.error and row.number > 0 for row in bad), f"case {i}"
-            assert all(members.texts for members in system.sets.values()), f"case {i}"
         shutil.rmtree(folder)
     sys.stdout.write(f"report: {i + 1} files, {named} of them named in an error, {set_aside} with rows set aside\n")
     assert named

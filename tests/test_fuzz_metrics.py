@@ -17,7 +17,14 @@ from tests.conftest import METRICS
 from tests.fuzzing import TEXTS, bounded, cases, odd_values
 
 # Cases in the test suite; those of gruen run a network.
-CASES = {"vendi_embed": 700, "chamfer_diversity": 500, "self_bleu": 700, "probeval": 500, "gruen": 60}
+CASES = {
+    "vendi_embed": 700,
+    "chamfer_diversity": 500,
+    "self_bleu": 700,
+    "semantic_entropy": 500,
+    "probeval": 500,
+    "gruen": 60,
+}
 
 
 class Letters:
@@ -110,10 +117,19 @@ GOOD = {
         "singletons": choice("skip", "error"),
         "vocabulary_size": choice(2, 1000),
         "homogenization": choice(True, False),
-        "rarefy": choice(2, 3),
         "confidence": choice(0.9),
         "confidence_by": by,
         "details": choice(True, False),
+    },
+    "semantic_entropy": {
+        **MODEL,
+        **{name: draw for name, draw in SETS.items() if name != "similarity"},
+        "same": choice(0, 0.5, 1, lambda left, right: [a[:1] == b[:1] for a, b in zip(left, right, strict=True)]),
+        "grouping": choice("complete", "greedy"),
+        "patience": choice(0, 0.8, 1),
+        "weights": weights,
+        "log_probs": shaped(lambda draw: -draw.random()),
+        "classes": shaped(lambda draw: draw.choice(("a", "b", 3))),
     },
     "probeval": {
         **MODEL,
@@ -197,15 +213,28 @@ def draw_case(draw, name):
         settings[parameter] = (
             GOOD[name][parameter](draw, inputs["predictions"]) if is_good else draw.choice(odd_values())
         )
+    if name == "semantic_entropy" and draw.random() < 0.8:
+        settings.setdefault("same", 0.5)
+        if settings.keys() & {"quality", "patience"}:
+            settings |= {"patience": 0.5, "quality": SETS["quality"](draw, inputs["predictions"])}
     given = settings.keys() & {"embeddings", "similarity", "vectors", "classes", "long_texts"}
-    if name in ("vendi_embed", "chamfer_diversity", "probeval") and not given and draw.random() < 0.95:
+    if (
+        name in ("vendi_embed", "chamfer_diversity", "semantic_entropy", "probeval")
+        and not given
+        and draw.random() < 0.95
+    ):
         settings.setdefault("model", Letters())
     return inputs, settings
 
 
 def check_result(name, result):
     json.dumps(result, allow_nan=False)
-    low, high = {"probeval": (0, np.inf), "vendi_embed": (0, 7), "chamfer_diversity": (0, 2)}.get(name, (0, 1))
+    low, high = {
+        "probeval": (0, np.inf),
+        "vendi_embed": (0, 7),
+        "chamfer_diversity": (0, 2),
+        "semantic_entropy": (0, 2),
+    }.get(name, (0, 1))
     if "|debias:True|" in result["signature"]:
         low = -np.inf
     for score in [result[name], *result["scores"]]:

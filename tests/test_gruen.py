@@ -80,13 +80,13 @@ def test_redundancy_is_that_of_the_original(shared_data):
     assert goldens
     for golden in goldens:
         found = gruen_redundancy.find_redundancy(golden["sentences"])
-        assert 0.0 - 0.1 * found.n_flags() == golden["non_redundancy"]
+        assert 0.0 - 0.1 * found.n_flags == golden["non_redundancy"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES["redundancy"], ids=lambda example: example["sentences"][0][:20])
 def test_redundancy_of_our_own_words(example):
     found = gruen_redundancy.find_redundancy(example["sentences"])
-    assert 0.0 - 0.1 * found.n_flags() == example["non_redundancy"]
+    assert 0.0 - 0.1 * found.n_flags == example["non_redundancy"]
 
 
 SENTENCES = st.lists(
@@ -106,9 +106,9 @@ SENTENCES = st.lists(
 def test_redundancy_equals_the_reference(sentences):
     found = gruen_redundancy.find_redundancy(sentences)
     expected = reference.redundant_pairs(sentences, autojunk=True)
-    assert found.pairs(1000) == expected
-    assert found.n_pairs() == len(expected)
-    assert found.n_flags() == sum(len(flags) for _, _, flags in expected)
+    assert found.pairs == expected
+    assert found.n_pairs == len(expected)
+    assert found.n_flags == sum(len(flags) for _, _, flags in expected)
 
 
 def test_redundancy_of_real_sentences_equals_the_reference(shared_data):
@@ -116,7 +116,7 @@ def test_redundancy_of_real_sentences_equals_the_reference(shared_data):
     long = [" ".join(captions[i : i + 4]) for i in range(0, 40, 3)]
     for sentences in (captions, long, captions[:20] + captions[10:30]):
         found = gruen_redundancy.find_redundancy(sentences)
-        assert found.pairs(10_000) == reference.redundant_pairs(sentences, autojunk=True)
+        assert found.pairs == reference.redundant_pairs(sentences, autojunk=True)
 
 
 def test_ten_thousand_sentences_that_all_repeat_each_other(load):
@@ -231,13 +231,13 @@ def test_word_movers_similarity(load):
 
 
 def test_the_original_takes_a_distance_for_a_similarity():
-    mover = gruen_word_mover.WordMover(WORDS)
-    (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05, parity=True)
+    mover = gruen_word_mover.WordMover(WORDS, parity=True)
+    (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05)
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
     assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
-    assert mover.breaks(["The cat sleeps.", "The shares fell."], 0.05, parity=True) == []
+    assert mover.breaks(["The cat sleeps.", "The shares fell."], 0.05) == []
     # The second sentence has no known word.
-    assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0, parity=True) == []
+    assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0) == []
 
 
 @pytest.fixture(params=["kv", "vec", "bin", "vec.gz", "spacy"])
@@ -280,7 +280,7 @@ def test_word_vectors_that_are_none(load, tmp_path):
     settings = {"predictions": ["One thing here. Another thing there."], "components": ["focus"], "focus": "wms"}
     with pytest.raises(ValueError, match=r"vectors is None, and focus='wms' needs word vectors"):
         load("gruen").compute(**settings)
-    with pytest.raises(ValueError, match=r"is not the folder of a spaCy pipeline: no meta\.json"):
+    with pytest.raises(ValueError, match="is not the folder of a spaCy pipeline"):
         load("gruen").compute(vectors=tmp_path, **settings)
     with pytest.raises(ValueError, match="is not a file"):
         load("gruen").compute(vectors=tmp_path / "none.vec", **settings)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import preloaded
+from tests import programs
 from tests.conftest import METRICS
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import EncoderSettings
@@ -149,9 +149,7 @@ def test_a_model_that_orders_no_sentences_is_refused(load, tmp_path, gruen_model
     config = BertConfig(vocab_size=60, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     BertForPreTraining(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(gruen_models["sop_model"]).save_pretrained(tmp_path)
-    with pytest.raises(
-        ValueError, match=r"is a BertForPreTraining, which has no head for sentence order\. Pass an ALBERT"
-    ):
+    with pytest.raises(ValueError, match="sop_model is a BertForPreTraining"):
         load("gruen").compute(predictions=TEXTS, components=["coherence"], backbone="bert", sop_model=tmp_path)
 
 
@@ -177,7 +175,7 @@ def test_models_come_from_the_hub_and_then_from_its_cache(gruen_models, hub_serv
     )
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path)}
     for offline in ("0", "1"):
-        done = preloaded.run(program, env={**environment, "HF_HUB_OFFLINE": offline})
+        done = programs.run(program, env={**environment, "HF_HUB_OFFLINE": offline})
         assert done.returncode == 0, done.stderr
         assert "sop_model:someone/order@01234567" in done.stdout
         server.shutdown()
@@ -284,7 +282,7 @@ def test_parity_without_punkt_says_how_to_get_it(load, monkeypatch, tmp_path):
 
 
 def run(program, folder, **environment):
-    done = preloaded.run(program, cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
+    done = programs.run(program, cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

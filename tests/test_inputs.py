@@ -1,231 +1,257 @@
-"""Bad input to every metric: a TypeError or ValueError that names the parameter, the item, and what it got."""
+"""Bad input to every metric: a TypeError or ValueError that names the parameter and the item."""
 
+import json
 import math
+import re
 
+import datasets
+import evaluate
 import numpy as np
+import pandas
 import pytest
+import torch
 
-from tests.conftest import SET_METRICS
+from tests.conftest import METRICS, SET_METRICS
+from text_metrics.metrics._core.core_numbers import parse_number
+from text_metrics.metrics._core.core_vectors import load_vectors
 
 EMBEDDED = ("vendi_embed", "chamfer_diversity")
-AGGREGATES = ("set", "corpus", "sentence")
 GOOD = ["a b", "c d"]
+PEOPLE = [["a kettle"] * 3 + ["a pot"] * 2 + ["a cup"]]
+ANSWERS = [["kettle", "pot", "helicopter"]]
+# A number beyond all floats, and one of more digits than Python prints.
+HUGE, LONG = 10**400, 10**5000
+
+# Forms of predictions, and what the error names.
+PREDICTIONS = [
+    (None, ""),
+    ([], ""),
+    ([[]], "[0]"),
+    ([["a", "b"], []], "[1]"),
+    ("a bare string", ""),
+    (b"bytes", ""),
+    (3, ""),
+    ({"a": 1}, ""),
+    ({"a", "b"}, ""),
+    ([1, 2], "[0]"),
+    ([None], "[0]"),
+    (["a", None], "[1]"),
+    (["a", ["b"]], "[1]"),
+    ([["a", "b"], "c"], "[1]"),
+    ([["a", "b"], ["c", 4.5]], "[1][1]"),
+    ([["a", "b"], None], "[1]"),
+    (["a", "half \ud800"], "[1]"),
+    ([["a", "b"], ["c", "\udfff"]], "[1][1]"),
+    (np.array([1.0, 2.0]), "[0]"),
+    (torch.empty(2, 2, device="meta"), ""),
+    ([{"text": "a"}], "[0]"),
+    (pandas.DataFrame({"text": GOOD}), ""),
+    (datasets.Dataset.from_dict({"text": GOOD}), ""),
+]
 
 
 @pytest.mark.parametrize("name", SET_METRICS)
-@pytest.mark.parametrize(
-    ("predictions", "error", "message"),
-    [
-        (None, ValueError, "predictions is None and nothing was added before"),
-        ([], ValueError, "predictions is empty"),
-        ([[]], ValueError, r"predictions\[0\] is an empty set"),
-        ([["a", "b"], []], ValueError, r"predictions\[1\] is an empty set"),
-        ("a bare string", TypeError, "predictions must be a list of texts .* Got a bare string, str 'a bare string'"),
-        (b"bytes", TypeError, "Got a bare string, bytes b'bytes'"),
-        (3, TypeError, "predictions must be a list of texts or a list of lists of texts. Got int 3"),
-        ({"a": 1}, TypeError, r"predictions must be a list .* Got dict \{'a': 1\}"),
-        ({"a", "b"}, TypeError, "predictions must be a list .* Got set"),
-        ([1, 2], TypeError, r"predictions\[0\] must be a text or a list of texts\. Got int 1"),
-        ([None], TypeError, r"predictions\[0\] must be a text or a list of texts\. Got None"),
-        (["a", None], TypeError, r"predictions\[1\] must be a string, like the first item\. Got None"),
-        (["a", ["b"]], TypeError, r"predictions\[1\] must be a string, like the first item\. Got list \['b'\]"),
-        ([["a", "b"], "c"], TypeError, r"predictions\[1\] must be a list of texts, like the first item\. Got str 'c'"),
-        ([["a", "b"], ["c", 4.5]], TypeError, r"predictions\[1\]\[1\] must be a string\. Got float 4\.5"),
-        ([["a", "b"], ["c", ["d"]]], TypeError, r"predictions\[1\]\[1\] must be a string\. Got list \['d'\]"),
-        ([["a", "b"], None], TypeError, r"predictions\[1\] must be a text or a list of texts\. Got None"),
-        (["a", "half \ud800"], ValueError, r"predictions\[1\] holds an unpaired surrogate at character 5\. Got str"),
-        ([["a", "b"], ["c", "\udfff"]], ValueError, r"predictions\[1\]\[1\] holds an unpaired surrogate"),
-        (np.array([1.0, 2.0]), TypeError, r"predictions\[0\] must be .* Got float 1\.0"),
-    ],
-)
-def test_predictions(load, name, predictions, error, message):
-    with pytest.raises(error, match=message):
-        load(name).compute(predictions=predictions)
+def test_predictions(load, name):
+    for predictions, item in PREDICTIONS:
+        with pytest.raises((TypeError, ValueError), match=re.escape(f"predictions{item} ")):
+            load(name).compute(predictions=predictions)
+    with pytest.raises(TypeError, match="predictions="):
+        load(name).compute(GOOD)
+    with pytest.raises(TypeError, match="'texts'"):
+        load(name).compute(texts=GOOD)
 
 
 @pytest.mark.parametrize("name", SET_METRICS)
-@pytest.mark.parametrize(
-    ("set_size", "error", "message"),
-    [
-        (0, ValueError, r"set_size must be at least 1\. Got 0"),
-        (-2, ValueError, r"set_size must be at least 1\. Got -2"),
-        (2.5, TypeError, r"set_size must be an integer\. Got float 2\.5"),
-        ("2", TypeError, r"set_size must be an integer\. Got str '2'"),
-        (True, TypeError, r"set_size must be an integer\. Got bool True"),
-        (3, ValueError, r"set_size must divide the number of predictions\. Got set_size=3 for 4 texts"),
-    ],
-)
-def test_set_size(load, name, set_size, error, message):
-    with pytest.raises(error, match=message):
-        load(name).compute(predictions=["a", "b", "c", "d"], set_size=set_size)
+def test_other_sequences_are_lists_too(load, name):
+    expected = load(name).compute(predictions=GOOD)
+    column = datasets.Dataset.from_dict({"t": GOOD})["t"]
+    for predictions in (tuple(GOOD), np.array(GOOD), pandas.Series(GOOD), column):
+        assert load(name).compute(predictions=predictions) == expected
+    assert load(name).compute(predictions=np.array([GOOD])) == expected
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
-def test_set_size_checks_nested_sets(load, name):
-    sets = [["a", "b"], ["c", "d", "e"]]
-    with pytest.raises(ValueError, match=r"set_size is 2, but predictions\[1\] holds 3 texts"):
-        load(name).compute(predictions=sets, set_size=2)
+# Settings that are refused for two texts, and by which metrics.
+SETTINGS = [
+    (SET_METRICS, "set_size", [0, -2, 2.5, "2", True, 3, HUGE, LONG]),
+    (SET_METRICS, "confidence", [0, 1, 95, math.nan, True, "95%", HUGE, -LONG]),
+    (SET_METRICS, "details", ["yes", 2]),
+    (SET_METRICS, "sett_size", [2]),
+    (("chamfer_diversity", "self_bleu"), "singletons", ["drop", None]),
+    (EMBEDDED, "quality", [[0.5], [0.5, 1.5], [-0.1, 0.5], [0.5, math.nan], [0.5, None], [0.5, "1"], [0.5, HUGE], 0.5]),
+    (EMBEDDED, "quality", [[[0.5]], np.ma.masked_greater([0.5, 9], 5)]),
+    (EMBEDDED, "embeddings", [[[1.0, 0.0]], [1.0, 2.0], np.empty((2, 0)), [[1.0, 0.0], [0.0, 0.0]], "text"]),
+    (EMBEDDED, "embeddings", [[[1.0, math.nan], [0.0, 1.0]], [[1.0, 0.0], [0.0, math.inf]], [["a"], ["b"]]]),
+    (EMBEDDED, "embeddings", [[[1.0, 2.0], [1.0]], torch.empty(2, 2, device="meta")]),
+    (EMBEDDED, "embeddings", [np.ma.masked_greater([[1.0, 0.0], [9.0, 1.0]], 5)]),
+    (EMBEDDED, "model", [3, "", "./nowhere", "a" * 5000]),
+    (EMBEDDED, "device", ["abacus", "meta", "cuda:99", HUGE]),
+    (EMBEDDED, "batch_size", [0, 1.5, HUGE]),
+    (EMBEDDED, "cache_dir", [3, "", __file__, f"{__file__}/below"]),
+    (("vendi_embed",), "weights", [[0.5, 0.4], [4, 5], [1.5, -0.5], [math.nan, 1.0], [[0.5], [0.5]]]),
+    (("vendi_embed",), "q", [-1, math.nan, "one", None, True, 1j, HUGE, LONG, [], [1, -2]]),
+    (("vendi_embed",), "kernel", ["rbf", np.eye(2)]),
+    (("self_bleu",), "max_order", [0, 1.5, 101, HUGE]),
+    (("self_bleu",), "aggregate", ["mean"]),
+    (("self_bleu",), "smoothing", ["exp"]),
+    (("self_bleu",), "tokenizer", ["moses", None, np.array(["a", "b"])]),
+    (("semantic_entropy",), "same", [2, "same", HUGE]),
+    (("semantic_entropy",), "grouping", ["loose"]),
+    (("semantic_entropy",), "patience", [0.8, 2]),
+    (("gruen",), "focus_threshold", [2, HUGE, -LONG]),
+    (("gruen",), "focus", ["vibes"]),
+    (("probeval",), "threshold", [2, 1 + 0j, np.complex128(1), HUGE]),
+    (("probeval",), "smoothing", [math.inf, 1e308, LONG]),
+    (("probeval",), "seed", [-1, 2**40]),
+    (("probeval",), "vectors", ["nowhere.vec", "a" * 5000, {"kettle": ["a"]}]),
+]
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
-def test_unknown_setting(load, name):
-    with pytest.raises(TypeError, match="has no argument 'sett_size'"):
-        load(name).compute(predictions=GOOD, sett_size=2)
+@pytest.mark.parametrize(("names", "parameter", "values"), SETTINGS)
+def test_settings(load, names, parameter, values):
+    for name in names:
+        texts = {"predictions": ANSWERS, "references": PEOPLE} if name == "probeval" else {"predictions": GOOD}
+        for value in values:
+            with pytest.raises((TypeError, ValueError), match=parameter) as caught:
+                load(name).compute(**texts, **{parameter: value})
+            assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize("parameter", ["quality", "weights", "embeddings"])
+def test_the_item_is_named_in_its_set(load, parameter):
+    bad = {
+        "quality": [[0.5, 0.5], [0.5, 7]],
+        "weights": [[0.5, 0.5], [1.5, -0.5]],
+        "embeddings": [np.eye(2), [[0, 1], [0, math.nan]]],
+    }
+    with pytest.raises(ValueError, match=rf"{parameter} .*set 1, text 1"):
+        load("vendi_embed").compute(predictions=[GOOD, GOOD], **{parameter: bad[parameter]})
+    for short in ([[0.5, 0.5]], [[0.5, 0.5], [0.5]], [[0.5, 0.5], 0.5]):
+        with pytest.raises((TypeError, ValueError), match=parameter):
+            load("vendi_embed").compute(predictions=[GOOD, GOOD], **{parameter: short})
+    with pytest.raises(ValueError, match=r"weights .*quality="):
+        load("vendi_embed").compute(predictions=[GOOD, GOOD], weights=[[0.5, 0.5], [4, 5]])
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_what_is_given_for_texts_may_be_flat_or_nested(load, name, rng):
+    rows, sets = rng.normal(size=(4, 3)), [GOOD, GOOD]
+    given = {"quality": [[0.1, 0.2], [0.3, 0.4]], "embeddings": [rows[:2], rows[2:]]}
+    flat = {"quality": [0.1, 0.2, 0.3, 0.4], "embeddings": rows}
+    if name == "vendi_embed":
+        given["weights"], flat["weights"] = [[0.25, 0.75], [0.5, 0.5]], [0.25, 0.75, 0.5, 0.5]
+    assert load(name).compute(predictions=sets, **given) == load(name).compute(predictions=sets, **flat)
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_tensors_with_gradients_and_arrays_without_masked_entries_are_numbers(load, name):
+    texts, rows = ["a", "b", "c"], torch.eye(3, dtype=torch.float64).requires_grad_()
+    expected = load(name).compute(predictions=texts, embeddings=np.eye(3), quality=[0.5] * 3)
+    for given in (rows, list(rows), np.ma.array(np.eye(3))):
+        quality = torch.full((3,), 0.5, requires_grad=True)
+        assert load(name).compute(predictions=texts, embeddings=given, quality=quality) == expected
 
 
 @pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])
-def test_singletons(load, name):
-    with pytest.raises(ValueError, match=rf"predictions holds one text, and {name} is undefined .*singletons='skip'"):
-        load(name).compute(predictions=["alone"])
-    with pytest.raises(ValueError, match=r"predictions \(set 1\) holds one text, .* \(1 of 2 sets\)"):
-        load(name).compute(predictions=[["a", "b"], ["alone"]])
-    with pytest.raises(ValueError, match=r"singletons must be one of 'error', 'skip'\. Got str 'drop'"):
-        load(name).compute(predictions=GOOD, singletons="drop")
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"), [("chamfer_diversity", {}), *(("self_bleu", {"aggregate": a}) for a in AGGREGATES)]
-)
-def test_singletons_alone_have_no_score(load, name, settings):
-    result = load(name).compute(predictions=[["a"], ["b"]], singletons="skip", details=True, **settings)
-    assert result[name] is None
-    assert result["scores"] == [None, None]
-    assert result["n_singletons"] == 2
-
-
-@pytest.mark.parametrize("name", EMBEDDED)
-@pytest.mark.parametrize(
-    ("quality", "error", "message"),
-    [
-        ([0.5], ValueError, r"quality must have one number for each of the 2 texts\. Got 1"),
-        ([0.5, 1.5], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got float 1\.5"),
-        ([-0.1, 0.5], ValueError, r"quality \(text 0\) must be in \[0, 1\]\. Got float -0\.1"),
-        ([0.5, math.nan], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got float nan"),
-        ([0.5, None], TypeError, r"quality \(text 1\) must be a number\. Got None"),
-        ([0.5, "1"], TypeError, r"quality \(text 1\) must be a number\. Got str '1'"),
-        ([0.5, 10**400], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got int 1000"),
-        (0.5, TypeError, r"quality must be one number for each text, .* Got float 0\.5"),
-        ([[0.5]], ValueError, r"quality\[0\] must have 2 numbers"),
-    ],
-)
-def test_quality(load, name, quality, error, message):
-    with pytest.raises(error, match=message):
-        load(name).compute(predictions=GOOD, quality=quality)
-
-
-@pytest.mark.parametrize(
-    ("quality", "error", "message"),
-    [
-        ([0.5] * 2, ValueError, r"quality must have one number for each of the 4 texts\. Got 2"),
-        ([[0.5, 0.5]], ValueError, r"quality must have one list for each of the 2 sets\. Got 1"),
-        ([[0.5, 0.5], [0.5]], ValueError, r"quality\[1\] must have 2 numbers, one for each text of set 1\. Got 1"),
-        ([[0.5, 0.5], [0.5, 7]], ValueError, r"quality \(set 1, text 1\) must be in \[0, 1\]\. Got int 7"),
-        ([[0.5, 0.5], 0.5], ValueError, r"quality must have one number for each of the 4 texts\. Got 2"),
-    ],
-)
-def test_quality_of_nested_predictions(load, quality, error, message):
-    with pytest.raises(error, match=message):
-        load("vendi_embed").compute(predictions=[GOOD, GOOD], quality=quality)
-
-
-@pytest.mark.parametrize(
-    ("weights", "error", "message"),
-    [
-        ([[0.5, 0.5], [0.5, 0.4]], ValueError, r"weights must sum to 1 .* Those of set 1 sum to 0\.9"),
-        ([[0.5, 0.5], [4, 5]], ValueError, r"weights must sum to 1 .* Those of set 1 sum to 9\. .* quality="),
-        ([[0.5, 0.5], [1.5, -0.5]], ValueError, r"weights \(set 1, text 1\) must be .* Got float -0\.5"),
-        ([[0.5, 0.5], [math.nan, 1.0]], ValueError, r"weights \(set 1, text 0\) must be .* Got float nan"),
-        ([[0.5, 0.5]], ValueError, r"weights must have one list for each of the 2 sets\. Got 1"),
-    ],
-)
-def test_weights(load, weights, error, message):
-    with pytest.raises(error, match=message):
-        load("vendi_embed").compute(predictions=[GOOD, GOOD], weights=weights)
-
-
-@pytest.mark.parametrize("name", EMBEDDED)
-@pytest.mark.parametrize(
-    ("embeddings", "error", "message"),
-    [
-        ([[1.0, 0.0]], ValueError, r"embeddings must have shape \(n, d\), .* 2 texts\. Got shape \(1, 2\)"),
-        ([1.0, 2.0], ValueError, r"embeddings must have shape \(n, d\), .* Got shape \(2,\)"),
-        (np.empty((2, 0)), ValueError, r"embeddings must have shape \(n, d\), .* Got shape \(2, 0\)"),
-        ([[1.0, 0.0], [0.0, 0.0]], ValueError, r"embeddings row 1 \(text 1\) is a zero vector"),
-        ([[1.0, math.nan], [0.0, 1.0]], ValueError, r"embeddings row 0 \(text 0\) holds NaN or infinity"),
-        ([[1.0, 0.0], [0.0, math.inf]], ValueError, r"embeddings row 1 \(text 1\) holds NaN or infinity"),
-        ([["a", "b"], ["c", "d"]], TypeError, r"embeddings must be an \(n, d\) array of numbers\. Got list"),
-        ([[1.0, 2.0], [1.0]], TypeError, r"embeddings must be an \(n, d\) array of numbers\. Got list"),
-        ("text", TypeError, r"embeddings must be an \(n, d\) array of numbers\. Got str 'text'"),
-    ],
-)
-def test_embeddings(load, name, embeddings, error, message):
-    with pytest.raises(error, match=message):
-        load(name).compute(predictions=GOOD, embeddings=embeddings)
+def test_sets_of_one_text(load, name):
+    for predictions, item in ((["alone"], "predictions"), ([GOOD, ["alone"]], r"predictions \(set 1\)")):
+        with pytest.raises(ValueError, match=f"{item} .*singletons='skip'"):
+            load(name).compute(predictions=predictions)
+    for settings in [{}] if name != "self_bleu" else [{"aggregate": kind} for kind in ("set", "corpus", "sentence")]:
+        result = load(name).compute(predictions=[["a"], ["b"]], singletons="skip", details=True, **settings)
+        assert (result[name], result["scores"], result["n_singletons"]) == (None, [None, None], 2)
 
 
 @pytest.mark.parametrize(
     ("scale", "kind"),
     [(1e-40, "f4"), (1e-30, "f4"), (1e30, "f4"), (1e-250, "f8"), (1e-162, "f8"), (1e154, "f8"), (1e250, "f8")],
 )
-def test_length_of_an_embedding_does_not_matter(load, scale, kind):
+def test_the_length_of_an_embedding_does_not_matter(load, scale, kind):
     vectors = (np.array([[1.0, 2.0], [2.0, -1.0]]) * [[scale], [1.0]]).astype(kind)
-    result = load("vendi_embed").compute(predictions=GOOD, embeddings=vectors)
-    assert result["vendi_embed"] == pytest.approx(2.0)
+    assert load("vendi_embed").compute(predictions=GOOD, embeddings=vectors)["vendi_embed"] == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(
-    ("q", "error", "message"),
-    [
-        (-1, ValueError, r"q must be in \[0, inf\]\. Got -1"),
-        (math.nan, ValueError, r"q must be in \[0, inf\]\. Got nan"),
-        ("one", TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got str 'one'"),
-        (None, TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got None"),
-        (True, TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got bool True"),
-        (1j, TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got complex 1j"),
-        (10**400, ValueError, "q is too large: pass 'inf' for the limit"),
-        ([], ValueError, "q is an empty list"),
-        ([1, -2], ValueError, r"q\[1\] must be in \[0, inf\]\. Got -2"),
-    ],
-)
-def test_orders(load, q, error, message):
-    with pytest.raises(error, match=message):
-        load("vendi_embed").compute(predictions=GOOD, q=q)
+REFUSED = [
+    ("vendi_embed", {"q": -1}),
+    ("vendi_embed", {"model": "./nowhere"}),
+    ("semantic_entropy", {"patience": 2}),
+    ("chamfer_diversity", {"device": "abacus"}),
+    ("self_bleu", {"confidence": 2}),
+    ("probeval", {"vectors": "nowhere.vec"}),
+    ("gruen", {"focus": "vibes"}),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "error", "message"),
-    [
-        ("vendi_embed", {"kernel": "rbf"}, ValueError, r"kernel must be one of 'embedding', 'ngram'\. Got str 'rbf'"),
-        ("vendi_embed", {"kernel": np.eye(2)}, ValueError, r"kernel must be one of .*\. Got ndarray"),
-        ("vendi_embed", {"kernel": "ngram", "embeddings": np.eye(2)}, ValueError, "embeddings and kernel='ngram'"),
-        ("vendi_embed", {"kernel": "ngram", "similarity": np.eye(2)}, ValueError, "similarity and kernel='ngram'"),
-        ("vendi_embed", {"batch_size": 0}, ValueError, r"batch_size must be at least 1\. Got 0"),
-        ("vendi_embed", {"device": "abacus"}, ValueError, r"device must be a torch device: .* Got str 'abacus'"),
-        ("vendi_embed", {"device": "meta"}, ValueError, r"device must be a torch device: .* Got str 'meta'"),
-        ("vendi_embed", {"device": "cuda:99"}, ValueError, r"device 'cuda:99' is not available on this machine"),
-        ("vendi_embed", {"kernel": "ngram", "device": "abacus"}, ValueError, "device must be a torch device"),
-        ("vendi_embed", {"model": 3}, TypeError, r"model must be the name of a model .* \.encode\. Got int 3"),
-        ("vendi_embed", {"model": ""}, TypeError, r"model must be the name of a model .* Got str ''"),
-        ("vendi_embed", {"model": "./nowhere"}, ValueError, r"model must be a folder .* Got './nowhere'"),
-        ("self_bleu", {"max_order": 0}, ValueError, r"max_order must be at least 1\. Got 0"),
-        ("self_bleu", {"max_order": 1.5}, TypeError, r"max_order must be an integer\. Got float 1\.5"),
-        ("self_bleu", {"aggregate": "mean"}, ValueError, r"aggregate must be one of 'set', 'corpus', 'sentence'\. Got"),
-        ("self_bleu", {"smoothing": "exp"}, ValueError, r"smoothing must be one of .* Got str 'exp'"),
-        ("self_bleu", {"tokenizer": "moses"}, ValueError, r"tokenizer must be one of 'whitespace', .* Got str 'moses'"),
-        ("self_bleu", {"tokenizer": None}, ValueError, r"tokenizer must be one of 'whitespace', .* Got None"),
-    ],
-)
-def test_settings(load, name, settings, error, message):
-    with pytest.raises(error, match=message):
-        load(name).compute(predictions=GOOD, **settings)
+@pytest.mark.parametrize(("name", "settings"), REFUSED)
+def test_what_was_added_is_there_after_settings_are_refused(name, settings):
+    metric = evaluate.load(str(METRICS / name))
+    added = {"predictions": GOOD}
+    if name == "probeval":
+        added = {"predictions": ANSWERS, "references": PEOPLE}
+    metric.add_batch(**added)
+    with pytest.raises((TypeError, ValueError), match=next(iter(settings))):
+        metric.compute(**settings)
+    assert metric.compute() == metric.compute(**added)
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
-def test_other_sequences_are_lists_too(load, name):
-    import pandas as pd
-    from datasets import Dataset
+def test_a_refused_setting_does_not_ask_the_network(load, monkeypatch):
+    import socket
 
-    expected = load(name).compute(predictions=GOOD)
-    for predictions in (tuple(GOOD), np.array(GOOD), pd.Series(GOOD), Dataset.from_dict({"t": GOOD})["t"]):
-        assert load(name).compute(predictions=predictions) == expected
-    assert load(name).compute(predictions=np.array([GOOD])) == expected
+    def refuse(*args, **kwargs):
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for settings in ({"patience": 2}, {"contexts": [3]}, {"set_size": 3}, {"weights": [4, 5]}):
+        for kind in ("nli:", "pairs:"):
+            with pytest.raises((TypeError, ValueError), match=next(iter(settings))):
+                load("semantic_entropy").compute(predictions=GOOD, same=f"{kind}no-one/no-such-model", **settings)
+    for settings in ({"q": -1}, {"quality": [2, 2]}, {"kernel": "rbf"}):
+        with pytest.raises((TypeError, ValueError), match=next(iter(settings))):
+            load("vendi_embed").compute(predictions=GOOD, model="no-one/no-such-model", **settings)
+
+
+def test_a_smoothing_near_the_smallest_float_gives_no_nan(load):
+    settings = {"predictions": [["a kettle"] * 3], "references": PEOPLE, "clustering": "none"}
+    for debias in (False, True):
+        result = load("probeval").compute(**settings, smoothing=1e-310, debias=debias)
+        assert 0 <= result["probeval"] < 800
+        json.dumps(result, allow_nan=False)
+        with pytest.raises(ValueError, match="smoothing"):
+            load("probeval").compute(**settings, smoothing=5e-324, debias=debias)
+    share = 1e-300 / 3
+    expected = math.log(0.5) / 2 + (math.log(2 / 6) - math.log(share)) / 3 + (math.log(1 / 6) - math.log(share)) / 6
+    assert load("probeval").compute(**settings, smoothing=1e-300)["probeval"] == pytest.approx(expected)
+
+
+def test_counts_and_names_of_too_many_digits(load, tmp_path):
+    for predictions, references in (
+        ([["a"]], [[{"text": "a", "cluster": LONG}]]),
+        ([{"id": LONG, "answers": ["a"]}], [["a"]]),
+    ):
+        with pytest.raises(ValueError, match="too many digits"):
+            load("probeval").compute(predictions=predictions, references=references)
+    path = tmp_path / "ranked.jsonl"
+    path.write_text("9" * 5_000)
+    with pytest.raises(ValueError, match=r"ranked\.jsonl"):
+        load("probeval").from_protoqa([], str(path))
+    metric = evaluate.load(str(METRICS / "probeval"))
+    for count in (2**63, 2**53 + 1):
+        with pytest.raises(ValueError, match="count"):
+            metric.add(prediction=[{"text": "kettle", "count": count}], reference=PEOPLE[0])
+    metric.add(prediction=[{"text": "kettle", "count": 2**53}], reference=PEOPLE[0])
+    assert metric.compute()["n_answers"] == [2**53]
+
+
+def test_a_value_that_cannot_be_printed_is_still_named():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError
+
+    with pytest.raises(TypeError, match="q must be a number"):
+        parse_number(Shy(), "q", 0)
+
+
+def test_word_vectors_may_be_tensors_with_gradients():
+    vectors = load_vectors({"kettle": torch.ones(3, requires_grad=True)})
+    assert vectors["Kettle"].tolist() == [1.0] * 3
+    assert vectors["pot"] is None

@@ -1,23 +1,17 @@
 """The judge and the generation of candidate sets, against a real server with faults."""
 
 import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from tests.chat_server import serve
+from tests.commands import run_command
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands import candidate_sets, judge_diversity
 from text_metrics.commands.meta_eval.pairs import read_verdict
-from text_metrics.commands.shared.chat import Journal
 
 PAIRS = [
     {"src": "dog", "set1": ["a dog", "a cat", "a cow", "a hen"], "set2": ["a dog", "a dog", "a dog", "a cat"], "n": 1},
@@ -35,11 +29,10 @@ def ratings(question):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Run a command in this process; returns its exit code and what it wrote to stderr."""
+    """Run a command with a file as its input and `out.jsonl` as its output; returns the exit code and stderr."""
 
-    def run_once(module, *arguments):
-        monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, arguments)])
-        code = module.main()
+    def run_once(*words):
+        code = run_command(monkeypatch, *words, "--out", tmp_path / "out.jsonl")
         return code, capsys.readouterr().err
 
     return run_once
@@ -62,295 +55,75 @@ def check_judged(path):
 
 
 def test_pairs_are_judged_and_the_answers_kept(run, pairs, tmp_path):
-    out = tmp_path / "judged.jsonl"
+    out = tmp_path / "out.jsonl"
     with serve(lambda question, _: ratings(question)) as server:
-        code, shown = run(
-            judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--prices", "2.5", "10"
-        )
+        judge = ("judge-diversity", pairs, "--base-url", server.url)
+        code, shown = run(*judge, "--model", "m")
         assert code == 0, shown
         check_judged(out)
         assert len(server.paid) == len(set(server.paid)) == 30
         body = server.requests[0][0]
-        assert (body["model"], body["temperature"]) == ("m", 1.0)
-        assert "3000 + 300 tokens, $0.0105 in all; 30 answers are new" in shown
+        assert (body["model"], body["temperature"], body["messages"][0]["role"]) == ("m", 1.0, "system")
         assert "3 of 3 pairs are judged" in shown
-        # Again: nothing is asked for.
-        code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url)
-        assert code == 0
-        assert len(server.requests) == 30
-        assert "0 answers are new" in shown
-        # More ratings cost only what is more.
-        assert run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--samples", "6")[0] == 0
-        assert len(server.requests) == 36
-        # Another model, another temperature: other answers.
-        for extra in (["--model", "other"], ["--model", "m", "--temperature", "0.5"]):
+        # Again: nothing is asked for. More ratings cost only what is more; another model, another temperature: anew.
+        for words, new in (
+            (["--model", "m"], 0),
+            (["--model", "m", "--samples", "6"], 6),
+            (["--model", "other", "--samples", "1"], 6),
+            (["--model", "m", "--temperature", "0.5", "--samples", "1"], 6),
+        ):
             before = len(server.requests)
-            assert run(judge_diversity, pairs, out, *extra, "--base-url", server.url, "--samples", "1")[0] == 0
-            assert len(server.requests) == before + 6
+            assert run(*judge, *words)[0] == 0
+            assert len(server.requests) == before + new
     assert [read_verdict(pair, "") for pair in read_jsonl(out)] == [0, 1, None]
 
 
-def test_quality_is_asked_for_in_the_same_call(run, pairs, tmp_path):
-    """The second set of a question is rated one lower in quality, whichever it is: a biased judge again."""
-
-    def reply(question, _):
-        assert question.count("Set 2:") == 1
-        return json.dumps({**json.loads(ratings(question)), "quality1": 5 - ("dog" in question), "quality2": 3})
-
-    out = tmp_path / "judged.jsonl"
-    arguments = (pairs, out, "--model", "m")
-    with serve(reply) as server:
-        arguments = (*arguments, "--base-url", server.url)
-        assert run(judge_diversity, *arguments, "--quality")[0] == 0
-        check_judged(out)
-        judged = read_jsonl(out)
-        assert [(pair["Quality_Set1"], pair["Quality_Set2"]) for pair in judged] == [(3.5, 3.5), (4, 4), (4, 4)]
-        assert [pair["llm_quality"] for pair in judged] == [2, 2, 2]
-        assert len(server.paid) == 30
-        assert "quality1" in server.requests[0][0]["messages"][0]["content"]
-        # Again: nothing is asked for. Without quality it is another question.
-        assert run(judge_diversity, *arguments, "--quality")[0] == 0
-        assert len(server.requests) == 30
-        assert run(judge_diversity, *arguments, "--samples", "1")[0] == 0
-        assert len(server.requests) == 36
-        assert "quality" not in server.requests[-1][0]["messages"][0]["content"].split("Do not rate")[0]
-    assert "Quality_Set1" not in read_jsonl(out)[0]
-
-
-def test_quality_of_the_swapped_order_goes_to_its_set(run, pairs, tmp_path):
-    def reply(question, _):
-        good = [5 if "cow" in part else 2 for part in re.split(r"Set [12]:", question)[1:]]
-        return json.dumps({**json.loads(ratings(question)), "quality1": good[0], "quality2": good[1]})
-
-    out = tmp_path / "judged.jsonl"
-    with serve(reply) as server:
-        command = (pairs, out, "--model", "m", "--base-url", server.url, "--quality", "--samples", "1")
-        assert run(judge_diversity, *command)[0] == 0
-    first = read_jsonl(out)[0]
-    assert (first["Quality_Set1"], first["Quality_Set2"], first["llm_quality"]) == (5, 2, 0)
-
-
-def test_an_answer_without_quality_cannot_be_read():
-    with pytest.raises(ValueError, match=r'"quality1": <rating>, "quality2": <rating>}, all from 1 to 5'):
-        judge_diversity.parse_ratings('{"set1": 4, "set2": 2}', judge_diversity.QUALITY_KEYS)
-    full = '{"set1": 4, "set2": 2, "quality1": 1, "quality2": 5}'
-    assert judge_diversity.parse_ratings(full, judge_diversity.QUALITY_KEYS) == (4, 2, 1, 5)
-
-
-def test_faults_that_pass_are_waited_out(run, pairs, tmp_path):
-    faults = iter([429, None, 500, "drop", None, 503, None, None, 408, "drop", 500, 429, 429])
-
-    def reply(question, _):
-        return next(faults, None) or ratings(question)
-
-    out = tmp_path / "judged.jsonl"
-    with serve(reply) as server:
-        code, shown = run(
-            judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--workers", "3", "--retries", "20"
-        )
-        assert code == 0, shown
-        check_judged(out)
-        assert len(server.requests) == 30 + 9
-        assert len(server.paid) == 30
-
-
-def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, pairs, tmp_path):
-    broken = [
-        "Both are fine.",
-        '{"set1": 7, "set2": 2}',
-        '{"set1": "4", "set2": 2}',
-        "garbage",
-        "nothing",
-        None,
-        '{"set1": 4}',
-    ]
-    count = Counter()
+def test_pairs_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(run, pairs, tmp_path):
+    broken = ["Both are fine.", '{"set1": 7, "set2": 2}', '{"set1": "4", "set2": 2}', '{"set1": 4}']
 
     def reply(question, number):
-        if "cup" in question:
-            return broken[number % len(broken)]
-        count[question] += 1
-        # The first answer to each question is broken; and much stands around the right ones.
-        return broken[number % len(broken)] if count[question] == 1 else f"Sure!\n```json\n{ratings(question)}\n```"
+        return broken[number % len(broken)] if "cup" in question else f"Sure!\n```json\n{ratings(question)}\n```"
 
-    out = tmp_path / "judged.jsonl"
-    arguments = (pairs, out, "--model", "m", "--samples", "2", "--workers", "2")
+    judge = ("judge-diversity", pairs, "--model", "m", "--samples", "2")
     with serve(reply) as server:
-        code, shown = run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "3")
+        code, shown = run(*judge, "--base-url", server.url, "--attempts", "3")
         assert code == 1
         assert shown.count(f"{pairs}, line 2: none of 3 answers can be parsed") == 4
-        assert "both from 1 to 5. Got" in shown
-        assert [pair.get("src") for pair in read_jsonl(out)] == ["dog", None]
-        # Two pairs of four questions with one broken answer for each text of a question, and four times three.
-        assert len(server.requests) == 8 + 4 + 12
-        # Nothing is asked for again, unless more attempts are allowed.
-        assert run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "3")[0] == 1
-        assert len(server.requests) == 24
+        assert [pair.get("src") for pair in read_jsonl(tmp_path / "out.jsonl")] == ["dog", None]
         server.reply = lambda question, _: ratings(question)
-        code, shown = run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "4")
-        assert code == 0
-        assert len(server.requests) == 28
-    assert len(read_jsonl(out)) == 3
+        assert run(*judge, "--base-url", server.url, "--attempts", "4")[0] == 0
+    assert len(read_jsonl(tmp_path / "out.jsonl")) == 3
 
 
-HALF = "\ud83d"
-
-
-def test_half_a_surrogate_pair_in_a_judgement_is_paid_for_once(run, pairs, tmp_path):
-    with serve(lambda question, _: f"{HALF} {ratings(question)} {HALF}") as server:
-        for _ in range(2):
-            code, shown = run(judge_diversity, pairs, tmp_path / "j.jsonl", "--model", "m", "--base-url", server.url)
-            assert code == 0, shown
-            assert len(server.paid) == 30
-    check_judged(tmp_path / "j.jsonl")
-    with Journal(tmp_path / "j.jsonl.journal") as journal:
-        answers = [record["answer"] for own in journal.answers.values() for record in own]
-    assert len(answers) == 30
-    assert all(answer.startswith(HALF) and answer.endswith(HALF) for answer in answers)
-
-
-@pytest.mark.parametrize("half", [HALF, "\\ud83d"])
+@pytest.mark.parametrize("half", ["\ud83d", "\\ud83d"])
 def test_half_a_surrogate_pair_in_a_generated_text_is_reported_and_kept(run, tmp_path, half):
     """Within the JSON of an answer, as a character or as an escape: the text could not be written."""
     given = write_jsonl(tmp_path / "t.jsonl", [{"src": "x", "texts": ["a dog", "a cat", "a cow", "a hen"]}])
-    words = (candidate_sets, "generate", given, tmp_path / "r.jsonl", "--model", "m", "--attempts", 2)
     with serve(lambda *_: f'["one {half}", "two", "three", "four"]') as server:
+        words = ("candidate-sets", "generate", given, "--model", "m", "--attempts", 2, "--base-url", server.url)
         for _ in range(2):
-            code, shown = run(*words, "--base-url", server.url)
-            assert code == 1
-            assert "none of 2 answers can be parsed: it must be a JSON list of" in shown
+            assert run(*words)[0] == 1
             # Two attempts at each of five requests, in both runs together.
             assert len(server.paid) == 10
-    assert read_jsonl(tmp_path / "r.jsonl")[0]["paraphrases"] == [[], [], [], []]
-
-
-def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs, tmp_path):
-    out = tmp_path / "judged.jsonl"
-    with serve(lambda question, _: 400 if "cup" in question else ratings(question)) as server:
-        code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--samples", "1")
-    assert code == 1
-    assert "line 2: the endpoint rejected the request" in shown
-    assert "fault 400" in shown
-    assert len(read_jsonl(out)) == 2
-
-
-@pytest.mark.parametrize(("status", "retries"), [(401, "6"), (404, "6"), (500, "1")])
-def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, pairs, tmp_path, status, retries):
-    def reply(question, number):
-        return ratings(question) if number < 12 else status
-
-    out = tmp_path / "judged.jsonl"
-    arguments = (pairs, out, "--model", "m", "--workers", "1", "--retries", retries)
-    with serve(reply) as server:
-        code, shown = run(judge_diversity, *arguments, "--base-url", server.url)
-        assert code == 1
-        assert f"{server.url}/ does not answer" in shown
-        assert f"fault {status}" in shown
-        assert "Stopped with 18 of 30 answers missing" in shown
-        assert f"saved in {out}.journal" in shown
-        assert len(read_jsonl(out)) == 1
-        assert len(server.requests) == (14 if status == 500 else 13)
-        server.reply = lambda question, _: ratings(question)
-        assert run(judge_diversity, *arguments, "--base-url", server.url)[0] == 0
-        assert len(server.paid) == len(set(server.paid)) == 30
-    check_judged(out)
-
-
-def test_an_endpoint_that_is_down(run, pairs, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    out = tmp_path / "judged.jsonl"
-    code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", url, "--retries", "0")
-    assert code == 1
-    assert f"{url}/ does not answer: Connection error." in shown
-    assert "refused" in shown
-    assert read_jsonl(out) == []
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_it_goes_on_and_pays_for_nothing_twice(pairs, tmp_path):
-    out = tmp_path / "judged.jsonl"
-    journal = tmp_path / "judged.jsonl.journal"
-    workers = 2
-    with serve(lambda question, _: time.sleep(0.05) or ratings(question)) as server:
-        command = [sys.executable, "-m", "text_metrics", "judge-diversity", str(pairs), str(out), "--model", "m"]
-        command += ["--base-url", server.url, "--workers", str(workers)]
-        kept: set[str] = set()
-        for answers in (5, 14):
-            running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            wait_for(lambda answers=answers: journal.exists() and journal.read_bytes().count(b"\n") >= answers)
-            os.kill(running.pid, signal.SIGKILL)
-            running.wait()
-            before = {record["key"] for record in read_jsonl(journal)}
-            assert kept <= before
-            kept = before
-        # Killed in the middle of a line.
-        with journal.open("ab") as file:
-            file.write(b'{"key": "0123", "answ')
-        asked = len(server.requests)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
-        assert not again & kept
-        assert len(again) == 30 - len(kept)
-        # Only what was under way at a kill, and never reached the disk, is asked for again: under the same name.
-        assert len(server.paid) <= 30 + 2 * workers
-        assert len(set(server.paid)) == 30
-    check_judged(out)
-
-
-def test_two_runs_do_not_share_a_journal(run, pairs, tmp_path):
-    out = tmp_path / "judged.jsonl"
-    with Journal(tmp_path / "judged.jsonl.journal"):
-        code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-    assert code == 2
-    assert "judged.jsonl.journal is in use by another run" in shown
+    assert read_jsonl(tmp_path / "out.jsonl")[0]["paraphrases"] == [[], [], [], []]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ('{"set1": ["a"]}', "line 1 has no 'set2'"),
-        ('{"set1": ["a"], "set2": [1]}', "line 1: 'set2' must be a list of strings"),
-        ('{"set1": ["a"], "set2": []}', "line 1: 'set2' must be a list of strings, at least one. Got []"),
-        ('["a"]', "line 1 must be a JSON object. Got list"),
-        ('{"set1": ', "line 1 is not valid JSON"),
+        ('{"set1": ["a"], "set2": []}', "line 1: 'set2' must be a list of strings"),
+        ('["a"]', "line 1 must be a JSON object"),
         ("", "is empty"),
     ],
 )
 def test_bad_pairs_are_named_before_anything_is_asked(run, tmp_path, line, message):
     path = tmp_path / "bad.jsonl"
     path.write_text(line, encoding="utf-8")
-    code, shown = run(judge_diversity, path, tmp_path / "out.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9")
+    code, shown = run("judge-diversity", path, "--model", "m", "--base-url", "http://127.0.0.1:9")
     assert code == 2
     assert message in shown
     assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_bad_settings(run, pairs, tmp_path, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    out = tmp_path / "out.jsonl"
-    assert "set OPENAI_API_KEY" in run(judge_diversity, pairs, out, "--model", "m")[1]
-    here = ("--base-url", "http://127.0.0.1:9/v1")
-    assert (
-        "--samples must be at least 1. Got 0."
-        in run(judge_diversity, pairs, out, "--model", "m", *here, "--samples", "0")[1]
-    )
-    assert (
-        "--workers must be at least 1. Got 0."
-        in run(judge_diversity, pairs, out, "--model", "m", *here, "--workers", "0")[1]
-    )
-    (tmp_path / "out.jsonl.journal").write_text("not mine\n", encoding="utf-8")
-    assert "line 1 is not an answer of an earlier run" in run(judge_diversity, pairs, out, "--model", "m", *here)[1]
 
 
 @pytest.mark.parametrize(
@@ -406,13 +179,14 @@ def test_few_paraphrases_make_fewer_sets():
     assert labels(1, 0, 2, 0) == {"para_a", "para_b", "para_c"}
 
 
-def test_all_tokens_are_permuted(rng):
+def test_words_are_permuted(rng):
     for text in TEXTS:
-        moved = candidate_sets.shuffle_all(text, rng)
-        assert moved != text
-        assert sorted(moved.split()) == sorted(text.split())
-    assert candidate_sets.shuffle_all("one", rng) == "one"
-    assert candidate_sets.shuffle_all("a a a", rng) == "a a a"
+        words = text.split()
+        moved = candidate_sets.permute(words, rng)
+        assert moved != words
+        assert sorted(moved) == sorted(words)
+    assert candidate_sets.permute(["one"], rng) == ["one"]
+    assert candidate_sets.permute(["a", "a", "a"], rng) == ["a", "a", "a"]
 
 
 def test_nouns_and_pronouns_are_permuted_and_all_else_stays(rng, tagger):
@@ -426,9 +200,8 @@ def test_nouns_and_pronouns_are_permuted_and_all_else_stays(rng, tagger):
 
 
 def test_sets_are_paired_within_their_quality(run, tmp_path, tagger):
-    rich, out = tmp_path / "rich.jsonl", tmp_path / "pairs.jsonl"
-    rich.write_text((json.dumps(RICH) + "\n") * 2, encoding="utf-8")
-    assert run(candidate_sets, "pairs", rich, out, "--seed", "3")[0] == 0
+    rich, out = write_jsonl(tmp_path / "rich.jsonl", [RICH] * 2), tmp_path / "out.jsonl"
+    assert run("candidate-sets", "pairs", rich, "--seed", "3")[0] == 0
     made = read_jsonl(out)
     assert len(made) == 2 * (6 + 3)
     for pair in made:
@@ -437,12 +210,13 @@ def test_sets_are_paired_within_their_quality(run, tmp_path, tagger):
         assert labels <= set(candidate_sets.HIGH) or labels <= set(candidate_sets.LOW)
         assert len(pair["set1"]) == len(pair["set2"]) == 4
     first = out.read_bytes()
-    assert run(candidate_sets, "pairs", rich, out, "--seed", "3")[0] == 0
+    assert run("candidate-sets", "pairs", rich, "--seed", "3")[0] == 0
     assert out.read_bytes() == first
-    assert run(candidate_sets, "pairs", rich, out, "--seed", "4")[0] == 0
+    assert run("candidate-sets", "pairs", rich, "--seed", "4")[0] == 0
     assert out.read_bytes() != first
-    assert run(candidate_sets, "pairs", rich, out, "--most", "2", "--no-noun-shuffle")[0] == 0
-    assert len(read_jsonl(out)) == 4
+    # A line is drawn by its own number.
+    assert run("candidate-sets", "pairs", write_jsonl(rich, [RICH]), "--seed", "3")[0] == 0
+    assert first.startswith(out.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -451,14 +225,13 @@ def test_sets_are_paired_within_their_quality(run, tmp_path, tagger):
         ({"texts": TEXTS[:3]}, "line 1: 'texts' must hold at least 4. Got 3."),
         ({"texts": "text"}, "line 1: 'texts' must be a list of strings"),
         ({"paraphrases": [[]]}, "'paraphrases' must be a list for each of the 4 texts"),
-        ({"paraphrases": [["x"], "y", [], []]}, "'paraphrases' of text 1 must be a list of strings. Got 'y'"),
+        ({"paraphrases": [["x"], "y", [], []]}, "'paraphrases' of text 1 must be strings. Got 'y'"),
         ({"nonsensical": ["x"]}, "'nonsensical' must hold at least 4. Got 1."),
     ],
 )
 def test_bad_texts_are_named(run, tmp_path, change, message):
-    path = tmp_path / "texts.jsonl"
-    path.write_text(json.dumps({**RICH, **change}), encoding="utf-8")
-    code, shown = run(candidate_sets, "pairs", path, tmp_path / "pairs.jsonl", "--no-noun-shuffle")
+    path = write_jsonl(tmp_path / "texts.jsonl", [{**RICH, **change}])
+    code, shown = run("candidate-sets", "pairs", path, "--no-noun-shuffle")
     assert code == 2
     assert message in shown
 
@@ -473,20 +246,19 @@ def test_paraphrases_and_nonsense_are_generated(run, tmp_path):
         assert "Use these words: things." in question
         return json.dumps([f"nonsense {i}" for i in range(4)])
 
-    texts, rich = tmp_path / "texts.jsonl", tmp_path / "rich.jsonl"
-    texts.write_text(json.dumps({"src": "things", "texts": TEXTS}) + "\n", encoding="utf-8")
+    texts, out = write_jsonl(tmp_path / "texts.jsonl", [{"src": "things", "texts": TEXTS}]), tmp_path / "out.jsonl"
     with serve(reply) as server:
-        arguments = ("generate", texts, rich, "--model", "m", "--base-url", server.url, "--attempts", "9")
-        code, shown = run(candidate_sets, *arguments)
+        words = ("candidate-sets", "generate", texts, "--model", "m", "--base-url", server.url, "--attempts", "9")
+        code, shown = run(*words)
         assert code == 0, shown
-        asked = len(server.requests)
-        assert run(candidate_sets, *arguments)[0] == 0
-        assert len(server.requests) == asked
-    (found,) = read_jsonl(rich)
+        n_requests = len(server.requests)
+        assert run(*words)[0] == 0
+        assert len(server.requests) == n_requests
+    (found,) = read_jsonl(out)
     assert found["paraphrases"] == [[f"{text} indeed", f"Truly: {text}"] for text in TEXTS]
     assert found["nonsensical"] == [f"nonsense {i}" for i in range(4)]
-    assert run(candidate_sets, "pairs", rich, tmp_path / "pairs.jsonl", "--no-noun-shuffle")[0] == 0
-    assert len(read_jsonl(tmp_path / "pairs.jsonl")) == 7
+    assert run("candidate-sets", "pairs", out.rename(tmp_path / "rich.jsonl"), "--no-noun-shuffle")[0] == 0
+    assert len(read_jsonl(out)) == 7
 
 
 @pytest.mark.parametrize(

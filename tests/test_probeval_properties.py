@@ -104,19 +104,10 @@ def test_wrong_counts_are_errors(probeval, side, count):  # noqa: F811
         probeval.compute(**inputs, model=Letters())
 
 
-@pytest.mark.parametrize("references", [[[]], [{"answers": []}], [{}], [{"id": "q", "answers": {}}]])
-def test_a_reference_without_answers_is_an_error(probeval, references):  # noqa: F811
-    with pytest.raises((TypeError, ValueError), match=r"references\[0\].*has no answers"):
-        probeval.compute(predictions=[["pot"]], references=references, model=Letters())
-
-
 def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # noqa: F811
     people = [{"text": "pot", "cluster": "a"}, {"text": "kettle"}, {"text": "mug", "cluster": "b"}]
     inputs = {"predictions": [["pot"], ["pot"]], "references": [people[::2], people], "model": Letters()}
-    message = (
-        "clusters are not used, because 1 of 5 answers have none: the first is 'kettle', of question '1'. The clus"
-    )
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match="1 of 5 answers have none: the first is 'kettle', of question '1'"):
         result = probeval.compute(**inputs)
     assert "clustering:soft" in result["signature"]
     with warnings.catch_warnings():

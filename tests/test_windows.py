@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SETS, encode
-from text_metrics.metrics._core import core_models
-from text_metrics.metrics._core.core_encoder import split_windows
+from text_metrics.metrics._core import core_encoder, core_models
+from text_metrics.metrics._core.core_tokens import split_windows
 
 TEXTS = [text for members in SETS for text in members]
 # 90 sentences: about 800 tokens of the default model, and 3 000 of the tiny one, which reads 64.
@@ -19,7 +19,7 @@ ENDS = ("The stock market fell.", "A cat sleeps on the sofa.")
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return core_models.load_encoder("all-MiniLM-L6-v2", "cpu")[0].model.tokenizer
+    return core_encoder.load_encoder("all-MiniLM-L6-v2", "cpu")[0].model.tokenizer
 
 
 def split(tokenizer, text, limit):

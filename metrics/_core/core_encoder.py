@@ -4,35 +4,25 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
-import re
+import threading
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core_cache import cache_folder, through_cache
+from .core_device import find_device
 from .core_inputs import TextSets, parse_embeddings
-from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, LoadedEncoder, find_device, find_model, load_encoder
+from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_model, load_once, quiet_loading
 from .core_numbers import float_type, parse_matrix
 from .core_results import caller_name
 from .core_settings import Settings, choice, count, flag, setting
+from .core_tokens import count_tokens, split_windows, token_batches
 
-# What is done with texts that are longer than the model reads; the first is the default.
-LONG_TEXTS = ("windows", "cut")
 # Seconds before a progress bar appears.
 _DELAY = 0.5
-# Tokens in a batch, padding included: enough to keep a processor busy, few enough to stay in its cache.
-_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
-# The largest part of a budget that may be padding.
-_PADDING = 1 / 8
-_TOKENIZED_AT_ONCE = 10_000
-# Letters of scripts that are spelled, other than Latin: not Chinese characters, kana or Korean syllables.
-_SPELLED = re.compile(r"[^\0-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
-# Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
-_SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
-_WORD_ENDS = re.compile(r"\S(?=\s)")
 logger = logging.getLogger(__name__)
 
 
@@ -53,7 +43,7 @@ class EncoderSettings(Settings):
     cache_dir : path of a folder in which embeddings are kept between runs, or None
     progress : show a progress bar; if None, only where logging is at INFO or below
     long_texts : "windows": a text that is longer than the model reads is embedded in windows; "cut": its end is cut
-        off; None for the default
+        off
     """
 
     model: Any = setting(DEFAULT_MODEL)
@@ -61,7 +51,7 @@ class EncoderSettings(Settings):
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
     progress: bool | None = setting(None, flag)
-    long_texts: str | None = setting(None, choice(*LONG_TEXTS))
+    long_texts: str = setting("windows", choice("windows", "cut"))
 
     @property
     def is_given(self) -> bool:
@@ -76,7 +66,7 @@ class EncoderSettings(Settings):
     @property
     def in_windows(self) -> bool:
         """Whether long texts are embedded in windows."""
-        return (self.long_texts or LONG_TEXTS[0]) == "windows"
+        return self.long_texts == "windows"
 
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
@@ -86,15 +76,55 @@ class EncoderSettings(Settings):
             find_model(self.model)
 
 
-class Encoded(NamedTuple):
-    """Embeddings, and what decides them.
+class LoadedEncoder(NamedTuple):
+    """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
 
-    embeddings : ndarray of shape (n, d)
-    signed : the entries of a signature
+    tokenizer : as a class of `transformers`; None if it has no such tokenizer
+    token_limit : how many tokens of a text it reads; None if unknown or unlimited
     """
+
+    model: Any
+    tokenizer: Any
+    token_limit: int | None
+    lock: Any
+
+
+class Encoded(NamedTuple):
+    """Embeddings, ndarray of shape (n, d), and the entries of a signature."""
 
     embeddings: np.ndarray
     signed: dict[str, str]
+
+
+def load_encoder(model: Any, device: str | None) -> tuple[LoadedEncoder, str]:
+    """Load a model in float32, or return the one that this process has loaded, with the identity of its weights."""
+    device, files = find_device(device), find_model(model)
+    return load_once((files.identity, device), lambda: _read_encoder(files.path, device)), files.identity
+
+
+def _read_encoder(path: Path, device: str) -> LoadedEncoder:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise ImportError(
+            "sentence-transformers is needed to embed texts: pip install sentence-transformers, "
+            "or pass embeddings= of your own."
+        ) from error
+    with quiet_loading("model", path, "a sentence encoder", warns=True):
+        model = SentenceTransformer(str(path), device=device, local_files_only=True).float().eval()
+        # A KeyError if no module makes an embedding of a text.
+        model.encode(["a"], show_progress_bar=False)
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if hasattr(tokenizer, "encode_batch"):
+        from transformers import PreTrainedTokenizerFast
+
+        # A static embedding has one of the library `tokenizers`.
+        unknown = getattr(tokenizer.model, "unk_token", None)
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown)
+    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+        return LoadedEncoder(model, None, None, threading.RLock())
+    limit = model.max_seq_length
+    return LoadedEncoder(model, tokenizer, None if limit in (None, float("inf")) else limit, threading.RLock())
 
 
 def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
@@ -234,138 +264,3 @@ def _run_batches(
         order.append(batch)
         bar.update(len(batch))
     return np.concatenate(rows)[np.argsort(np.concatenate(order))]
-
-
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Batch sequences of similar length, the longest first, so that a lack of memory shows at once.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (n,), tokens of each sequence
-    device : decides the token budget of a batch
-    batch_size : sequences in a batch, whatever their tokens; if None, as many as fit the budget with little padding
-
-    Yields
-    ------
-    ndarray of shape (b,), indices of sequences
-    """
-    order = np.argsort(-lengths, kind="stable")
-    budget = _TOKEN_BUDGETS[device.split(":")[0]]
-    start = 0
-    while start < len(order):
-        n = batch_size
-        if n is None:
-            longest = max(1, int(lengths[order[start]]))
-            padding = np.cumsum(longest - lengths[order[start : start + max(1, budget // longest)]])
-            n = max(1, int(np.searchsorted(padding, budget * _PADDING, side="right")))
-        yield order[start : start + n]
-        start += n
-
-
-def count_tokens(tokenizer: Any, texts: list[str]) -> tuple[np.ndarray, int]:
-    """Return the number of tokens of each text, and how many texts the model does not know.
-
-    Without a tokenizer, characters are counted.
-    """
-    if tokenizer is None:
-        return np.fromiter(map(len, texts), np.int64, len(texts)), 0
-    lengths: list[int] = []
-    unread = 0
-    n_special = tokenizer.num_special_tokens_to_add()
-    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
-        part = texts[start : start + _TOKENIZED_AT_ONCE]
-        ids = tokenizer(part, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
-        lengths += map(len, ids)
-        unread += sum(_is_unread(tokenizer, n_special, *pair) for pair in zip(part, ids, strict=True))
-    return np.array(lengths, dtype=np.int64), unread
-
-
-def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> bool:
-    """Return whether a quarter of the tokens is unknown, or half of them are single letters of another script.
-
-    Chinese characters are words, so they count only if they are unknown.
-    """
-    n_words = max(1, len(ids) - n_special)
-    if 4 * ids.count(tokenizer.unk_token_id) >= n_words:
-        return True
-    if text.isascii():
-        return False
-    pieces = (token.removeprefix("##").strip("▁") for token in tokenizer.convert_ids_to_tokens(ids))
-    letters = sum(len(piece) == 1 and piece.isalpha() and _SPELLED.match(piece) is not None for piece in pieces)
-    return 2 * letters >= n_words
-
-
-class Windows(NamedTuple):
-    """The parts in which a model reads texts: a text that fits is one part.
-
-    parts : list of p strings, text after text
-    lengths : ndarray of shape (p,), tokens of each part, special ones included
-    n_special : how many of these are special
-    counts : ndarray of shape (n,), the number of parts of each text
-    """
-
-    parts: list[str]
-    lengths: np.ndarray
-    n_special: int
-    counts: np.ndarray
-
-    def average(self, embeddings: np.ndarray) -> np.ndarray:
-        """Average the embeddings (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
-        tokens = np.maximum(self.lengths - self.n_special, 1)
-        shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
-        return np.add.reduceat(embeddings * shares[:, None].astype(embeddings.dtype), starts, axis=0)
-
-
-def split_windows(tokenizer: Any, texts: list[str], lengths: np.ndarray, limit: int) -> Windows:
-    """Split the texts of more tokens (n,) than the limit, special ones included, at ends of sentences.
-
-    A window holds as many sentences as fit. A sentence that does not fit is split between words, and a word that does
-    not fit between tokens. Raises a ValueError if the tokenizer does not tell where in a text its tokens are.
-    """
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"long_texts='windows' needs a tokenizer that tells where its tokens are, and {type(tokenizer).__name__} "
-            "does not: pass long_texts='cut'."
-        )
-    windows = [
-        ([text], [length]) if length <= limit else _split(tokenizer, text, limit)
-        for text, length in zip(texts, lengths.tolist(), strict=True)
-    ]
-    parts = [part for window, _ in windows for part in window]
-    part_lengths = [length for _, of_window in windows for length in of_window]
-    counts = np.array([len(window[0]) for window in windows])
-    return Windows(parts, np.array(part_lengths), tokenizer.num_special_tokens_to_add(), counts)
-
-
-def _split(tokenizer: Any, text: str, limit: int) -> tuple[list[str], list[int]]:
-    """Split one text into windows, and count their tokens, special ones included."""
-    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
-    starts, stops = np.array(encoded["offset_mapping"]).T
-    stops = np.maximum.accumulate(stops)
-    breaks = [
-        np.unique(np.searchsorted(stops, [match.end() for match in pattern.finditer(text)], side="right"))
-        for pattern in (_SENTENCE_ENDS, _WORD_ENDS)
-    ]
-    # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
-    for budget in range(limit - tokenizer.num_special_tokens_to_add(), 0, -1):
-        parts, low = [], 0
-        while low < len(stops):
-            high = _window_end(low, budget, len(stops), breaks)
-            parts.append(text[starts[low] : stops[high - 1]])
-            low = high
-        lengths = list(map(len, tokenizer(parts, truncation=False, verbose=False)["input_ids"]))
-        if max(lengths) <= limit:
-            break
-    return parts, lengths
-
-
-def _window_end(low: int, budget: int, n: int, breaks: list[np.ndarray]) -> int:
-    """Return the last break, of the first kind that has one, in the budget from token `low` of n, or its end."""
-    high = min(low + budget, n)
-    if high < n:
-        for ends in breaks:
-            place = int(np.searchsorted(ends, high, side="right")) - 1
-            if place >= 0 and ends[place] > low:
-                return int(ends[place])
-    return high

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
-from .core_inputs import batches_by_size
+from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import describe, show, to_float
+from .core_similarity import to_tensor, unit_rows
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4
@@ -95,7 +95,7 @@ def embedding_matrices(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, as by `row_error`
     """
-    for members, rows in batches_by_size(sizes, BLOCK_ROWS):
+    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         size = rows.shape[1]
         if size > embeddings.shape[1]:
             yield Matrices(members, size, second_moments(embeddings, rows, weights, device), error)
@@ -162,8 +162,8 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    for start in range(0, rows.shape[1], BLOCK_ROWS):
-        part = rows[:, start : start + BLOCK_ROWS]
+    for start in range(0, rows.shape[1], LIMITS.block_rows):
+        part = rows[:, start : start + LIMITS.block_rows]
         vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)

@@ -8,9 +8,8 @@ import numpy as np
 from .chamfer_diversity_scores import describe_sets, measure
 from .chamfer_diversity_settings import ChamferSettings
 from .core_cache import through_cache as through_cache
-from .core_distances import unit_rows as unit_rows
+from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread as one_thread
 from .core_inputs import find_scored_sets, mean_by_set, parse_sets, parse_values
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
@@ -27,6 +26,7 @@ from .core_results import (
 )
 from .core_settings import Settings as Settings
 from .core_similarity import SourceSettings as SourceSettings
+from .core_tokens import count_tokens as count_tokens
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .chamfer_diversity_settings import ChamferSettings
-from .core_distances import BLOCK_ROWS, mean_pairwise_distances, nearest_neighbours
+from .core_device import matrix_device
 from .core_encoder import embed_sets
-from .core_inputs import TextSets, batches_by_size, lists_by_set
-from .core_models import matrix_device
+from .core_inputs import LIMITS, TextSets, batches_by_size, lists_by_set
 from .core_results import rows_of, spread
-from .core_similarity import parse_similarity
+from .core_similarity import mean_pairwise_distances, nearest_neighbours, parse_similarity
 
 
 class Distances(NamedTuple):
@@ -44,7 +43,7 @@ def _of_matrices(squares: list[np.ndarray], sizes: np.ndarray) -> Distances:
     """Read the distances from similarities, a matrix of shape (k, k) for each set."""
     nearest, neighbours = np.empty(sizes.sum()), np.empty(sizes.sum(), dtype=np.int64)
     pairwise = np.empty(len(sizes))
-    for members, rows in batches_by_size(sizes, BLOCK_ROWS):
+    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         distances = np.clip(1.0 - np.stack([squares[i] for i in members]), 0.0, 2.0)
         size = rows.shape[1]
         pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))

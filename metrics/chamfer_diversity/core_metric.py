@@ -9,7 +9,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core_forks import one_thread
+from .core_device import one_thread
 from .core_inputs import parse_sets
 from .core_results import Bounds, ItemResult
 from .core_settings import Settings

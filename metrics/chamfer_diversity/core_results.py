@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_inputs import as_list
-from .core_numbers import describe, show, to_float
+from .core_numbers import describe, parse_number
 
 VERSION = "0.8.0"
 
@@ -80,12 +80,9 @@ def signature(metric: str, **settings: object) -> str:
 
 def confidence_level(value: Any, name: str = "confidence") -> float:
     """Read the level of a confidence interval; raises a TypeError or ValueError unless it is a number in (0, 1)."""
-    try:
-        level = to_float(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a number between 0 and 1, such as 0.95. Got {describe(value)}.") from None
-    if not 0 < level < 1:
-        raise ValueError(f"{name} must be between 0 and 1, such as 0.95. Got {show(value)}.")
+    level = parse_number(value, name, 0, 1)
+    if level in (0, 1):
+        raise ValueError(f"{name} must be between 0 and 1, such as 0.95. Got {value}.")
     return level
 
 
@@ -197,57 +194,35 @@ class Estimate(NamedTuple):
 
 
 class UnitSums:
-    """Sums over independent units, from which the mean over their items follows, with its error and skewness.
+    """The sums of the values of independent units, added in batches.
 
-    A unit is an item, or several that belong together, such as the samples of a prompt. The sums are moments about the
-    mean of the first items, so that any number of units can be added in batches.
+    A unit is an item, or several that belong together, such as the samples of a prompt.
     """
 
     def __init__(self) -> None:
-        self._shift: float | None = None
-        # At [a, b] the sum over units of (sum of the shifted values)^a times (number of items)^b, for a + b <= 3.
-        self._powers = np.zeros((4, 4))
+        self._parts = [np.empty((2, 0))]
 
     def add(self, sums: np.ndarray, counts: np.ndarray) -> None:
-        """Add units.
-
-        Parameters
-        ----------
-        sums : ndarray of shape (u,), the sum of the values of each unit's items
-        counts : ndarray of shape (u,), the number of its items, at least 1
-        """
-        if not len(sums):
-            return
-        if self._shift is None:
-            self._shift = float(sums.sum() / counts.sum())
-        shifted, weights = sums - self._shift * counts, counts.astype(np.float64)
-        for a in range(4):
-            for b in range(4 - a):
-                self._powers[a, b] += float((shifted**a * weights**b).sum())
+        """Add units: the sum of the values of each, and their number, at least 1: ndarrays of shape (u,)."""
+        self._parts.append(np.stack([sums, counts]))
 
     def estimate(self) -> Estimate:
-        """Return the mean over all items; NaN without any.
-
-        The error is that of a ratio of two sums, which vary together with the units.
-        """
-        p = self._powers.tolist()
-        n = round(p[0][0])
-        if self._shift is None:
+        """Estimate the mean over all items; NaN without any. The error is that of a ratio of two sums."""
+        sums, counts = np.concatenate(self._parts, axis=1)
+        if not len(sums):
             return Estimate(0, math.nan, math.nan, math.nan)
-        total, change = p[0][1], p[1][0] / p[0][1]
-        mean = self._shift + change
-        # Powers of what a unit adds to the sum of values beyond the mean of all.
-        square = p[2][0] - 2 * change * p[1][1] + change**2 * p[0][2]
-        cube = p[3][0] - 3 * change * p[2][1] + 3 * change**2 * p[1][2] - change**3 * p[0][3]
-        return _estimate(n, mean, square / total**2 * n**2, cube / total**3 * n**3)
+        mean = float(sums.sum() / counts.sum())
+        return _estimate(mean, (sums - mean * counts) / counts.mean())
 
 
-def _estimate(n: int, value: float, square: float, cube: float) -> Estimate:
-    """Make an estimate from the sums of the second and third powers of the deviations of its n units."""
+def _estimate(value: float, deviations: np.ndarray) -> Estimate:
+    """Make an estimate from the deviations of its n units: ndarray of shape (n,)."""
+    n, square = len(deviations), float((deviations**2).sum())
     if n < 2:
         return Estimate(n, value, math.nan, math.nan)
     if square <= n * (_ROUNDING * value) ** 2:
         return Estimate(n, value, 0.0, 0.0)
+    cube = float((deviations**3).sum())
     return Estimate(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
 
 
@@ -280,11 +255,10 @@ def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
     """
     n = len(left_out)
     deviations = (n - 1) * (left_out.mean() - left_out)
-    square = float((deviations**2).sum())
-    estimate = _estimate(n, value, square, float((deviations**3).sum()))
+    estimate = _estimate(value, deviations)
     if not estimate.error > 0:
         return estimate
-    kurtosis = float(((deviations**2 / (square / n)) ** 2).mean())
+    kurtosis = float(((deviations**2 / (deviations**2).mean()) ** 2).mean())
     # The variance of n normal values has a squared coefficient of variation of 2 / (n - 1).
     return estimate._replace(effective_degrees=min(n - 1, 2 * n / (kurtosis - (n - 3) / (n - 1))))
 

@@ -1,12 +1,18 @@
-"""Similarities of the texts of each set: matrices that the caller computed, in place of an encoder."""
+"""Similarities of the texts of each set: cosines of embeddings, or matrices that the caller gives; and distances.
 
+Sets of equal size make one batch of small matrices, and a large set is computed in blocks of rows, so that memory does
+not grow with the square of a set.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from .core_encoder import EncoderSettings
-from .core_inputs import TextSets, as_list
+from .core_inputs import LIMITS, TextSets, as_list, batches_by_size
 from .core_numbers import EPSILONS, float_type, parse_matrix
 from .core_results import UNBOUNDED
 from .core_settings import PAIR, TEXT, setting
@@ -26,7 +32,6 @@ class SourceSettings(EncoderSettings):
 
     def check(self) -> None:
         """Raise an error if both embeddings and similarities are given."""
-        super().check()
         if self.embeddings is not None and self.similarity is not None:
             raise ValueError("embeddings and similarity are both given: pass one of them.")
 
@@ -53,12 +58,10 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
     is_one = not sets.nested and len(sets.sizes) == 1
     matrices = [values] if is_one else as_list(values, "similarity", "a list of matrices, one for each set")
     if len(matrices) != len(sets.sizes):
-        raise ValueError(
-            f"similarity must have one matrix for each of the {len(sets.sizes)} sets. Got {len(matrices)}."
-        )
-    names = ["similarity" if is_one else f"similarity[{i}]" for i in range(len(matrices))]
+        raise ValueError(f"similarity must have a matrix for each of the {len(sets.sizes)} sets. Got {len(matrices)}.")
     kernels = []
-    for matrix, size, name in zip(matrices, sets.sizes.tolist(), names, strict=True):
+    for i, (matrix, size) in enumerate(zip(matrices, sets.sizes.tolist(), strict=True)):
+        name = "similarity" if is_one else f"similarity[{i}]"
         kernel = _parse_kernel(matrix, size, name)
         repaired = _repaired(kernel, EPSILONS[float_type(matrix)], name)
         kernels.append(repaired if repair else kernel)
@@ -69,15 +72,15 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
     matrix = parse_matrix(values, size, name).astype(np.float64)
     if matrix.shape != (size, size):
         raise ValueError(f"{name} must have shape ({size}, {size}). Got shape {matrix.shape}.")
-    apart = np.abs(matrix - matrix.T)
+    off_unit = np.diag(np.abs(matrix.diagonal() - 1) > _TOLERANCE)
     rules = (
         (~np.isfinite(matrix), "be finite"),
-        (
-            np.diag(np.abs(matrix.diagonal() - 1) > _TOLERANCE),
-            f"be 1, the similarity of a text with itself, to within {_TOLERANCE:g}",
-        ),
+        (off_unit, f"be 1, the similarity of a text with itself, to within {_TOLERANCE:g}"),
         (np.abs(matrix) > 1 + _TOLERANCE, "be in [-1, 1]"),
-        (apart > _TOLERANCE, f"equal its mirror image, to within {_TOLERANCE:g}: the matrix must be symmetric"),
+        (
+            np.abs(matrix - matrix.T) > _TOLERANCE,
+            f"equal its mirror image, to within {_TOLERANCE:g}: the matrix must be symmetric",
+        ),
     )
     for bad, must in rules:
         if bad.any():
@@ -113,3 +116,121 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     rest = (vectors * np.where(values > limit, values, 0.0)) @ vectors.T
     roots = np.sqrt(rest.diagonal())
     return rest / np.outer(roots, roots)
+
+
+def to_tensor(array: np.ndarray, device: str) -> torch.Tensor:
+    """Bring an array to a device, in float64."""
+    # torch shares memory with numpy, and warns if the array is read-only, such as a memory map.
+    return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
+
+
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Tensor:
+    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    wanted, first = rows.ravel(), int(rows.flat[0])
+    # Sets of one size are mostly consecutive: a view of the array avoids a copy.
+    together = np.array_equal(wanted, np.arange(first, first + len(wanted)))
+    block = embeddings[first : first + len(wanted)] if together else embeddings[wanted]
+    vectors = to_tensor(block, device)
+    # float64 rows may be the caller's array, which must not change; others are already copies.
+    out = torch.empty_like(vectors) if block.dtype == np.float64 else vectors
+    torch.div(vectors, torch.linalg.vector_norm(vectors, dim=1, keepdim=True), out=out)
+    return out.reshape(*rows.shape, -1)
+
+
+def nearest_neighbours(
+    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest other text of the same set.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), rows non-zero, set after set
+    sizes : ndarray of shape (m,), all >= 2
+
+    Returns
+    -------
+    distances : ndarray of shape (n,), 1 - cosine, in [0, 2]
+    neighbours : ndarray of shape (n,), the neighbour's index within the set
+    """
+    nearest, neighbours = np.empty(len(embeddings)), np.empty(len(embeddings), dtype=np.int64)
+    for _, rows in batches_by_size(sizes, LIMITS.block_rows):
+        if rows.size > LIMITS.block_rows:
+            blocks = _blocks(rows)
+            neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
+            for block in blocks:
+                others = rows[:, neighbours[block[0]]]
+                pairs = unit_rows(embeddings, block, device) * unit_rows(embeddings, others, device)
+                nearest[block] = pairs.sum(-1).cpu().numpy()
+            continue
+        vectors = unit_rows(embeddings, rows, device)
+        similarities = vectors @ vectors.mT
+        torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
+        nearest[rows], neighbours[rows] = (values.cpu().numpy() for values in similarities.max(dim=-1))
+    return np.clip(1.0 - nearest, 0.0, 2.0), neighbours
+
+
+def _blocks(rows: np.ndarray) -> list[np.ndarray]:
+    """Split rows (b, k) into blocks (b, at most LIMITS.block_rows)."""
+    return np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1)
+
+
+def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], device: str) -> np.ndarray:
+    """Find the index of the nearest other row of one set, whose n rows are in blocks (1, b), in float32: (n,).
+
+    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change:
+    cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if
+    all texts are nearly alike. Two more columns include the last two terms in the product.
+    """
+    n, d = sum(block.size for block in blocks), embeddings.shape[1]
+    center = torch.stack([unit_rows(embeddings, block, device)[0].sum(0) for block in blocks]).sum(0) / n
+    left = torch.ones((n, d + 2), dtype=torch.float32, device=device)
+    for part, block in zip(left.split(LIMITS.block_rows), blocks, strict=True):
+        part[:, :d] = unit_rows(embeddings, block, device)[0] - center
+    left[:, d + 1] = -left[:, :d].square().sum(1) / 2
+    right = left[:, [*range(d), d + 1, d]]
+
+    # Each tile is used for its rows and its columns. What is kept is which tile has the nearest row, since amax is
+    # several times as fast as argmax.
+    best = torch.full((n,), -math.inf, device=device)
+    tile_of = torch.zeros(n, dtype=torch.int64, device=device)
+    step = LIMITS.tile_rows
+    tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
+    for i, part in enumerate(tiles):
+        for j in range(i, len(tiles)):
+            similarities = left[part] @ right[tiles[j]].T
+            if i == j:
+                similarities.fill_diagonal_(-math.inf)
+            for place, values, other in ((part, similarities.amax(1), j), (tiles[j], similarities.amax(0), i)):
+                tile_of[place].masked_fill_(values > best[place], other)
+                best[place] = torch.maximum(best[place], values)
+
+    nearest = torch.empty(n, dtype=torch.int64, device=device)
+    for j, tile in enumerate(tiles):
+        for some in torch.nonzero(tile_of == j).squeeze(1).split(LIMITS.block_rows):
+            similarities = left[some] @ right[tile].T
+            itself = some[:, None] == torch.arange(tile.start, tile.stop, device=device)
+            nearest[some] = similarities.masked_fill_(itself, -math.inf).argmax(1) + tile.start
+    return nearest.cpu().numpy()
+
+
+def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
+    """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
+
+    The similarities of all pairs add up to the squared length of the sum of the unit vectors.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), rows non-zero, set after set
+    sizes : ndarray of shape (m,), all >= 2
+
+    Returns
+    -------
+    ndarray of shape (m,), in [0, 2]; higher is more diverse
+    """
+    means = np.empty(len(sizes))
+    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
+        n = rows.shape[1]
+        total = torch.stack([unit_rows(embeddings, block, device).sum(1) for block in _blocks(rows)]).sum(0)
+        similarity = (total.square().sum(1) - n) / (n * (n - 1))
+        means[members] = (1.0 - similarity).clamp(0.0, 2.0).cpu().numpy()
+    return means

@@ -6,6 +6,7 @@ Every error names the parameter, the set and the text, and the value it got.
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,8 +14,31 @@ import numpy as np
 from .core_numbers import describe, parse_count, parse_matrix, to_array, unpack
 
 Item = TypeVar("Item")
-# Rows checked at a time, so that a check does not copy a large matrix.
-_BLOCK_ROWS = 8192
+
+
+@dataclass
+class Limits:
+    """Sizes of what is computed at a time: they bound the memory, and change no number.
+
+    block_rows : rows held in float64, 6 MB at 384 dimensions
+    tile_rows : rows of a tile of the similarities of one large set, whose products stay in the processor's cache
+    tokenized_texts : texts that are tokenized together
+    cached_texts : texts that are looked up, computed and stored together: a killed process loses at most these
+    grouped_items : different texts that are grouped together, whose pairs are listed together
+    side_by_side : most different texts of a set that is grouped side by side with others
+    asked_pairs : pairs that a function of the caller's sees together
+    """
+
+    block_rows: int = 2048
+    tile_rows: int = 768
+    tokenized_texts: int = 10_000
+    cached_texts: int = 10_000
+    grouped_items: int = 2048
+    side_by_side: int = 256
+    asked_pairs: int = 10_000
+
+
+LIMITS = Limits()
 # Wide enough for probabilities rounded to three digits or stored as float16.
 _SUM_TOLERANCE = 1e-3
 # Squared norms outside this range lose digits in float64.
@@ -265,8 +289,8 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     extreme: list[int] = []
-    for start in range(0, len(matrix), _BLOCK_ROWS):
-        block = matrix[start : start + _BLOCK_ROWS]
+    for start in range(0, len(matrix), LIMITS.block_rows):
+        block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
             odd = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))

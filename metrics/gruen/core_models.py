@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe
+from .core_numbers import describe, show
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -38,40 +38,6 @@ class ModelFiles(NamedTuple):
     identity: str
 
 
-class LoadedEncoder(NamedTuple):
-    """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
-
-    tokenizer : as a class of `transformers`; None if it has no such tokenizer
-    token_limit : how many tokens of a text it reads; None if unknown or unlimited
-    """
-
-    model: Any
-    tokenizer: Any
-    token_limit: int | None
-    lock: Any
-
-
-class LoadedHead(NamedTuple):
-    """A transformer with a trained head in memory, and the lock to hold while its tokenizer, not thread-safe, runs.
-
-    identity : the name of its exact weights in a signature
-    """
-
-    model: Any
-    tokenizer: Any
-    identity: str
-    lock: Any
-
-    def limit(self) -> int:
-        """Return the most tokens that the model reads, special tokens included; above 10^20 if it has no limit."""
-        limit = int(self.tokenizer.model_max_length)
-        table = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)
-        if table is not None:
-            # RoBERTa's positions start after its padding index.
-            return min(limit, table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
-        return min(limit, getattr(self.model.config, "max_position_embeddings", None) or limit)
-
-
 def model_registry() -> Any:
     """Return the registry of this process, which all copies of this file share."""
     fresh: Any = types.ModuleType(_REGISTRY)
@@ -92,79 +58,15 @@ def _renew_locks() -> None:
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
-    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    """Return what this process has loaded under a key, or load it; threads wait for each other.
+
+    A named tuple with a `lock` has a new one in a forked process.
+    """
     registry = model_registry()
     with registry.lock:
         if key not in registry.models:
             registry.models[key] = load()
         return registry.models[key]
-
-
-def load_encoder(model: str | os.PathLike[str], device: str | None) -> tuple[LoadedEncoder, str]:
-    """Load a model in float32, or return the one that this process has loaded, with the identity of its weights."""
-    device, files = find_device(device), find_model(model)
-    return load_once((files.identity, device), lambda: _read_encoder(files.path, device)), files.identity
-
-
-def _read_encoder(path: Path, device: str) -> LoadedEncoder:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise ImportError(
-            "sentence-transformers is needed to embed texts: pip install sentence-transformers, "
-            "or pass embeddings= of your own."
-        ) from error
-    with quiet_loading("model", path, "a sentence encoder", warns=True):
-        model = SentenceTransformer(str(path), device=device, local_files_only=True).float().eval()
-        # A KeyError if no module makes an embedding of a text.
-        model.encode(["a"], show_progress_bar=False)
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if hasattr(tokenizer, "encode_batch"):
-        from transformers import PreTrainedTokenizerFast
-
-        # A static embedding has one of the library `tokenizers`.
-        unknown = getattr(tokenizer.model, "unk_token", None)
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
-        return LoadedEncoder(model, None, None, threading.RLock())
-    limit = model.max_seq_length
-    return LoadedEncoder(model, tokenizer, None if limit in (None, float("inf")) else limit, threading.RLock())
-
-
-def load_head(model: Any, parameter: str, auto_class: str, kind: str, device: str | None) -> LoadedHead:
-    """Load a transformer with a trained head in float32, or return the one that this process has loaded.
-
-    Parameters
-    ----------
-    model : an id on the Hugging Face Hub, or a folder
-    parameter, kind : as for `quiet_loading`
-    auto_class : name of the class of `transformers` that loads it
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found or loaded, or has no trained weights for the head.
-    """
-    device, files = find_device(device), find_transformer(model, parameter)
-
-    def load() -> LoadedHead:
-        import torch
-        import transformers
-
-        with quiet_loading(parameter, files.path, kind):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(files.path, local_files_only=True)
-            head, report = getattr(transformers, auto_class).from_pretrained(
-                files.path, local_files_only=True, dtype=torch.float32, output_loading_info=True
-            )
-        missing = sorted(report["missing_keys"]) + sorted(map(str, report["mismatched_keys"]))
-        if missing:
-            raise ValueError(
-                f"{parameter}: {files.path} has no trained weights for {kind}: {missing[0]} and {len(missing) - 1} "
-                "more are missing, and would be random. Pass a model that was saved with this head."
-            )
-        return LoadedHead(head.eval().to(device), tokenizer, files.identity, threading.RLock())
-
-    return load_once((auto_class, files.identity, device), load)
 
 
 @contextlib.contextmanager
@@ -189,32 +91,14 @@ def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) ->
             logging.enable_progress_bar()
 
 
-def find_device(device: str | None) -> str:
-    """Return the full name of a device: the one given, or the fastest available."""
-    import torch
-
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        named = torch.device(device)
-    except (RuntimeError, TypeError, ValueError, OverflowError):
-        named = None
-    if named is None or named.type not in ("cpu", "cuda", "mps"):
-        raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")
-    if named.type == "cpu":
-        return "cpu"
-    try:
-        # So that 'cuda' and 'cuda:0' are the same key.
-        return str(torch.empty(0, device=named).device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"device {str(device)!r} is not available on this machine: {reason}") from None
-
-
-def matrix_device(device: str | None) -> str:
-    """Return the device for float64 matrices: mps does not support float64."""
-    full_name = find_device(device)
-    return full_name if full_name.startswith("cuda") else "cpu"
+def token_limit(model: Any, tokenizer: Any) -> int:
+    """Return the most tokens that a transformer reads, special tokens included; above 10^20 if it has no limit."""
+    limit = int(tokenizer.model_max_length)
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    if table is not None:
+        # RoBERTa's positions start after its padding index.
+        return min(limit, table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
+    return min(limit, getattr(model.config, "max_position_embeddings", None) or limit)
 
 
 def find_model(model: str | os.PathLike[str]) -> ModelFiles:
@@ -253,16 +137,13 @@ def _find(model: Any, parameter: str, listing: str) -> ModelFiles:
             f"{parameter} must be the name of a model or the path of a folder, or an encoder, an object with a method "
             f".encode. Got {describe(model)}."
         )
-    name = os.path.expanduser(os.fspath(model))
+    name = os.path.expanduser(os.fspath(model)).rstrip("/")
     if os.path.isdir(name):
         path = Path(name).resolve()
-        if not any((path / file).is_file() for file in (listing, "config.json")):
+        if not (path / listing).is_file() and not (path / "config.json").is_file():
             raise ValueError(f"{parameter} {name!r} is a folder without a saved model: it has no {listing}.")
         return ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
-    if os.path.exists(name) or name.startswith((".", "/")):
-        raise ValueError(f"{parameter} must be a folder with a saved model. Got {name!r}, which is not a folder.")
     is_encoder = listing == "modules.json"
-    name = name.rstrip("/")
     repo = name if "/" in name or not is_encoder else f"sentence-transformers/{name}"
     folder = _from_hub(name, repo, parameter, listing)
     # Without their pooling layer, the same weights are another model.
@@ -279,15 +160,17 @@ def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
 
     try:
         validate_repo_id(repo)
-    except HFValidationError as error:
-        raise ValueError(f"{parameter} {name!r} is neither a folder nor a valid model id: {error}") from None
+    except HFValidationError:
+        raise ValueError(
+            f"{parameter} {show(name)} is neither a folder nor a valid model id, owner/name of up to 96 characters."
+        ) from None
     folder = None
     with contextlib.suppress(OSError):
-        folder = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=_UNUSED))
-        has_weights = any(file.suffix in (".safetensors", ".bin") for file in folder.rglob("*"))
-        if has_weights and (folder / listing).is_file():
-            return folder
-        folder = folder if has_weights and (folder / "config.json").is_file() else None
+        cached = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=_UNUSED))
+        has_weights = any(file.suffix in (".safetensors", ".bin") for file in cached.rglob("*"))
+        folder = cached if has_weights else None
+    if folder is not None and (folder / listing).is_file():
+        return folder
     try:
         if constants.HF_HUB_OFFLINE:
             raise ConnectionError("HF_HUB_OFFLINE is set")

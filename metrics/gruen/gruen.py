@@ -8,8 +8,8 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
+from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread as one_thread
 from .core_inputs import parse_texts
 from .core_language import find_unread
 from .core_metric import TextMetric
@@ -17,12 +17,14 @@ from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_settings import Settings as Settings
+from .core_tokens import count_tokens as count_tokens
 from .core_vectors import load_vectors as load_vectors
 from .gruen_backbone import run_batches as run_batches
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_components import Backbone, describe_text, score_components, total
 from .gruen_focus import embedding_breaks as embedding_breaks
+from .gruen_heads import load_head as load_head
 from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats

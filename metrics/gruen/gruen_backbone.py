@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, Windows, progress_bar, split_windows
-from .core_models import find_device
+from .core_device import find_device
+from .core_encoder import EncoderSettings, progress_bar
+from .core_tokens import Windows, split_windows
 
-# Sequences in a batch by default.
-_BATCH_SIZE = 64
+# From the indices of a batch, (b,), and its tokens to its values, (b, ...).
+Forward = Callable[[np.ndarray, Any], torch.Tensor]
+_BATCH_SIZE = 64  # sequences
 
 
 class SentenceScores(NamedTuple):
@@ -39,7 +41,7 @@ def run_batches(
     loaded: Any,
     parts: Sequence[tuple[str, ...]],
     limit: int,
-    forward: Callable[[np.ndarray, Any], torch.Tensor],
+    forward: Forward,
     settings: EncoderSettings,
     title: str,
 ) -> np.ndarray:
@@ -50,7 +52,7 @@ def run_batches(
     loaded : has the tokenizer, and the lock to hold while it runs
     parts : n tuples of one text or two
     limit : most tokens of a sequence, special ones included; the rest is cut off
-    forward : maps the indices of a batch, (b,), and its tokens to its values, (b, ...)
+    forward : runs the model on a batch
     title : of the progress bar
 
     Returns

@@ -5,14 +5,14 @@ Each is a transformer that the caller names, loaded with its Auto class.
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from .core_models import LoadedHead, load_head
-from .gruen_backbone import SentenceScores, read_windows, run_batches
+from .gruen_backbone import Forward, SentenceScores, read_windows, run_batches
+from .gruen_heads import LoadedHead, load_head
 from .gruen_settings import GruenSettings
 
 LM_MODEL = "bert-base-cased"
@@ -62,15 +62,13 @@ class BertBackbone:
                 )
             self._sop = self._load("sop_model", settings.sop_model)
             if not hasattr(self._sop.model, "sop_classifier"):
-                raise ValueError(
-                    f"sop_model {self.identity['sop_model']} is a {type(self._sop.model).__name__}, which has no head "
-                    "for sentence order. Pass an ALBERT."
-                )
+                kind = type(self._sop.model).__name__
+                raise ValueError(f"sop_model is a {kind}, which has no head for sentence order. Pass an ALBERT.")
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences, once with each of the two models."""
-        loss = self._losses(sentences)
-        acceptability = self._acceptability(sentences)
+        loss = self._read(self._lm, sentences, _PARITY_LM_TOKENS, self._token_loss, "Likelihood")
+        acceptability = self._read(self._cola, sentences, _PARITY_COLA_TOKENS, self._acceptable_logit, "Acceptability")
         with np.errstate(over="ignore"):
             likelihood = np.exp(-0.5 * np.exp(loss))
         return SentenceScores(likelihood, acceptability, loss)
@@ -82,16 +80,13 @@ class BertBackbone:
 
     def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
-        limit = self._sop.limit()
-        with self._sop.lock:
-            tokens = self._sop.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)["input_ids"]
-        _warn_of_cut(tokens, limit, "pairs of sentences", "sop_model")
+        _warn_of_cut(self._sop, pairs, self._sop.limit(), "pairs of sentences", "sop_model")
 
         def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
             # Class 0 is the given order, class 1 the reverse.
             return torch.softmax(self._sop.model(**inputs).sop_logits.double(), dim=-1)[:, 0]
 
-        return run_batches(self._sop, pairs, limit, forward, self._settings, "Order")
+        return run_batches(self._sop, pairs, self._sop.limit(), forward, self._settings, "Order")
 
     def _load(self, parameter: str, model: str | os.PathLike[str]) -> LoadedHead:
         """Load a model, and note what decides its scores."""
@@ -99,50 +94,34 @@ class BertBackbone:
         self.identity[parameter] = loaded.identity
         return loaded
 
-    def _losses(self, sentences: list[str]) -> np.ndarray:
-        """Return the mean negative log-likelihood of each sentence's tokens: (n,)."""
-        return self._read(self._lm, sentences, _PARITY_LM_TOKENS, self._token_losses)
+    def _token_loss(self, _: np.ndarray, inputs: Any) -> torch.Tensor:
+        """Average the losses of all tokens of each sequence, none masked; special tokens count, as in the original."""
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        logits = self._lm.model(**inputs).logits.float()
+        losses = torch.logsumexp(logits, dim=-1) - logits.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
+        return (losses * mask).sum(1) / mask.sum(1)
 
-    def _token_losses(self, parts: list[str], limit: int) -> np.ndarray:
-        """Predict all tokens of each window, none masked; special tokens count, as in the original."""
-
-        def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
-            ids, mask = inputs["input_ids"], inputs["attention_mask"]
-            logits = self._lm.model(**inputs).logits.float()
-            losses = torch.logsumexp(logits, dim=-1) - logits.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
-            return (losses * mask).sum(1) / mask.sum(1)
-
-        return run_batches(self._lm, [(part,) for part in parts], limit, forward, self._settings, "Likelihood")
-
-    def _acceptability(self, sentences: list[str]) -> np.ndarray:
-        """Return the classifier's logit of each sentence: (n,)."""
-        return self._read(self._cola, sentences, _PARITY_COLA_TOKENS, self._acceptable_logits)
-
-    def _acceptable_logits(self, parts: list[str], limit: int) -> np.ndarray:
-        def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
-            return self._cola.model(**inputs).logits[:, self._acceptable].double()
-
-        return run_batches(self._cola, [(part,) for part in parts], limit, forward, self._settings, "Acceptability")
+    def _acceptable_logit(self, _: np.ndarray, inputs: Any) -> torch.Tensor:
+        return self._cola.model(**inputs).logits[:, self._acceptable].double()
 
     def _read(
-        self,
-        loaded: LoadedHead,
-        sentences: list[str],
-        parity_tokens: int,
-        score: Callable[[list[str], int], np.ndarray],
+        self, loaded: LoadedHead, sentences: list[str], parity_tokens: int, forward: Forward, title: str
     ) -> np.ndarray:
         """Score sentences, long ones in windows; with parity the rest of each is cut off: (n,)."""
-        if not self._parity:
-            windows = read_windows(loaded, sentences, loaded.limit())
-            return windows.average(score(windows.parts, loaded.limit())[:, None])[:, 0]
-        limit = min(loaded.limit(), parity_tokens)
-        with loaded.lock:
-            tokens = loaded.tokenizer(sentences, verbose=False)["input_ids"]
-        _warn_of_cut(tokens, limit, "different sentences", "the original")
-        return score(sentences, limit)
+        if self._parity:
+            limit, parts = min(loaded.limit(), parity_tokens), [(sentence,) for sentence in sentences]
+            _warn_of_cut(loaded, parts, limit, "different sentences", "the original")
+            return run_batches(loaded, parts, limit, forward, self._settings, title)
+        windows = read_windows(loaded, sentences, loaded.limit())
+        values = run_batches(
+            loaded, [(part,) for part in windows.parts], loaded.limit(), forward, self._settings, title
+        )
+        return windows.average(values[:, None])[:, 0]
 
 
-def _warn_of_cut(tokens: list[list[int]], limit: int, what: str, reader: str) -> None:
+def _warn_of_cut(loaded: LoadedHead, parts: Sequence[tuple[str, ...]], limit: int, what: str, reader: str) -> None:
+    with loaded.lock:
+        tokens = loaded.tokenizer(*map(list, zip(*parts, strict=True)), verbose=False)["input_ids"]
     n_cut = sum(len(ids) > limit for ids in tokens)
     if n_cut:
         warnings.warn(

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import expit
 from torch import nn
 from torch.nn import functional
 
+from .core_device import find_device
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, file_digest, find_device, find_model, load_once, quiet_loading
+from .core_models import DEFAULT_MODEL, file_digest, find_model, load_once, quiet_loading
 from .gruen_backbone import SentenceScores, read_windows, run_batches
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -128,11 +130,8 @@ class CompactBackbone:
 
     Attributes
     ----------
-    components : those that it can score
     identity : the exact weights and all settings that can change a score, for the signature
     """
-
-    components = ("grammaticality",)
 
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
         self._settings = settings
@@ -143,7 +142,7 @@ class CompactBackbone:
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences in one pass; both scores are probabilities, in [0, 1]."""
-        model, calibration = self._loaded.model, self._loaded.calibration
+        model = self._loaded.model
         windows = read_windows(self._loaded, sentences, _LIMIT)
         suspects: list[list[str]] = [[] for _ in windows.parts]
 
@@ -160,16 +159,19 @@ class CompactBackbone:
         parts = [(part,) for part in windows.parts]
         values = windows.average(run_batches(self._loaded, parts, _LIMIT, forward, self._settings, "Sentences"))
         loss, frequency, soundness, acceptability = values.T
-        likelihood = _logistic(loss + frequency, *calibration["likelihood"])
-        acceptability = (
-            _logistic(soundness, *calibration["soundness"]) + _logistic(acceptability, *calibration["acceptability"])
-        ) / 2
-        ends = np.cumsum(windows.counts)
-        marked = [
-            [word for words in suspects[end - n : end] for word in words]
-            for end, n in zip(ends, windows.counts, strict=True)
-        ]
-        return SentenceScores(likelihood, acceptability, loss, marked)
+        marked: list[list[str]] = [[] for _ in sentences]
+        for sentence, words in zip(np.repeat(np.arange(len(sentences)), windows.counts), suspects, strict=True):
+            marked[sentence] += words
+        return SentenceScores(
+            self._calibrate("likelihood", loss + frequency),
+            (self._calibrate("soundness", soundness) + self._calibrate("acceptability", acceptability)) / 2,
+            loss,
+            marked,
+        )
+
+    def _calibrate(self, name: str, values: np.ndarray) -> np.ndarray:
+        slope, intercept = self._loaded.calibration[name]
+        return expit(slope * values + intercept)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
@@ -180,12 +182,6 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     """Return the different words of a text that hold the spans, in order."""
     words = [match.span() for match in re.finditer(r"\S+", text)]
     return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
-
-
-def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
-    from scipy.special import expit
-
-    return expit(slope * values + intercept)
 
 
 def _read(weights: Path, sha256: str, device: str) -> Loaded:

@@ -10,7 +10,7 @@ from .core_encoder import encode
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import CompactBackbone
-from .gruen_focus import FocusBreak, embedding_breaks
+from .gruen_focus import embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
 from .gruen_settings import COMPONENTS, GruenSettings
@@ -20,8 +20,6 @@ from .gruen_word_mover import WordMover
 Backbone = BertBackbone | CompactBackbone
 
 _PENALTY = 0.1
-# Redundant pairs listed for one text; their number grows with the square of its sentences.
-_LISTED_PAIRS = 10_000
 
 
 class Component(NamedTuple):
@@ -48,8 +46,8 @@ def score_components(
     signed = settings.signed_components()
     if judge is not None:
         signed |= {"backbone": settings.backbone, **judge.identity}
-    if judge is not None and "grammaticality" in settings.scored:
-        components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
+        if "grammaticality" in settings.scored:
+            components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
     if "non_redundancy" in settings.scored:
         components["non_redundancy"] = non_redundancy(sentences, settings.parity)
     if "focus" in settings.scored:
@@ -62,10 +60,8 @@ def score_components(
 
 def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    empty = np.empty(0)
-    unique = sentences.unique
+    empty, unique = np.empty(0), sentences.unique
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
-    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
     row_of = {sentence: row for row, sentence in enumerate(unique)}
 
     def points(members: list[str]) -> float:
@@ -79,61 +75,64 @@ def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Compo
             likelihood = np.exp(-0.5 * np.exp(scores.loss[rows]).mean())
         return float(judge.grammaticality(likelihood, scores.acceptability[rows].mean()))
 
-    def describe(row: int) -> dict[str, Any]:
-        values = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
-        described = {"text": unique[row], **{name: float(column[row]) for name, column in values.items()}}
-        return described if scores.suspects is None else {**described, "suspects": scores.suspects[row]}
+    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
+    columns = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
 
     def details(text: int) -> dict[str, Any]:
-        return {"sentences": [describe(row_of[sentence]) for sentence in sentences.by_text[text]]}
+        described = []
+        for sentence in sentences.by_text[text]:
+            row = row_of[sentence]
+            suspects = {} if scores.suspects is None else {"suspects": scores.suspects[row]}
+            described.append({"text": sentence} | {name: float(of[row]) for name, of in columns.items()} | suspects)
+        return {"sentences": described}
 
     return Component(np.array([points(members) for members in sentences.by_text]), details)
 
 
 def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does."""
-    find = find_redundancy if parity else find_repeats
-    redundancies = [find(members) for members in sentences.by_text]
+    found = [(find_redundancy if parity else find_repeats)(members) for members in sentences.by_text]
 
     def details(text: int) -> dict[str, Any]:
         members = sentences.by_text[text]
         pairs = [
-            {"sentences": [first, second], "flags": flags, "shared": shared_passages(members[first], members[second])}
-            for first, second, flags in redundancies[text].pairs(_LISTED_PAIRS)
+            {"sentences": [i, j], "flags": flags, "shared": shared_passages(members[i], members[j])}
+            for i, j, flags in found[text].pairs
         ]
-        return {"redundant_pairs": pairs, "n_redundant_pairs": redundancies[text].n_pairs()}
+        return {"redundant_pairs": pairs, "n_redundant_pairs": found[text].n_pairs}
 
-    return Component(np.array([0.0 - _PENALTY * redundancy.n_flags() for redundancy in redundancies]), details)
+    return Component(np.array([0.0 - _PENALTY * one.n_flags for one in found]), details)
 
 
 def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dict[str, object]]:
     """Take 0.1 off each text that loses the focus; returns the entries of a signature, too."""
     signed = settings.signed_focus()
     if settings.focus_kind == "wms":
-        mover = WordMover(settings.vectors)
-        breaks = [mover.breaks(members, settings.threshold, settings.parity) for members in sentences.by_text]
+        mover = WordMover(settings.vectors, settings.parity)
+        breaks = [mover.breaks(members, settings.threshold) for members in sentences.by_text]
         signed["vectors"] = mover.identity
     else:
         # A sentence that has no other to be compared with is not embedded.
-        embedded = list(dict.fromkeys(one for members in sentences.by_text if len(members) > 1 for one in members))
+        texts = [members if len(members) > 1 else [] for members in sentences.by_text]
+        embedded = list(dict.fromkeys(one for members in texts for one in members))
         # The encoder names itself in the signature, also where no text has two sentences.
         encoded = encode(embedded or ["-"], settings)
         signed |= encoded.signed
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
-        breaks = []
-        for members in sentences.by_text:
-            rows = [row_of[sentence] for sentence in members] if len(members) > 1 else []
-            n_words = np.array([len(sentence.split()) for sentence in members])
-            breaks.append(embedding_breaks(encoded.embeddings[rows], n_words, settings.threshold))
-    return _of_breaks(breaks), signed
+        breaks = [
+            embedding_breaks(
+                encoded.embeddings[[row_of[sentence] for sentence in members]],
+                np.array([len(sentence.split()) for sentence in members]),
+                settings.threshold,
+            )
+            for members in texts
+        ]
 
-
-def _of_breaks(breaks: list[list[FocusBreak]]) -> Component:
     def details(text: int) -> dict[str, Any]:
         pairs = [{"sentences": [place, place + 1], "similarity": value} for place, value in breaks[text]]
         return {"focus_breaks": pairs}
 
-    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details)
+    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details), signed
 
 
 def coherence(judge: BertBackbone, sentences: Sentences) -> Component:

@@ -1,78 +1,36 @@
 """Pairs of sentences of a text that repeat each other, by the four measures of GRUEN's released code."""
 
 import difflib
-from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+import itertools
 from typing import NamedTuple
 
 FLAGS = ("longest_substring", "substring_words", "edit_distance", "common_words")
+# Pairs listed for one text; their number grows with the square of its sentences.
+LISTED_PAIRS = 10_000
 _NEAR, _EDIT_SHARE = 0.8, 0.6
 # Below this many words in both, only equal and contained sentences count.
 _LEAST_WORDS = 5
 
 
 class Redundancy(NamedTuple):
-    """The pairs of sentences of one text that raise a flag, by their different sentences.
+    """The pairs of sentences of one text that repeat each other.
 
-    numbers : for each sentence the number of the different sentence that it is, counted in order of occurrence
-    flags : the flags of different sentences u and v, which may be the same, where u comes before v
+    n_flags : number of flags that all pairs raise
+    n_pairs : number of these pairs
+    pairs : the first of them, at most LISTED_PAIRS, by position: the positions of both sentences, and their flags
     """
 
-    numbers: list[int]
-    flags: dict[tuple[int, int], list[str]]
-
-    def n_flags(self) -> int:
-        """Count the flags over all pairs of sentences of the text."""
-        return sum(n * len(self.flags[pair]) for pair, n in self._times().items())
-
-    def n_pairs(self) -> int:
-        """Count the pairs that raise a flag."""
-        return sum(self._times().values())
-
-    def pairs(self, limit: int) -> list[tuple[int, int, list[str]]]:
-        """List the first pairs, at most `limit`, by position: the positions of both sentences, and their flags."""
-        listed: list[tuple[int, int, list[str]]] = []
-        for i, u in enumerate(self.numbers):
-            for j in range(i + 1, len(self.numbers)):
-                if len(listed) == limit:
-                    return listed
-                if flags := self.flags.get((u, self.numbers[j])):
-                    listed.append((i, j, flags))
-        return listed
-
-    def _times(self) -> dict[tuple[int, int], int]:
-        """Count for each pair of different sentences the pairs of positions of which the first comes first."""
-        places = positions(self.numbers)
-        return {
-            (u, v): sum(len(places[v]) - bisect_right(places[v], place) for place in places[u]) for u, v in self.flags
-        }
-
-
-def number(keys: Sequence[Hashable]) -> list[int]:
-    """Return the number of each key, in order of occurrence; equal keys have one number."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(key, len(numbers)) for key in keys]
-
-
-def positions(numbers: list[int]) -> list[list[int]]:
-    """List the positions of each number, in order."""
-    places: list[list[int]] = [[] for _ in set(numbers)]
-    for place, u in enumerate(numbers):
-        places[u].append(place)
-    return places
+    n_flags: int
+    n_pairs: int
+    pairs: list[tuple[int, int, list[str]]]
 
 
 def find_redundancy(sentences: list[str]) -> Redundancy:
-    """Judge all pairs of sentences of a text."""
+    """Judge all pairs of sentences of a text, as the released code does."""
     texts = [sentence.strip() for sentence in sentences]
-    numbers = number(texts)
-    flags: dict[tuple[int, int], list[str]] = {}
-    for i, first in enumerate(texts):
-        for j in range(i + 1, len(texts)):
-            pair = numbers[i], numbers[j]
-            if pair not in flags:
-                flags[pair] = raised_flags(first, texts[j])
-    return Redundancy(numbers, {pair: raised for pair, raised in flags.items() if raised})
+    raised = [(i, j, raised_flags(texts[i], texts[j])) for i, j in itertools.combinations(range(len(texts)), 2)]
+    pairs = [pair for pair in raised if pair[2]]
+    return Redundancy(sum(len(flags) for _, _, flags in pairs), len(pairs), pairs[:LISTED_PAIRS])
 
 
 def raised_flags(first: str, second: str) -> list[str]:

@@ -9,10 +9,10 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from .gruen_redundancy import FLAGS, Redundancy, number, positions
+from .gruen_redundancy import FLAGS, LISTED_PAIRS, Redundancy
 
 # Words of closed classes, and what is left of contractions.
 _FUNCTION_WORDS = """
@@ -74,17 +74,35 @@ def find_repeats(sentences: list[str]) -> Redundancy:
     - `common_words` if the content words in common, in any order, are more than 0.75 of those of the longer.
     """
     read = [_Sentence.of(sentence) for sentence in sentences]
-    # What has no words is compared as it stands.
-    keys = [tuple(one.words) or text.strip() for one, text in zip(read, sentences, strict=True)]
-    numbers = number(keys)
-    places = positions(numbers)
-    different = [read[own[0]] for own in places]
+    places: dict[Hashable, list[int]] = {}
+    for i, (one, text) in enumerate(zip(read, sentences, strict=True)):
+        # What has no words is compared as it stands.
+        places.setdefault(tuple(one.words) or text.strip(), []).append(i)
+    owners = list(places.values())
+    different = [read[own[0]] for own in owners]
     passage = _PASSAGE + _GROWTH * math.log2(max(1.0, len(sentences) / _SENTENCES))
-    flags = {(u, u): list(FLAGS) for u, own in enumerate(places) if _is_said_again(different[u], own)}
+    raised = {(u, u): list(FLAGS) for u, own in enumerate(owners) if _is_said_again(different[u], own)}
     for u, v, n_common in _candidates(different):
-        if raised := _raised(different[u], different[v], n_common, passage):
-            flags[u, v] = flags[v, u] = raised
-    return Redundancy(numbers, flags)
+        if flags := _raised(different[u], different[v], n_common, passage):
+            raised[u, v] = flags
+    # Each counts for all pairs of places of its two different sentences, which may be the same.
+    times = {(u, v): math.comb(len(owners[u]), 2) if u == v else len(owners[u]) * len(owners[v]) for u, v in raised}
+    n_flags = sum(n * len(raised[pair]) for pair, n in times.items())
+    return Redundancy(n_flags, sum(times.values()), _list_pairs(raised, owners))
+
+
+def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]]) -> list[tuple[int, int, list[str]]]:
+    """List the first pairs of places, at most LISTED_PAIRS, from the flags of different sentences and their places."""
+    partners: dict[int, dict[int, list[str]]] = {}
+    for (u, v), flags in raised.items():
+        partners.setdefault(u, {})[v] = partners.setdefault(v, {})[u] = flags
+    listed: list[tuple[int, int, list[str]]] = []
+    places = sorted((i, u) for u, own in enumerate(owners) if u in partners for i in own)
+    for i, u in places:
+        listed += sorted((i, j, flags) for v, flags in partners[u].items() for j in owners[v] if j > i)
+        if len(listed) >= LISTED_PAIRS:
+            break
+    return listed[:LISTED_PAIRS]
 
 
 def shared_passages(first: str, second: str) -> list[str]:

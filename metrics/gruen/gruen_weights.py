@@ -26,11 +26,11 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
     sha256 : their digest
     """
     place = Path(script).with_name(name)
-    if _is_right(place, sha256):
+    if place.is_file() and file_digest(place) == sha256:
         return None
     try:
         source = _beside_original(Path(script), name) or _from_space(module, name)
-        if not _is_right(source, sha256):
+        if file_digest(source) != sha256:
             return f"{source} is another file: its SHA-256 is not {sha256}"
         # Atomic, since other processes may copy it too.
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
@@ -53,10 +53,6 @@ def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
             "folder that holds them, put the file there again, or pass backbone='bert'."
         )
     return Path(script).with_name(name)
-
-
-def _is_right(path: Path, sha256: str) -> bool:
-    return path.is_file() and file_digest(path) == sha256
 
 
 def _beside_original(script: Path, name: str) -> Path | None:

@@ -28,76 +28,66 @@ class WordMover:
     ----------
     vectors : folder of a spaCy pipeline with word vectors; or file of word vectors that gensim reads (fastText,
         word2vec, .kv); or a mapping from words to vectors
+    parity : with the arithmetic of the original
 
     Raises
     ------
     TypeError, ValueError
-        If it is none of these, or cannot be read.
+        If `vectors` is none of these, or cannot be read.
     ImportError
         If POT is missing, or the library that reads the file.
     """
 
-    def __init__(self, vectors: Any) -> None:
+    def __init__(self, vectors: Any, parity: bool) -> None:
         try:
             import ot
         except ImportError as error:
             raise ImportError("POT is needed for focus='wms': pip install POT") from error
-        self._emd2 = ot.emd2
-        spacy_folder = isinstance(vectors, (str, os.PathLike)) and Path(vectors).expanduser().is_dir()
-        if spacy_folder:
+        self._emd2, self._parity, self._pipeline = ot.emd2, parity, None
+        if isinstance(vectors, (str, os.PathLike)) and Path(vectors).expanduser().is_dir():
             self._pipeline, self.identity = _read_spacy(Path(vectors).expanduser())
         else:
-            from nltk.tokenize import NLTKWordTokenizer
-            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
             self._vectors = load_vectors(vectors)
             self.identity = self._vectors.identity
-            self._tokenizer, self._stop_words = NLTKWordTokenizer(), ENGLISH_STOP_WORDS
-            self._pipeline = None
 
-    def breaks(self, sentences: list[str], threshold: float, parity: bool) -> list[FocusBreak]:
+    def breaks(self, sentences: list[str], threshold: float) -> list[FocusBreak]:
         """Find the adjacent sentences of a text whose similarity is below the threshold.
 
         The similarity is 1 / (1 + distance). With `parity` it is the original's 1 / (1 + exp(7 - distance)), which
         takes the distance for a similarity: it is low for sentences that are near. A pair of which one has no known
         word is not judged.
         """
-        documents = [self._weigh(sentence, parity) for sentence in sentences]
+        documents = [self._weigh(sentence) for sentence in sentences]
         breaks = []
         for place, (first, second) in enumerate(itertools.pairwise(documents)):
-            if not first or not second:
-                continue
-            distance = self._distance(first, second)
-            similarity = 1 / (1 + math.exp(_PARITY_SHIFT - distance)) if parity else 1 / (1 + distance)
-            if similarity < threshold:
-                breaks.append(FocusBreak(place, similarity))
+            if first and second:
+                distance = self._distance(first, second)
+                raised = math.exp(_PARITY_SHIFT - distance) if self._parity else distance
+                if 1 / (1 + raised) < threshold:
+                    breaks.append(FocusBreak(place, 1 / (1 + raised)))
         return breaks
 
-    def _weigh(self, sentence: str, parity: bool) -> list[tuple[np.ndarray, float]]:
+    def _weigh(self, sentence: str) -> list[tuple[np.ndarray, float]]:
         """Give each word of a sentence that carries meaning: its vector, and the logarithm of 1 + its count."""
         if self._pipeline is not None:
             tokens = [token for token in self._pipeline.make_doc(sentence) if token.is_alpha and not token.is_stop]
             # The original keeps a word without a vector, at zero.
-            words = Counter(token.orth for token in tokens if parity or token.has_vector)
-            return [(self._pipeline.vocab[word].vector, math.log1p(n)) for word, n in words.items()]
-        counted = Counter(
-            word
-            for word in self._tokenizer.tokenize(sentence)
-            if word.isalpha() and word.lower() not in self._stop_words
-        )
+            known = Counter(token.orth for token in tokens if self._parity or token.has_vector)
+            return [(self._pipeline.vocab[word].vector, math.log1p(n)) for word, n in known.items()]
+        from nltk.tokenize import NLTKWordTokenizer
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        words = (word for word in NLTKWordTokenizer().tokenize(sentence) if word.isalpha())
+        counted = Counter(word for word in words if word.lower() not in ENGLISH_STOP_WORDS)
         weighted = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
         return [(vector, weight) for vector, weight in weighted if vector is not None]
 
     def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:
         """Word Mover's distance (Kusner et al. 2015): the least mean way from words to words."""
-        sides = []
-        for document in (first, second):
-            vectors = np.stack([np.asarray(vector, dtype=np.float64) for vector, _ in document])
-            weights = np.array([weight for _, weight in document])
-            sides.append((vectors, weights / weights.sum()))
-        (u, p), (v, q) = sides
-        ways = np.sqrt(np.maximum(0.0, (u * u).sum(1)[:, None] - 2 * u @ v.T + (v * v).sum(1)[None]))
-        return max(0.0, float(self._emd2(p, q, ways)))
+        from scipy.spatial.distance import cdist
+
+        (u, p), (v, q) = (map(np.array, zip(*document, strict=True)) for document in (first, second))
+        return max(0.0, float(self._emd2(p / p.sum(), q / q.sum(), cdist(u, v))))
 
 
 def _read_spacy(folder: Path) -> tuple[Any, str]:
@@ -107,10 +97,6 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
     except ImportError as error:
         raise ImportError("spaCy is needed to read a folder of word vectors: pip install spacy") from error
     files = sorted(path for path in (folder / "vocab").rglob("*") if path.is_file())
-    if not (folder / "meta.json").is_file() or not files:
-        raise ValueError(
-            f"vectors: {os.fspath(folder)!r} is not the folder of a spaCy pipeline: no meta.json, no vocab."
-        )
     key = ("spacy", folder.resolve(), *((path.stat().st_mtime_ns, path.stat().st_size) for path in files))
 
     def load() -> tuple[Any, str]:
@@ -119,12 +105,12 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
             # What comes after the tokenizer costs time, and gives no vectors.
             pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
         except (OSError, ValueError, KeyError) as error:
-            raise ValueError(f"vectors: {os.fspath(folder)!r} could not be read by spaCy: {error}") from error
+            raise ValueError(
+                f"vectors: {os.fspath(folder)!r} is not the folder of a spaCy pipeline: {error}"
+            ) from error
         if not len(pipeline.vocab.vectors):
             raise ValueError(f"vectors: {os.fspath(folder)!r} is a spaCy pipeline without word vectors.")
-        digest = hashlib.sha256()
-        for path in files:
-            digest.update(path.read_bytes())
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in files))
         return pipeline, f"{folder.name}@{digest.hexdigest()[:12]}"
 
     return load_once(key, load)

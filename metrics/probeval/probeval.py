@@ -9,8 +9,8 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
+from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread as one_thread
 from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
@@ -26,22 +26,17 @@ from .core_results import (
     signature,
 )
 from .core_settings import Settings
+from .core_tokens import count_tokens as count_tokens
 from .core_vectors import load_vectors as load_vectors
 from .probeval_clusters import compare_clusterings as compare_clusterings
-from .probeval_formats import (
-    pair_rows,
-    parse_labels,
-    parse_rows,
-    read_questions,
-    warn_of_unused_clusters,
-)
+from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_pipeline import (
     check_sizes,
     clustering_quality,
     describe_question,
     load_resources,
-    score_questions,
+    score_question,
     summarize,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
@@ -212,7 +207,7 @@ class Probeval(TextMetric, evaluate.Metric):
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
-        given, gold = parse_rows(predictions, references)
+        given, gold, _ = pair_rows(predictions, references)
         return {"predictions": given, "references": gold}
 
     def bounds_under(self, settings: Settings) -> tuple[float, float]:
@@ -228,14 +223,14 @@ class Probeval(TextMetric, evaluate.Metric):
         check_sizes(questions, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
-        labels = None if settings.labels is None else parse_labels(settings.labels, answers, questions)
-
         texts = (text for question in questions for text in [*question.gold, *question.answers])
         resources, signed = load_resources(texts, pipeline)
-        scored = score_questions(questions, labels, pipeline, resources)
+        labels: list[Any] = [None] * len(questions)
+        if settings.labels is not None:
+            labels = parse_labels(settings.labels, answers, questions)
+        scored = [score_question(*pair, pipeline, resources) for pair in zip(questions, labels, strict=True)]
 
-        sizes = [int(question.counts.sum()) for question in questions]
-        result = summarize([question.scored for question in scored], sizes)
+        result = summarize(scored)
         if "skip" in (settings.unknown, settings.missing):
             result["skipped"] = skipped
         if settings.confidence is not None:
@@ -244,15 +239,11 @@ class Probeval(TextMetric, evaluate.Metric):
         if pipeline.clustering != "human" and all(question.clusters for question in questions):
             result["clustering_quality"] = clustering_quality(scored)
         if settings.details:
-            result["details"] = [describe_question(*question, pipeline) for question in scored]
-        result["signature"] = signature(
-            "probeval",
-            **pipeline.signed_pipeline(),
-            **signed,
-            # Samples drawn down to one size can be compared, whatever they are drawn from.
-            **({} if settings.rarefy else {"n_answers": format_sizes(np.array(sizes))}),
-            **confidence_settings(settings.confidence, settings.confidence_by),
-        )
+            result["details"] = [describe_question(one, pipeline) for one in scored]
+        # Samples drawn down to one size can be compared, whatever they are drawn from.
+        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.array(result["n_answers"]))}
+        intervals = confidence_settings(settings.confidence, settings.confidence_by)
+        result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)
         return result
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
@@ -279,20 +270,15 @@ class Probeval(TextMetric, evaluate.Metric):
             TypeError, ValueError: for input that cannot be scored.
 
         """
-        given, gold = parse_rows(predictions, references)
-        wordnet = load_wordnet()
-        matcher = WordNetMatcher(wordnet)
+        given, gold, _ = pair_rows(predictions, references)
+        matcher = WordNetMatcher(load_wordnet())
         rows: list[dict[str, dict[str, float]]] = []
         for question, row in zip(read_questions(given, gold), given, strict=True):
             counts = question.gold_counts if question.clusters else np.diag(question.gold_counts[:, 0])
             matches = protoqa_matches(rank(row["answers"]), question.gold, matcher)
-            rows.append(
-                {
-                    name: ranked_scores(cluster_maximum(match_scores, counts > 0), counts.sum(axis=0))
-                    for name, match_scores in matches.items()
-                }
-            )
-        result: dict[str, Any] = {
+            won = {name: cluster_maximum(scores, counts > 0) for name, scores in matches.items()}
+            rows.append({name: ranked_scores(hits, counts.sum(axis=0)) for name, hits in won.items()})
+        means: dict[str, Any] = {
             name: {rule: mean([row[name][rule] for row in rows]) for rule in rules} for name, rules in rows[0].items()
         }
-        return {**result, "scores": rows, "signature": signature("protoqa_scores", wordnet=wordnet.version)}
+        return {**means, "scores": rows, "signature": signature("protoqa_scores", wordnet=matcher.version)}

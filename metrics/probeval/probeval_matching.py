@@ -3,10 +3,12 @@
 Every matcher returns weights: ndarray of shape (u, c + 1), a row for each answer that sums to 1, with `wrong` last.
 """
 
+from functools import cache
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .probeval_wordnet import Phrase, WordNet, candidate_pairs, partition_score
+from .probeval_wordnet import Phrase, WordNet, partition_score
 
 # Scores closer than this count as a tie, for rounding in float64.
 _TIE = 1e-9
@@ -42,11 +44,6 @@ def cluster_maximum(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.stack([scores[:, column].max(axis=1) for column in members.T], axis=1)
 
 
-def cosine_scores(answers: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Cosine of each answer with each gold answer: (u, d) and (g, d), unit rows, to (u, g)."""
-    return np.clip(answers @ gold.T, -1.0, 1.0)
-
-
 def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Predict the cluster of each answer by Gaussian-process regression from the gold answers.
 
@@ -80,15 +77,16 @@ class WordNetMatcher:
     """WordNet scores of answers; each phrase is parsed once."""
 
     def __init__(self, wordnet: WordNet) -> None:
-        self._wordnet = wordnet
-        self._phrases: dict[str, Phrase] = {}
+        self.version = wordnet.version
+        self._phrase = cache(lambda text: Phrase(text, wordnet))
 
-    def scores(self, answers: list[str], gold: list[str]) -> np.ndarray:
-        """Score each answer against each gold answer: (u, g), in [0, 1], after lower-casing and stripping."""
-        return self.pair_scores([_plain(text) for text in answers], [_plain(text) for text in gold])
+    def scores(self, answers: list[str], gold: list[str], parity: bool = False) -> np.ndarray:
+        """Score each answer against each gold answer: (u, g), in [0, 1], after lower-casing and stripping.
 
-    def parity_scores(self, answers: list[str], gold: list[str]) -> np.ndarray:
-        """Score as the original does: answers cut to 50 characters, gold answers as they are."""
+        With `parity` as the original does: answers are cut to 50 characters, and gold answers stay as they are.
+        """
+        if not parity:
+            return self.pair_scores(*([" ".join(text.lower().split()) for text in side] for side in (answers, gold)))
         cut = [text.lower()[:_PARITY_LENGTH].strip() for text in answers]
         # It looks up an answer among all by its first 40 characters, and uses the first match.
         first: dict[str, str] = {}
@@ -98,17 +96,5 @@ class WordNetMatcher:
 
     def pair_scores(self, answers: list[str], gold: list[str]) -> np.ndarray:
         """Score each answer against each gold answer as they are: (u, g), in [0, 1]."""
-        left, right = ([self._phrase(text) for text in texts] for texts in (answers, gold))
-        scores = np.zeros((len(left), len(right)))
-        for i, j in candidate_pairs(left, right):
-            scores[i, j] = partition_score(left[i], right[j])
-        return scores
-
-    def _phrase(self, text: str) -> Phrase:
-        if text not in self._phrases:
-            self._phrases[text] = Phrase(text, self._wordnet)
-        return self._phrases[text]
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
+        scores = [[partition_score(self._phrase(a), self._phrase(b)) for b in gold] for a in answers]
+        return np.array(scores).reshape(len(answers), len(gold))

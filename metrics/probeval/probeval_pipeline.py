@@ -1,6 +1,6 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from .core_numbers import show
 from .core_vectors import load_vectors
 from .probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
-from .probeval_matching import WordNetMatcher, assign, cluster_maximum, cosine_scores, gp_scores
+from .probeval_matching import WordNetMatcher, assign, cluster_maximum, gp_scores
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down, entropy, mean
 from .probeval_settings import ProbevalSettings
 from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
@@ -21,8 +21,8 @@ from .probeval_wordnet import load_wordnet
 class Resources(NamedTuple):
     """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them."""
 
-    embeddings: Embeddings | None = None
-    wordnet: WordNetMatcher | None = None
+    embeddings: Any = None
+    wordnet: Any = None
 
 
 class Clusters(NamedTuple):
@@ -91,9 +91,8 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
             matrix, signed = embed_part(texts, settings)
         embeddings = Embeddings(texts, matrix)
     if settings.matcher == "wordnet":
-        loaded = load_wordnet()
-        signed["wordnet"] = loaded.version
-        wordnet = WordNetMatcher(loaded)
+        wordnet = WordNetMatcher(load_wordnet())
+        signed["wordnet"] = wordnet.version
     return Resources(embeddings, wordnet), signed
 
 
@@ -102,30 +101,27 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts)
-    counts = question.gold_counts.sum(axis=1)
-    if settings.clustering == "none":
+    counts, is_soft = question.gold_counts.sum(axis=1), settings.clustering == "soft"
+    if is_soft:
+        probability = same_probability(question.gold, question.gold, resources.embeddings)
+        numbers = soft_groups(probability)
+    elif settings.clustering == "none":
         numbers = np.arange(len(counts))
     else:
-        embeddings = resources.embeddings
-        assert embeddings is not None
-        (vectors,) = embeddings.look_up(question.gold)
-        if settings.clustering == "soft":
-            probability = same_probability(question.gold, question.gold, embeddings)
-            numbers = soft_groups(probability)
-        elif settings.clustering == "hac":
+        (vectors,) = resources.embeddings.look_up(question.gold)
+        if settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
             numbers = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
         else:
             numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
     table = np.zeros((len(counts), int(numbers.max()) + 1))
     table[np.arange(len(counts)), numbers] = counts
-    first = np.array([np.flatnonzero(column)[0] for column in table.T])
+    first = (table > 0).argmax(axis=0)
     table = table[:, np.lexsort((first, -table.sum(axis=0)))]
-    groups = None
-    if settings.clustering == "soft":
-        groups = table > 0
-        table = counts[:, None] * memberships(probability, groups, counts)
-    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, groups)
+    labels = [f"c_{i}" for i in range(1, table.shape[1] + 1)]
+    if not is_soft:
+        return Clusters(labels, table)
+    return Clusters(labels, counts[:, None] * memberships(probability, table > 0, counts), table > 0)
 
 
 def match(
@@ -140,37 +136,35 @@ def match(
     Returns an ndarray of shape (u, c + 1), rows summing to 1, `wrong` last.
     """
     weights = np.zeros((len(question.answers), len(clusters.labels) + 1))
-    if settings.matcher == "human":
-        assert labels is not None
+    if labels is not None:
         columns = [*clusters.labels, WRONG]
         weights[np.arange(len(labels)), [columns.index(label) for label in labels]] = 1.0
         return weights
     weights[:, -1] = 1.0
-    said = np.array([bool(text.strip()) for text in question.answers], dtype=bool)
-    if not said.any():
-        return weights
-    answers = [text for text in question.answers if text.strip()]
-    embeddings, wordnet = resources.embeddings, resources.wordnet
-    gold, members, threshold = question.gold, clusters.members, settings.threshold
+    said = [bool(text.strip()) for text in question.answers]
+    if any(said):
+        answers = [text for text in question.answers if text.strip()]
+        weights[said] = _match_said(answers, question.gold, clusters, settings, resources)
+    return weights
+
+
+def _match_said(
+    answers: list[str], gold: list[str], clusters: Clusters, settings: ProbevalSettings, resources: Resources
+) -> np.ndarray:
+    members, threshold = clusters.members, settings.threshold
     assert threshold is not None
     if settings.matcher == "wordnet":
-        assert wordnet is not None
-        scores = (wordnet.parity_scores if settings.parity else wordnet.scores)(answers, gold)
-        weights[said] = assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
-        return weights
-    assert embeddings is not None
+        scores = resources.wordnet.scores(answers, gold, settings.parity)
+        return assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
     if settings.matcher == "soft":
-        probability = same_probability(answers, gold, embeddings)
+        probability = same_probability(answers, gold, resources.embeddings)
         matched = matched_shares(probability, threshold)
         shares = memberships(probability, members, clusters.counts.sum(axis=1))
-        weights[said] = np.hstack([shares * matched, 1 - matched])
-        return weights
-    vectors, gold_vectors = embeddings.look_up(answers, gold)
-    if settings.matcher == "cosine":
-        weights[said] = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
-    else:
-        weights[said] = assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
-    return weights
+        return np.hstack([shares * matched, 1 - matched])
+    vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
+    if settings.matcher == "gp":
+        return assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
+    return assign(cluster_maximum(np.clip(vectors @ gold_vectors.T, -1.0, 1.0), members), threshold)
 
 
 def score(
@@ -189,25 +183,16 @@ def score(
     seeds : of the samples of people's answers and of the model's, with `rarefy_people` and `rarefy`
     """
     gold, model = gold_side(clusters, settings), model_side(counts, weights, clusters, settings)
-    reach = reached(weights)
-    blocks = []
-    for gold_times, model_times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds):
-        hit = (model_times > 0).astype(np.float64) @ reach > 0
-        masses = (gold_times @ gold.weights)[:, :-1]
-        blocks.append(
-            (
-                divergences(gold, model, gold_times, model_times, debias=settings.debias),
-                (masses * hit).sum(axis=1) / masses.sum(axis=1),
-                gold.distributions(gold_times),
-                model.distributions(model_times),
-            )
-        )
-    scores, coverage, p, q = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
-    answered = float(model.times.sum())
+    gold_times = drawn_down(gold, settings.rarefy_people, seeds[0])
+    model_times = drawn_down(model, settings.rarefy, seeds[1])
+    hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
+    masses = (gold_times @ gold.weights)[:, :-1]
+    p, q = gold.distributions(gold_times), model.distributions(model_times)
+    n_answers = float(counts.sum())
     return Scored(
-        score=float(scores.mean()),
-        coverage=float(coverage.mean()),
-        wrong_rate=float(model.times @ model.weights[:, -1]) / answered if answered else None,
+        score=float(divergences(gold, model, gold_times, model_times, debias=settings.debias).mean()),
+        coverage=float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
+        wrong_rate=float(counts @ weights[:, -1]) / n_answers if n_answers else None,
         gold=p.mean(axis=0),
         model=q.mean(axis=0),
         gold_entropy=float(entropy(p).mean()),
@@ -247,46 +232,16 @@ def reached(weights: np.ndarray) -> np.ndarray:
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
 
 
-def summarize(scored: list[Scored], sizes: list[int]) -> dict[str, Any]:
-    """Average the scores of questions with these numbers of answers, and name the results."""
-    scores = [question.score for question in scored]
-    return {
-        "probeval": mean(scores),
-        "scores": scores,
-        "wrong_rate": mean([question.wrong_rate for question in scored if question.wrong_rate is not None]),
-        "coverage": mean([question.coverage for question in scored]),
-        "n_clusters": mean([len(question.gold) - 1 for question in scored]),
-        "distribution_entropy": {
-            "gold": mean([question.gold_entropy for question in scored]),
-            "model": mean([question.model_entropy for question in scored]),
-        },
-        "n_answers": sizes,
-        "n_empty": sizes.count(0),
-    }
-
-
 def check_sizes(questions: list[Question], settings: ProbevalSettings) -> None:
     """Raise a ValueError that names the question if it has too few answers to draw from, or too many."""
-    for name, size in (("rarefy", settings.rarefy), ("rarefy_people", settings.rarefy_people)):
-        if size is None:
-            continue
+    for name, size in settings.signed("rarefy", "rarefy_people").items():
         for question in questions:
-            total = int((question.counts if name == "rarefy" else question.gold_counts).sum())
-            if total < size:
-                whose = "of the model" if name == "rarefy" else "of people"
-                raise ValueError(f"{name} is {size}, but question {show(question.name)} has {total} answers {whose}.")
-            if total > MOST_DRAWN:
+            counts, whose = (question.counts, "the model") if name == "rarefy" else (question.gold_counts, "people")
+            if not size <= counts.sum() <= MOST_DRAWN:
                 raise ValueError(
-                    f"{name} draws from at most {MOST_DRAWN:,} answers. Question {show(question.name)} has {total:,}."
+                    f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers, but question "
+                    f"{show(question.name)} has {int(counts.sum()):,} answers of {whose}."
                 )
-
-
-def seeds_of(question: Question) -> tuple[int, int]:
-    """Return the seeds of the samples of people's answers and of the model's."""
-    return (
-        content_seed("people", question.gold, question.gold_counts.sum(axis=1)),
-        content_seed("model", question.answers, question.counts),
-    )
 
 
 class ScoredQuestion(NamedTuple):
@@ -298,89 +253,102 @@ class ScoredQuestion(NamedTuple):
     scored: Scored
 
 
-def score_questions(
-    questions: list[Question], labels: list[Any] | None, settings: ProbevalSettings, resources: Resources
-) -> list[ScoredQuestion]:
-    """Cluster, match and score each question.
+def score_question(
+    question: Question, labels: list[str] | None, settings: ProbevalSettings, resources: Resources
+) -> ScoredQuestion:
+    """Cluster, match and score a question.
 
     Parameters
     ----------
-    labels : for matcher="human", people's label of each answer to each question; else None
+    labels : for matcher="human", people's label of each answer; else None
 
     Raises
     ------
     ValueError
-        If a divergence is infinite.
+        If the divergence is infinite.
     """
-    scored_questions = []
-    for question, question_labels in zip(questions, labels or [None] * len(questions), strict=True):
-        clusters = cluster(question, settings, resources)
-        weights = match(question, clusters, settings, resources, question_labels)
-        scored = score(question.counts, weights, clusters, settings, seeds_of(question))
-        if not np.isfinite(scored.score):
-            raise ValueError(
-                f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
-                f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
-            )
-        scored_questions.append(ScoredQuestion(question, clusters, weights, scored))
-    return scored_questions
+    clusters = cluster(question, settings, resources)
+    weights = match(question, clusters, settings, resources, labels)
+    seeds = (
+        content_seed("people", question.gold, question.gold_counts.sum(axis=1)),
+        content_seed("model", question.answers, question.counts),
+    )
+    scored = score(question.counts, weights, clusters, settings, seeds)
+    if not np.isfinite(scored.score):
+        raise ValueError(
+            f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
+            f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
+        )
+    return ScoredQuestion(question, clusters, weights, scored)
+
+
+def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
+    """Average the scores of questions, and name the results."""
+    each = [one.scored for one in scored]
+    sizes = [int(one.question.counts.sum()) for one in scored]
+    return {
+        "probeval": mean([one.score for one in each]),
+        "scores": [one.score for one in each],
+        "wrong_rate": mean([one.wrong_rate for one in each if one.wrong_rate is not None]),
+        "coverage": mean([one.coverage for one in each]),
+        "n_clusters": mean([len(one.gold) - 1 for one in each]),
+        "distribution_entropy": {
+            "gold": mean([one.gold_entropy for one in each]),
+            "model": mean([one.model_entropy for one in each]),
+        },
+        "n_answers": sizes,
+        "n_empty": sizes.count(0),
+    }
 
 
 def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float | None]:
     """Compare clusters with people's: the means over questions of the measures of `compare_clusterings`."""
     compared = [
-        compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
-        for question, clusters, *_ in scored
+        compare_clusterings(one.clusters.counts.argmax(axis=1), one.question.gold_counts.argmax(axis=1))
+        for one in scored
     ]
     return {name: mean([row[name] for row in compared]) for name in compared[0]}
 
 
-def describe_question(
-    question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored, settings: ProbevalSettings
-) -> dict[str, Any]:
+def describe_question(one: ScoredQuestion, settings: ProbevalSettings) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
+    question, clusters, weights, scored = one
     labels = [*clusters.labels, WRONG]
+    times = np.rint(clusters.counts.sum(axis=1, keepdims=True))
+    is_soft = clusters.groups is not None
     # Soft clusters list each answer once, in its group, with its whole count.
-    totals = np.rint(clusters.counts.sum(axis=1, keepdims=True))
-    listed = clusters.counts if clusters.groups is None else clusters.groups * totals
+    listed = clusters.members * times if is_soft else clusters.counts
     # Elsewhere, an answer that people put into two clusters has a row for each.
-    gold = [(question.gold[i], listed[i, j], i, j) for i, j in np.argwhere(listed > 0).tolist()]
-    degrees = clusters.counts / totals
-    sides = {
-        "gold": gold_side(clusters, settings),
-        "model": model_side(question.counts, weights, clusters, settings),
-    }
+    shares = clusters.counts / times if is_soft else None
+
+    def named(row: np.ndarray) -> dict[str, float]:
+        return dict(zip(labels, row.tolist(), strict=False))
+
+    def assignment(text: str, count: float, row: np.ndarray) -> dict[str, Any]:
+        return {"text": text, "count": int(count), "clusters": {k: v for k, v in named(row).items() if v}}
+
+    described = []
+    for j, mass in enumerate(clusters.counts.sum(axis=0).tolist()):
+        column = listed[:, j]
+        members = sorted(np.flatnonzero(column).tolist(), key=lambda i: (-column[i], question.gold[i]))
+        answers = [{"text": question.gold[i], "count": int(column[i])} for i in members]
+        described.append({"cluster": labels[j], "count": mass, "answers": answers})
     return {
         "id": question.name,
         "score": scored.score,
         "n_answers": int(question.counts.sum()),
         "coverage": scored.coverage,
         "wrong_rate": scored.wrong_rate,
-        "clusters": [
-            {
-                "cluster": label,
-                "count": float(mass),
-                "answers": [
-                    {"text": question.gold[i], "count": int(column[i])}
-                    for i in sorted(np.flatnonzero(column).tolist(), key=lambda i: (-column[i], question.gold[i]))
-                ],
-            }
-            for label, column, mass in zip(clusters.labels, listed.T, clusters.counts.sum(axis=0), strict=True)
-        ],
-        "gold_distribution": dict(zip(labels, scored.gold.tolist(), strict=True)),
-        "model_distribution": dict(zip(labels, scored.model.tolist(), strict=True)),
-        "smoothing": {who: dict(zip(labels, side.smoothing.tolist(), strict=True)) for who, side in sides.items()},
+        "clusters": described,
+        "gold_distribution": named(scored.gold),
+        "model_distribution": named(scored.model),
+        "smoothing": {
+            "gold": named(gold_side(clusters, settings).smoothing),
+            "model": named(model_side(question.counts, weights, clusters, settings).smoothing),
+        },
         "gold_assignments": [
-            _assignment(text, count, labels, {j: 1.0} if clusters.groups is None else dict(enumerate(degrees[i])))
-            for text, count, i, j in gold
+            assignment(question.gold[i], listed[i, j], np.eye(len(labels))[j] if shares is None else shares[i])
+            for i, j in np.argwhere(listed > 0).tolist()
         ],
-        "assignments": [
-            _assignment(text, count, labels, dict(enumerate(row)))
-            for text, count, row in zip(question.answers, question.counts, weights, strict=True)
-        ],
+        "assignments": [assignment(*row) for row in zip(question.answers, question.counts, weights, strict=True)],
     }
-
-
-def _assignment(text: str, count: float, labels: list[str], weights: Mapping[int, float]) -> dict[str, Any]:
-    clusters = {labels[j]: float(weight) for j, weight in weights.items() if weight}
-    return {"text": text, "count": int(count), "clusters": clusters}

@@ -2,14 +2,14 @@
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 DRAWS = 1_000
 MOST_DRAWN = 10**9  # of numpy's multivariate_hypergeometric
-_BLOCK = 10**6  # cells of the draws that are held at a time
+_MOST_LEFT_OUT = 10**8  # answers
 
 
 def smooth(counts: np.ndarray, smoothing: float | np.ndarray) -> np.ndarray:
@@ -79,78 +79,39 @@ def divergences(
     ndarray of shape (n,), in nats; with `debias` less the bias, which may put a small divergence below 0
     """
     values = kl_divergence(gold.distributions(gold_times), model.distributions(model_times))
-    if debias:
-        n = len(values)
-        pairs = zip(
-            *(np.broadcast_to(side_times, (n, side_times.shape[1])) for side_times in (gold_times, model_times)),
-            strict=True,
-        )
-        # A smoothing that underflows makes the scores without an answer infinite.
-        with np.errstate(invalid="ignore"):
-            bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
-        values = np.where(np.isfinite(bias), values - np.where(np.isfinite(bias), bias, 0.0), np.inf)
-    return values
+    if not debias:
+        return values
+    pairs = zip(*(np.broadcast_to(own, (len(values), own.shape[1])) for own in (gold_times, model_times)), strict=True)
+    return values - [jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs]
 
 
 def jackknife_bias(gold: Side, model: Side) -> float:
     """Estimate by how much finite samples raise the divergence, by leaving out one answer of either side at a time.
 
     Quenouille's (1956) estimate, (n - 1) (mean of the n values without one answer - value), summed over both sides, in
-    nats. It is right to the first order in 1 / n. A side with fewer than two answers adds nothing.
+    nats. It is right to the first order in 1 / n. A side with fewer than two answers adds nothing, nor does one with so
+    many that its bias is below the rounding of n values.
     """
     (p,), (q,) = gold.distributions(gold.times[None]), model.distributions(model.times[None])
-    bias = 0.0
-    n, total = float(model.times.sum()), float((model.times @ model.weights + model.smoothing).sum())
-    if n >= 2:
-        # KL depends on the model by the logarithms of its counts, and of their sum.
-        changes = np.log1p(-1 / total) - np.where(p > 0, p * np.where(p > 0, _log_without(model), 0.0), 0.0).sum(axis=1)
-        bias += (n - 1) * float(model.times @ changes) / n
-    n, total = float(gold.times.sum()), float((gold.times @ gold.weights + gold.smoothing).sum())
-    if n >= 2:
-        moved = (p - gold.weights) / (total - 1)
-        ratio = np.log(p, out=np.zeros_like(p), where=p > 0) - np.log(q, out=np.full_like(q, -np.inf), where=q > 0)
-        logs = _log_without(gold) - np.log1p(-1 / total)
-        left = np.maximum(p + moved, 0.0)
-        changes = np.where(p > 0, moved * np.where(p > 0, ratio, 0.0), 0.0).sum(axis=1)
-        changes += np.where(np.isfinite(logs), left * np.where(np.isfinite(logs), logs, 0.0), 0.0).sum(axis=1)
-        bias += (n - 1) * float(gold.times @ changes) / n
+    value, bias = kl_divergence(p, q), 0.0
+    for side in (gold, model):
+        n = side.times.sum()
+        if 2 <= n <= _MOST_LEFT_OUT:
+            without = smooth(np.maximum(side.times @ side.weights - side.weights, 0.0), side.smoothing)
+            values = kl_divergence(without, q) if side is gold else kl_divergence(p, without)
+            bias += (n - 1) * float(side.times @ (values - value)) / n
     return bias
 
 
-def _log_without(side: Side) -> np.ndarray:
-    """Return the logarithm of the ratio of each smoothed count without one answer to that with it: (k, c + 1).
+def drawn_down(side: Side, size: int | None, seed: int) -> np.ndarray:
+    """Draw DRAWS samples of this many answers without replacement: ndarray of shape (DRAWS, k).
 
-    It keeps its digits for large counts, where the bias is a small difference, and for a small smoothing.
+    All answers, of shape (1, k), if `size` is None or there are no more.
     """
-    counts = side.times @ side.weights
-    raised = counts + side.smoothing
-    without = np.maximum(counts - side.weights, 0.0) + side.smoothing
-    share = np.divide(side.weights, raised, out=np.zeros_like(side.weights), where=raised > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(share < 0.5, np.log1p(-np.minimum(share, 0.5)), np.log(without) - np.log(raised))
-
-
-def drawn_down(
-    gold: Side, model: Side, sizes: tuple[int | None, int | None], seeds: tuple[int, int]
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw people's answers and the model's down to these numbers, without replacement; None keeps a side as it is.
-
-    Yields
-    ------
-    pairs of ndarrays of shape (n, k) or (1, k), and (n, u) or (1, u): DRAWS samples in blocks, or one of all answers
-    """
-    drawn = [size is not None and size < side.times.sum() for side, size in zip((gold, model), sizes, strict=True)]
-    block = max(_BLOCK // max(len(gold.times), len(model.times)), 1) if any(drawn) else DRAWS
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    for start in range(0, DRAWS, block):
-        n = min(block, DRAWS - start)
-        first, second = (
-            rng.multivariate_hypergeometric(np.rint(side.times).astype(np.int64), size or 0, n).astype(np.float64)
-            if is_drawn
-            else side.times[None]
-            for side, size, rng, is_drawn in zip((gold, model), sizes, rngs, drawn, strict=True)
-        )
-        yield first, second
+    if size is None or size >= side.times.sum():
+        return side.times[None]
+    times = np.rint(side.times).astype(np.int64)
+    return np.random.default_rng(seed).multivariate_hypergeometric(times, size, DRAWS).astype(np.float64)
 
 
 def content_seed(who: str, texts: Sequence[str], times: np.ndarray) -> int:

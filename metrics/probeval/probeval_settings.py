@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core_encoder import EncoderSettings
-from .core_numbers import parse_number
 from .core_results import confidence_level
 from .core_settings import ANSWER, QUESTION, choice, count, flag, number, setting
 from .core_vectors import load_vectors
@@ -26,13 +25,6 @@ _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 _LARGEST_SMOOTHING = 1e300
 
 
-def _smoothing(value: Any, name: str) -> float:
-    smoothing = parse_number(value, name, 0)
-    if smoothing > _LARGEST_SMOOTHING:
-        raise ValueError(f"{name} must be at most {_LARGEST_SMOOTHING:g}. Got {value}.")
-    return smoothing
-
-
 @dataclass(frozen=True, kw_only=True)
 class ProbevalSettings(EncoderSettings):
     """The settings of a call, as the help explains them."""
@@ -40,7 +32,7 @@ class ProbevalSettings(EncoderSettings):
     clustering: str = setting("auto", choice(*CLUSTERINGS))
     matcher: str = setting("auto", choice(*MATCHERS))
     threshold: float | None = setting(None, number(0, 1))
-    smoothing: float = setting(1.0, _smoothing)
+    smoothing: float = setting(1.0, number(0, _LARGEST_SMOOTHING))
     debias: bool = setting(False, flag)
     rarefy: int | None = setting(None, count())
     rarefy_people: int | None = setting(None, count())

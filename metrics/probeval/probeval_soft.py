@@ -15,27 +15,25 @@ from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
+from scipy.special import expit
 
 from .probeval_vectors import Embeddings
 from .probeval_wordnet import STOP_WORDS
 
-FEATURES = (
-    "cosine",
-    "centred cosine",
-    "cosine above the neighbours'",
-    "cosine of the content words",
-    "their centred cosine",
-    "their cosine above the neighbours'",
-    "spelling",
-    "spelling above 0.8",
-    "shared words",
-    "same head",
-    "head in the other",
-)
-
-
-# Of the features, in this order.
-WEIGHTS = np.array([2.210, -0.121, -0.060, -0.085, 2.042, 1.288, 1.485, 14.434, -2.550, 0.793, 0.560])
+# The features of a pair of answers, in order, with their weights.
+WEIGHTS = {
+    "cosine": 2.210,
+    "centred cosine": -0.121,
+    "cosine above the neighbours'": -0.060,
+    "cosine of the content words": -0.085,
+    "their centred cosine": 2.042,
+    "their cosine above the neighbours'": 1.288,
+    "spelling": 1.485,
+    "spelling above 0.8": 14.434,
+    "shared words": -2.550,
+    "same head": 0.793,
+    "head in the other": 0.560,
+}
 INTERCEPT = -2.027
 CUT = 0.5  # of the tree, in 1 - probability
 # How far below and above the threshold the share of an answer that is `wrong` falls from all to nothing.
@@ -45,15 +43,7 @@ _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
 _PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
 _FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
-_word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
-
-
-@cache
-def _stemmer() -> Any:
-    # NLTK takes seconds to import.
-    from nltk.stem import SnowballStemmer
-
-    return SnowballStemmer("english")
+_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
 
 class Words(NamedTuple):
@@ -74,22 +64,21 @@ class Words(NamedTuple):
 @lru_cache(maxsize=100_000)
 def words(text: str) -> Words:
     """Read an answer as words; an answer without words is read as its text in lower case."""
-    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _word.findall(text.lower())]
+    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _WORD.findall(text.lower())]
     tokens = tokens or [" ".join(text.lower().split())]
     content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
     start = tokens.index(content[0])
     end = next((i for i in range(start, len(tokens)) if tokens[i] not in content), len(tokens))
-    return Words(
-        content=" ".join(content),
-        squeezed="".join(tokens),
-        stems=frozenset(map(_stem, content)),
-        head=_stem(tokens[end - 1]),
-    )
+    stem = _stemmer().stem
+    return Words(" ".join(content), "".join(tokens), frozenset(map(stem, content)), stem(tokens[end - 1]))
 
 
-@lru_cache(maxsize=100_000)
-def _stem(word: str) -> str:
-    return str(_stemmer().stem(word))
+@cache
+def _stemmer() -> Any:
+    # NLTK takes seconds to import.
+    from nltk.stem import SnowballStemmer
+
+    return SnowballStemmer("english")
 
 
 def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
@@ -103,38 +92,27 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
 
     Returns
     -------
-    ndarray of shape (n, g, 11), in the order of `FEATURES`; higher is more similar
+    ndarray of shape (n, g, 11), in the order of `WEIGHTS`; higher is more similar
     """
     left, right = [words(text) for text in texts], [words(text) for text in gold]
-    features: list[np.ndarray] = []
-    for group, reference in (
-        (list(texts), list(gold)),
-        ([answer.content for answer in left], [answer.content for answer in right]),
-    ):
-        features += _cosines(*embeddings.look_up(group, reference))
-    joined = [[answer.content.replace(" ", "") for answer in side] for side in (left, right)]
+    contents = [[answer.content for answer in side] for side in (left, right)]
+    joined = [[content.replace(" ", "") for content in side] for side in contents]
     spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
-    features += [spelling, np.maximum(spelling - _SIMILAR_SPELLING, 0.0)]
-    features += _word_features(left, right)
+    # For each stem, which answers have it, and for each answer the place of its head.
+    stems = {stem: i for i, stem in enumerate(dict.fromkeys(stem for own in (*left, *right) for stem in own.stems))}
+    has, gold_has = (np.array([[stem in own.stems for stem in stems] for own in side]) for side in (left, right))
+    head, gold_head = (np.array([stems[own.head] for own in side]) for side in (left, right))
+    both = has.astype(np.float64) @ gold_has.T
+    features = [
+        *_cosines(*embeddings.look_up(list(texts), list(gold))),
+        *_cosines(*embeddings.look_up(*contents)),
+        spelling,
+        np.maximum(spelling - _SIMILAR_SPELLING, 0.0),
+        both / (has.sum(axis=1)[:, None] + gold_has.sum(axis=1) - both),
+        head[:, None] == gold_head,
+        has[:, gold_head] | gold_has[:, head].T,
+    ]
     return np.stack(features, axis=-1)
-
-
-def _word_features(left: list[Words], right: list[Words]) -> list[np.ndarray]:
-    """Compare words: the share of stems in both answers, equal heads, and a head among the stems of the other."""
-    numbers = {
-        stem: i for i, stem in enumerate(dict.fromkeys(stem for answer in (*left, *right) for stem in answer.stems))
-    }
-
-    def has(side: list[Words]) -> np.ndarray:
-        return np.array([[stem in answer.stems for stem in numbers] for answer in side]).reshape(
-            len(side), len(numbers)
-        )
-
-    stems, gold_stems = has(left), has(right)
-    heads, gold_heads = (np.array([numbers[answer.head] for answer in side], dtype=np.intp) for side in (left, right))
-    both = stems.astype(np.float64) @ gold_stems.T.astype(np.float64)
-    either = stems.sum(axis=1)[:, None] + gold_stems.sum(axis=1) - both
-    return [both / either, heads[:, None] == gold_heads, stems[:, gold_heads] | gold_stems[:, heads].T]
 
 
 def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
@@ -162,9 +140,9 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
 
     It is 1 for answers that differ in case, punctuation and spaces only.
     """
-    logits = pair_features(texts, gold, embeddings) @ WEIGHTS + INTERCEPT
+    logits = pair_features(texts, gold, embeddings) @ np.array(list(WEIGHTS.values())) + INTERCEPT
     given, reference = (np.array([words(text).squeezed for text in side], dtype=object) for side in (texts, gold))
-    return np.maximum(1 / (1 + np.exp(-logits)), given[:, None] == reference)
+    return np.maximum(expit(logits), given[:, None] == reference)
 
 
 def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:

@@ -6,7 +6,7 @@ NLTK's data. Only index.* and *.exc are read here.
 
 import os
 import re
-from collections.abc import Iterator
+import zipfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,30 +14,19 @@ from typing import Any
 from .probeval_vectors import word_tokenizer
 
 _FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
-_VARIABLE = "WNSEARCHDIR"  # WordNet's own
 _HELP = (
     "WordNet was not found. Install it with 'apt-get install wordnet-base', or with "
     "'python -m nltk.downloader wordnet', or set WNSEARCHDIR to the folder that holds index.noun. "
     "matcher='cosine' does not need it."
 )
-_PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # Suffixes of inflected forms and of their lemmas: morphy(7) of WordNet 3.0, in NLTK's order.
-_SUFFIXES = {
-    "noun": (
-        ("s", ""),
-        ("ses", "s"),
-        ("ves", "f"),
-        ("xes", "x"),
-        ("zes", "z"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("men", "man"),
-        ("ies", "y"),
-    ),
-    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
-    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "adv": (),
+_SUFFIX_RULES = {
+    "noun": "s> ses>s ves>f xes>x zes>z ches>ch shes>sh men>man ies>y",
+    "verb": "s> ies>y es>e es> ed>e ed> ing>e ing>",
+    "adj": "er> est> er>e est>e",
+    "adv": "",
 }
+_SUFFIXES = {part: [rule.split(">") for rule in rules.split()] for part, rules in _SUFFIX_RULES.items()}
 # NLTK's 179 English stop words at the time the ProtoQA evaluator was published.
 _STOP_WORDS = """
 i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself yourselves he him his himself
@@ -61,7 +50,7 @@ class WordNet:
 
     Parameters
     ----------
-    folder : the folder with index.* and *.exc: a path, or a pointer of `nltk.data` (which may point into a zip)
+    folder : the folder with index.* and *.exc, which may be in a zip file
 
     Raises
     ------
@@ -69,34 +58,35 @@ class WordNet:
         If a file of WordNet is missing.
     """
 
-    def __init__(self, folder: Any) -> None:
-        self._entries: dict[str, dict[str, list[str]]] = {}
+    def __init__(self, folder: Path | zipfile.Path) -> None:
+        self._offsets: dict[str, dict[str, list[str]]] = {}
         self._exceptions: dict[str, dict[str, list[str]]] = {}
-        self._synsets: dict[str, frozenset[tuple[str, str]]] = {}
-        self.version = "unknown"
-        for part in _PARTS_OF_SPEECH:
-            lines = _lines(folder, f"index.{part}")
-            if match := re.search(r"WordNet (\d+\.\d+)", "".join(line for line in lines if line.startswith(" "))):
-                self.version = match.group(1)
-            # lemma pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset...
-            rows = [line.split() for line in lines if not line.startswith(" ")]
-            self._entries[part] = {row[0]: row[-int(row[2]) :] for row in rows}
-            self._exceptions[part] = {form: lemmas for form, *lemmas in map(str.split, _lines(folder, f"{part}.exc"))}
-        names = [name for part in _PARTS_OF_SPEECH for name in (*self._entries[part], *self._exceptions[part])]
+        try:
+            for part in _SUFFIXES:
+                lines = (folder / f"index.{part}").read_text(encoding="utf-8").splitlines()
+                header = "".join(line for line in lines if line.startswith(" "))
+                # lemma pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset...
+                rows = [line.split() for line in lines if not line.startswith(" ")]
+                self._offsets[part] = {row[0]: row[-int(row[2]) :] for row in rows}
+                exceptions = (folder / f"{part}.exc").read_text(encoding="utf-8").splitlines()
+                self._exceptions[part] = {form: lemmas for form, *lemmas in map(str.split, exceptions)}
+        except (OSError, KeyError) as error:
+            raise ValueError(f"WordNet in {folder} is incomplete: {error}.") from error
+        version = re.search(r"WordNet (\d+\.\d+)", header)
+        self.version = version.group(1) if version else "unknown"
+        names = (name for table in (self._offsets, self._exceptions) for part in table.values() for name in part)
         # The number of words of the longest collocation.
         self.longest = max((name.count("_") for name in names), default=0) + 1
 
-    def synsets(self, form: str) -> frozenset[tuple[str, str]]:
+    def synsets(self, form: str) -> set[tuple[str, str]]:
         """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
         form = form.lower()
-        if form not in self._synsets:
-            self._synsets[form] = frozenset(
-                (part, offset)
-                for part in _PARTS_OF_SPEECH
-                for lemma in self._lemmas(form, part)
-                for offset in self._entries[part].get(lemma, ())
-            )
-        return self._synsets[form]
+        return {
+            (part, offset)
+            for part, offsets in self._offsets.items()
+            for lemma in self._lemmas(form, part)
+            for offset in offsets.get(lemma, ())
+        }
 
     def _lemmas(self, form: str, part: str) -> list[str]:
         """List the forms that may be lemmas of an inflected form, and the form itself."""
@@ -105,41 +95,29 @@ class WordNet:
         return [form, *(form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old))]
 
 
-def _lines(folder: Any, name: str) -> list[str]:
-    try:
-        file = (folder / name).open("rb") if isinstance(folder, Path) else folder.join(name).open()
-    except OSError as error:
-        raise ValueError(f"WordNet in {folder} is incomplete: {name} could not be read ({error}).") from error
-    with file:
-        return file.read().decode("utf-8").splitlines()
-
-
 def load_wordnet() -> WordNet:
     """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; it is cached.
 
     Raises a ValueError that says how to get it if it is not found.
     """
-    named = os.environ.get(_VARIABLE)
-    for folder in [named] if named else _FOLDERS:
-        if Path(folder, "index.noun").is_file():
+    named = os.environ.get("WNSEARCHDIR")  # WordNet's own
+    for folder in [Path(named)] if named else map(Path, _FOLDERS):
+        if (folder / "index.noun").is_file():
             return _load(folder)
     if named:
-        raise ValueError(f"{_VARIABLE} is {named!r}, which has no index.noun. {_HELP}")
-    return _load(None)
+        raise ValueError(f"WNSEARCHDIR is {named!r}, which has no index.noun. {_HELP}")
+    import nltk
+
+    for root in nltk.data.path:
+        for folder in (Path(root, "corpora", "wordnet"), Path(root, "corpora", "wordnet.zip")):
+            if folder.exists():
+                return _load(folder)
+    raise ValueError(_HELP)
 
 
 @lru_cache(maxsize=4)
-def _load(folder: str | None) -> WordNet:
-    if folder is not None:
-        return WordNet(Path(folder))
-    import nltk
-
-    for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
-        try:
-            return WordNet(nltk.data.find(name))
-        except LookupError:
-            continue
-    raise ValueError(_HELP)
+def _load(folder: Path) -> WordNet:
+    return WordNet(zipfile.Path(folder, "wordnet/") if folder.is_file() else folder)
 
 
 def tokenize(text: str) -> list[str]:
@@ -185,7 +163,7 @@ def partition_score(a: Phrase, b: Phrase) -> float:
     partitions. The same maximum is found here by choosing disjoint matches from left to right, since the tokens between
     two matches are best left as one run.
     """
-    if not a.tokens or not b.tokens:
+    if a.index.keys().isdisjoint(b.index.keys()):
         return 0.0
     if a.tokens == b.tokens:
         return 1.0
@@ -222,14 +200,3 @@ def _unused_runs(used: int, width: int) -> int:
     """Count the runs of zeros among the first `width` bits."""
     free = ~used & ((1 << width) - 1)
     return (free & ~(free << 1)).bit_count()
-
-
-def candidate_pairs(left: list[Phrase], right: list[Phrase]) -> Iterator[tuple[int, int]]:
-    """Find the pairs that share a surface or a synset of a run; all others score 0."""
-    owners: dict[Any, list[int]] = {}
-    for j, phrase in enumerate(right):
-        for key in phrase.index:
-            owners.setdefault(key, []).append(j)
-    for i, phrase in enumerate(left):
-        for j in {j for key in phrase.index for j in owners.get(key, ())}:
-            yield i, j

@@ -16,19 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from .core_inputs import LIMITS
 from .core_numbers import describe
 
-# Texts that are looked up, computed and stored together: a killed process loses at most these.
-TEXTS_AT_ONCE = 10_000
-_LOCK_SECONDS = 60
 # Part of the file name.
-_VERSION = 2
-# Several embeddings fit a page; with SQLite's default of 4096 bytes, a quarter of the file would be empty.
-_PAGE_BYTES = 16_384
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS texts "
-    "(key BLOB PRIMARY KEY, value BLOB NOT NULL, note INTEGER NOT NULL, checksum INTEGER NOT NULL)"
-)
+_VERSION = 3
+_TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_NOTE_BYTES, _CHECKSUM_BYTES = 8, 4
 
 
 def through_cache(
@@ -37,20 +31,20 @@ def through_cache(
     texts: list[str],
     compute: Callable[[list[str]], tuple[np.ndarray, np.ndarray]],
     tell: Callable[[int], Any],
-    dtype: Any = np.float32,
+    lock_seconds: float = 60,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Look up different texts in a cache, and compute and store the missing ones, part by part.
 
     Parameters
     ----------
     identity : name of the model and of all else, besides the text, that decides its values
-    compute : from b texts to their values (b, d) and their notes (b,), int64
+    compute : from b texts to their values (b, d), float32, and their notes (b,), int64 >= 0
     tell : called with the number of texts that were stored
-    dtype : type in which values are kept
+    lock_seconds : how long to wait for others that write
 
     Returns
     -------
-    values : ndarray of shape (n, d)
+    values : ndarray of shape (n, d), float32
     notes : ndarray of shape (n,), int64
 
     Raises
@@ -63,48 +57,43 @@ def through_cache(
     UserWarning
         Once, if nothing can be written for lack of space or of permission, or because others lock the file.
     """
-    values: list[np.ndarray] = []
-    notes: list[int] = []
+    rows: list[bytes] = []
     is_full = False
-    kind, path = np.dtype(dtype).newbyteorder("<"), _file(folder, identity)
-    with _errors(path), closing(sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+    path = _file(folder, identity)
+    with _errors(path), closing(sqlite3.connect(path, timeout=lock_seconds, isolation_level=None)) as connection:
         connection.execute(_TABLE)
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            part = {text_key(text): text for text in texts[start : start + TEXTS_AT_ONCE]}
-            found = _look_up(connection, list(part))
-            tell(len(found))
-            missing = [key for key in part if key not in found]
+        for start in range(0, len(texts), LIMITS.cached_texts):
+            part = {_key(text): text for text in texts[start : start + LIMITS.cached_texts]}
+            stored = _look_up(connection, list(part))
+            tell(len(stored))
+            missing = [key for key in part if key not in stored]
             if missing:
-                computed, computed_notes = compute([part[key] for key in missing])
-                stored = [value.tobytes() for value in computed.astype(kind, copy=False)]
-                rows = dict(zip(missing, zip(stored, computed_notes.tolist(), strict=True), strict=True))
-                found |= rows
-                if not is_full:
-                    is_full = not _store(connection, rows, path)
-            part_values, part_notes = zip(*map(found.__getitem__, part), strict=True)
-            values.append(np.frombuffer(b"".join(part_values), kind).reshape(len(part), -1))
-            notes += part_notes
-    return np.concatenate(values), np.array(notes, dtype=np.int64)
+                values, notes = compute([part[key] for key in missing])
+                pairs = zip(values.astype("<f4", copy=False), notes.astype("<i8"), strict=True)
+                new = {key: note.tobytes() + value.tobytes() for key, (value, note) in zip(missing, pairs, strict=True)}
+                stored |= new
+                is_full = is_full or not _store(connection, new, path)
+            rows += map(stored.__getitem__, part)
+    values = np.frombuffer(b"".join(row[_NOTE_BYTES:] for row in rows), "<f4").reshape(len(rows), -1)
+    return values, np.frombuffer(b"".join(row[:_NOTE_BYTES] for row in rows), "<i8")
 
 
-def _look_up(connection: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, tuple[bytes, int]]:
+def _look_up(connection: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, bytes]:
     marks = ",".join("?" * len(keys))
-    query = f"SELECT key, value, note, checksum FROM texts WHERE key IN ({marks})"
-    rows = connection.execute(query, keys).fetchall()
-    if any(_checksum(key, value, note) != checksum for key, value, note, checksum in rows):
+    rows = connection.execute(f"SELECT key, value FROM texts WHERE key IN ({marks})", keys).fetchall()
+    if any(_checksum(key, value[:-_CHECKSUM_BYTES]) != value[-_CHECKSUM_BYTES:] for key, value in rows):
         raise sqlite3.DatabaseError("a checksum does not fit")
-    return {key: (value, note) for key, value, note, _ in rows}
+    return {key: value[:-_CHECKSUM_BYTES] for key, value in rows}
 
 
-def _store(connection: sqlite3.Connection, rows: dict[bytes, tuple[bytes, int]], path: Path) -> bool:
+def _store(connection: sqlite3.Connection, rows: dict[bytes, bytes], path: Path) -> bool:
     """Store all rows or none, but those that are there; returns whether that was possible, with a warning if not."""
-    # In order of the pages of the table.
-    complete = ((key, *row, _checksum(key, *row)) for key, row in sorted(rows.items()))
     try:
         connection.execute("BEGIN IMMEDIATE")
         with connection:
-            connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?)", complete)
+            # In order of the pages of the table.
+            complete = ((key, value + _checksum(key, value)) for key, value in sorted(rows.items()))
+            connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", complete)
     except sqlite3.OperationalError as error:
         message = f"cache_dir: {path} could not be written to ({error}). The results are correct, but no longer cached."
         warnings.warn(message, stacklevel=5)
@@ -120,9 +109,7 @@ def _errors(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise ValueError(f"cache_dir: {path} could not be used ({error}).") from error
     except sqlite3.DatabaseError as error:
-        raise ValueError(
-            f"cache_dir: {path} is damaged ({error}). Delete it: its content is computed again."
-        ) from error
+        raise ValueError(f"cache_dir: {path} is damaged ({error}). Delete it: it is computed again.") from error
 
 
 def _file(folder: Path, identity: str) -> Path:
@@ -135,7 +122,7 @@ def _file(folder: Path, identity: str) -> Path:
     return folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
 
 
-def cache_folder(value: Any, name: str = "cache_dir") -> Path:
+def cache_folder(value: Any, name: str) -> Path:
     """Read the path of the folder of a cache, which need not exist."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
@@ -145,10 +132,10 @@ def cache_folder(value: Any, name: str = "cache_dir") -> Path:
     return path
 
 
-def text_key(text: str) -> bytes:
+def _key(text: str) -> bytes:
     """Return the key of a text, 16 bytes: the probability of a collision among 10^9 texts is about 10^-21."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _checksum(key: bytes, value: bytes, note: int) -> int:
-    return zlib.crc32(b"%d" % note, zlib.crc32(value, zlib.crc32(key)))
+def _checksum(key: bytes, value: bytes) -> bytes:
+    return zlib.crc32(value, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")

@@ -5,20 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from .core_distances import unit_rows
+from .core_device import matrix_device
 from .core_encoder import embed_sets
-from .core_inputs import TextSets, as_list, batches_by_size, check_characters, content_ranks, flatten
-from .core_models import matrix_device
+from .core_inputs import LIMITS, TextSets, as_list, batches_by_size, check_characters, content_ranks, flatten
 from .core_numbers import describe, to_array
 from .core_results import format_callable
+from .core_similarity import unit_rows
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
 from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings
 
 # Tolerance of the comparison with a threshold: cosines of equal rows may differ from 1 by rounding.
 _ROUNDING = 1e-9
-# Pairs that a caller's function sees at a time, and items whose pairs are listed at a time.
-_PAIRS_AT_ONCE, _LISTED_ITEMS = 10_000, 2048
 
 
 def find_classes(
@@ -107,7 +105,7 @@ def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _all_pairs(sizes: np.ndarray) -> np.ndarray:
     """List all pairs of items of one set: ndarray of shape (e, 2), the earlier first."""
     pairs = [np.empty((0, 2), dtype=np.int64)]
-    for _, rows in batches_by_size(sizes, _LISTED_ITEMS):
+    for _, rows in batches_by_size(sizes, LIMITS.grouped_items):
         i, j = np.triu_indices(rows.shape[1], 1)
         pairs.append(np.stack([rows[:, i].ravel(), rows[:, j].ravel()], axis=1))
     return np.concatenate(pairs)
@@ -118,8 +116,8 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
     unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ordered = list(unique)
     answers = [np.empty(0, dtype=bool)]
-    for start in range(0, len(ordered), _PAIRS_AT_ONCE):
-        left, right = map(list, zip(*ordered[start : start + _PAIRS_AT_ONCE], strict=True))
+    for start in range(0, len(ordered), LIMITS.asked_pairs):
+        left, right = map(list, zip(*ordered[start : start + LIMITS.asked_pairs], strict=True))
         answer = same(left, right)
         try:
             array = to_array(answer)

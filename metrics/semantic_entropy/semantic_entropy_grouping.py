@@ -9,10 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core_inputs import batches_by_size
-
-# Items of a batch, and of a set that is grouped side by side with others.
-_BATCH_ITEMS, _LARGE = 2048, 256
+from .core_inputs import LIMITS, batches_by_size
 
 # From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
 Same = Callable[[np.ndarray, slice], np.ndarray]
@@ -55,9 +52,9 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
     of the class, with "greedy" if it is the same as the first of them.
     """
     labels = np.empty(len(items.first), dtype=np.int64)
-    for _, rows in batches_by_size(items.sizes, _BATCH_ITEMS):
+    for _, rows in batches_by_size(items.sizes, LIMITS.grouped_items):
         k = rows.shape[1]
-        if k <= _LARGE:
+        if k <= LIMITS.side_by_side:
             labels[rows] = _group_matrices(same(rows, slice(0, k)), grouping)
             continue
         for row in rows:
@@ -87,7 +84,7 @@ def _group_large(row: np.ndarray, same: Same, grouping: str) -> np.ndarray:
     k = row.shape[1]
     labels, is_first = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=bool)
     n_classes = 0
-    step = max(1, _BATCH_ITEMS * _LARGE // k)
+    step = max(1, LIMITS.grouped_items * LIMITS.side_by_side // k)
     for start in range(0, k, step):
         places = slice(start, min(start + step, k))
         for i, similar in enumerate(same(row, places)[0], start):

@@ -1,16 +1,35 @@
 """Which pairs of texts say the same, by a sequence-classification model that the caller names."""
 
+import threading
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, progress_bar, token_batches
-from .core_models import LoadedHead, load_head
+from .core_device import find_device
+from .core_encoder import EncoderSettings
+from .core_models import find_transformer, load_once, quiet_loading, token_limit
 
 Pairs = Sequence[tuple[str, str]]
+# Pairs in a batch by default.
+_BATCH_SIZE = 32
+
+
+class Classifier(NamedTuple):
+    """A CrossEncoder in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
+
+    labels : names of its classes, in lower case
+    limit : most tokens of a pair that it reads
+    identity : name of its exact weights in a signature
+    """
+
+    model: Any
+    labels: list[str]
+    limit: int
+    identity: str
+    lock: Any
 
 
 def mutual_entailment(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, Any]]:
@@ -37,11 +56,11 @@ def mutual_entailment(pairs: Pairs, name: str, settings: EncoderSettings) -> tup
     ValueError
         If the model cannot be found, or is not a classifier with such a class.
     """
-    loaded, labels = _load(name, settings)
-    if "entailment" not in labels:
-        raise ValueError(f"same: {name} has no class named 'entailment': it has {', '.join(map(repr, labels))}.")
+    loaded = _load(name, settings.device)
+    if "entailment" not in loaded.labels:
+        raise ValueError(f"same: {name} has no class named 'entailment': it has {', '.join(map(repr, loaded.labels))}.")
     ordered = list(dict.fromkeys(way for left, right in pairs for way in ((left, right), (right, left))))
-    is_entailed = _logits(ordered, loaded, settings).argmax(axis=-1) == labels.index("entailment")
+    is_entailed = _logits(ordered, loaded, settings).argmax(axis=-1) == loaded.labels.index("entailment")
     entailed = dict(zip(ordered, is_entailed.tolist(), strict=True))
     same = np.array([entailed[left, right] and entailed[right, left] for left, right in pairs], dtype=bool)
     return same, {"same": f"nli:{loaded.identity}"}
@@ -52,11 +71,11 @@ def probably_same(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[n
 
     Parameters, returns, warns and raises as `mutual_entailment`; the order of the texts of a pair matters.
     """
-    loaded, labels = _load(name, settings)
-    if len(labels) != 2:
+    loaded = _load(name, settings.device)
+    if len(loaded.labels) != 2:
         raise ValueError(
             f"same: {name} must have two classes, the second for texts that say the same. It has "
-            f"{len(labels)}: {', '.join(map(repr, labels))}."
+            f"{len(loaded.labels)}: {', '.join(map(repr, loaded.labels))}."
         )
     ordered = list(dict.fromkeys(pairs))
     logits = _logits(ordered, loaded, settings)
@@ -64,37 +83,46 @@ def probably_same(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[n
     return np.array([is_same[pair] for pair in pairs], dtype=bool), {"same": f"pairs:{loaded.identity}"}
 
 
-def _load(name: str, settings: EncoderSettings) -> tuple[LoadedHead, list[str]]:
-    """Load a classifier of pairs; returns the names of its classes, too."""
-    kind = "a classifier of pairs"
-    loaded = load_head(name, "same", "AutoModelForSequenceClassification", kind, settings.device)
-    return loaded, [str(label).lower() for _, label in sorted(loaded.model.config.id2label.items())]
+def _load(name: str, device: str | None) -> Classifier:
+    """Load a classifier of pairs in float32, or return the one that this process has loaded."""
+    device, files = find_device(device), find_transformer(name, "same")
+
+    def load() -> Classifier:
+        from sentence_transformers import CrossEncoder
+
+        with quiet_loading("same", files.path, "a classifier of pairs"):
+            model = CrossEncoder(
+                str(files.path), device=device, local_files_only=True, model_kwargs={"dtype": torch.float32}
+            )
+        if not any(name.endswith("ForSequenceClassification") for name in model.config.architectures or ()):
+            raise ValueError(f"same: {files.path} has no trained weights for a classifier: they would be random.")
+        limit = token_limit(model.model, model.tokenizer)
+        # The first is read by version 5 of sentence-transformers, the second by version 6.
+        model.tokenizer.model_max_length = model.max_seq_length = limit
+        labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
+        return Classifier(model, labels, limit, files.identity, threading.RLock())
+
+    return load_once(("classifier of pairs", files.identity, device), load)
 
 
-def _logits(pairs: list[tuple[str, str]], loaded: LoadedHead, settings: EncoderSettings) -> np.ndarray:
-    """Classify pairs, in batches of similar length: (e, number of classes), float64."""
-    logits = np.empty((len(pairs), loaded.model.config.num_labels))
+def _logits(pairs: list[tuple[str, str]], loaded: Classifier, settings: EncoderSettings) -> np.ndarray:
+    """Classify pairs: (e, number of classes)."""
     if not pairs:
-        return logits
-    limit, (left, right) = loaded.limit(), map(list, zip(*pairs, strict=True))
+        return np.empty((0, len(loaded.labels)))
+    model, limit = loaded.model, loaded.limit
     with loaded.lock:
-        encoded = loaded.tokenizer(left, right, truncation=True, max_length=limit, padding=False, verbose=False)
-        whole = loaded.tokenizer(left, right, truncation=False, padding=False, verbose=False)["input_ids"]
-    n_cut = sum(len(ids) > limit for ids in whole)
-    if n_cut:
+        ids = model.tokenizer(*map(list, zip(*pairs, strict=True)), truncation=False, verbose=False)["input_ids"]
+        logits = model.predict(
+            pairs,
+            batch_size=settings.batch_size or _BATCH_SIZE,
+            show_progress_bar=settings.progress,
+            activation_fn=torch.nn.Identity(),
+        )
+    lengths = np.array(list(map(len, ids)))
+    if (lengths > limit).any():
         warnings.warn(
-            f"{n_cut} of {len(pairs)} pairs of texts are longer than the {limit} tokens that the model of same reads: "
-            f"the rest is cut off (the longest has {max(map(len, whole))}).",
+            f"{np.count_nonzero(lengths > limit)} of {len(pairs)} pairs of texts are longer than the {limit} tokens "
+            f"that the model of same reads: the rest is cut off (the longest has {lengths.max()}).",
             stacklevel=8,
         )
-    lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(pairs))
-    device = str(loaded.model.device)
-    with progress_bar(len(pairs), "Comparing", "pair", settings.progress) as bar:
-        for batch in token_batches(lengths, device, settings.batch_size):
-            # The lock is released between batches, so that a short call need not wait for the end of a long one.
-            with loaded.lock, torch.inference_mode():
-                columns = {name: [values[i] for i in batch] for name, values in encoded.items()}
-                inputs = loaded.tokenizer.pad(columns, return_tensors="pt").to(device)
-                logits[batch] = loaded.model(**inputs).logits.double().cpu().numpy()
-            bar.update(len(batch))
     return logits

@@ -6,9 +6,8 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
-from .core_distances import unit_rows as unit_rows
+from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread as one_thread
 from .core_inputs import parse_probabilities, parse_sets, parse_values, sum_by_set
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
@@ -27,6 +26,7 @@ from .core_results import (
 from .core_settings import Settings as Settings
 from .core_similarity import SourceSettings as SourceSettings
 from .core_spectra import vendi_scores
+from .core_tokens import count_tokens as count_tokens
 from .vendi_embed_scores import describe_sets, make_matrices
 from .vendi_embed_settings import VendiSettings
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .core_distances import BLOCK_ROWS
+from .core_device import matrix_device
 from .core_encoder import embed_sets
-from .core_inputs import TextSets, batches_by_size
-from .core_models import matrix_device
+from .core_inputs import LIMITS, TextSets, batches_by_size
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
 from .core_results import format_order, rows_of
 from .core_similarity import parse_similarity
@@ -49,7 +48,7 @@ def _matrices(
         return kernel_matrices(kernels, sets.sizes, weights, device=device), signed
     if settings.similarity is not None:
         squares = parse_similarity(settings.similarity, sets, repair=True)
-        batches = batches_by_size(sets.sizes, BLOCK_ROWS)
+        batches = batches_by_size(sets.sizes, LIMITS.block_rows)
         kernels = ((members, np.stack([squares[i] for i in members])) for members, _ in batches)
         return kernel_matrices(kernels, sets.sizes, weights, device=device), {"similarity": "given"}
     vectors, signed = embed_sets(sets, settings.embeddings, settings)
@@ -68,7 +67,7 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     tokens = number_tokens([words[text] for text in sets.texts])
     tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
     signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
-    return ngram_kernels(tables, sets.sizes, BLOCK_ROWS), signed
+    return ngram_kernels(tables, sets.sizes, LIMITS.block_rows), signed
 
 
 def describe_sets(

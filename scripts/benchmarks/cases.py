@@ -32,6 +32,9 @@ class Case:
         self._score(self.make(4))
         self._input = self.make(n)
 
+    def teardown(self, side: str, n: int) -> None:
+        """Remove what was written."""
+
     def prepare(self) -> None:
         """Import and load what is needed."""
 
@@ -259,7 +262,7 @@ class ScoreFile(Case):
         self._metric = _metric("self_bleu")
 
     def make(self, n: int) -> Any:
-        return inputs.file_of_sets(n)
+        return inputs.file_of_sets(inputs.captions(n))
 
     def ours(self, given: Path) -> Any:
         from text_metrics.commands.score import main as score
@@ -286,23 +289,19 @@ class Report(Case):
         self._core = core_encoder
 
     def make(self, n: int) -> Any:
-        return inputs.file_of_sets(4 * n), inputs.captions(8 * n)[4 * n :]
+        texts = inputs.captions(8 * n)
+        return texts, [inputs.file_of_sets(texts[: 4 * n]), inputs.file_of_sets(texts[4 * n :])]
 
     def ours(self, given: Any) -> Any:
         from text_metrics.commands.report.main import main as report
 
-        first, texts = given
-        second = first.with_name("second.jsonl")
-        import json
-
-        rows = [json.dumps({"generations": texts[i : i + 4]}) for i in range(0, len(texts), 4)]
-        second.write_text("\n".join(rows) + "\n", encoding="utf-8")
-        words = [f"one={first}", f"two={second}", "--text-key", "generations", "--by-line", "--quality", "none"]
+        words = [f"{name}={path}" for name, path in zip("AB", given[1], strict=True)]
+        words += ["--text-key", "generations", "--by-line", "--quality", "none", "--out", tempfile.mkdtemp()]
         with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-            return report([*words, "--out", tempfile.mkdtemp()])
+            return report(words)
 
     def theirs(self, given: Any) -> Any:
-        return self._core.encode(inputs.captions(2 * len(given[1])), self._core.EncoderSettings())
+        return self._core.encode(given[0], self._core.EncoderSettings())
 
 
 # Their base is no case.

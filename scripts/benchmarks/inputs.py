@@ -88,9 +88,9 @@ def five_sentences(n: int) -> list[str]:
     return [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]
 
 
-def file_of_sets(n: int) -> Path:
-    """Write n captions to a file of JSON lines in a folder of its own, in sets of four."""
-    path, texts = Path(tempfile.mkdtemp()) / "sets.jsonl", captions(n)
-    lines = [json.dumps({"generations": texts[i : i + 4]}) + "\n" for i in range(0, n, 4)]
+def file_of_sets(texts: list[str]) -> Path:
+    """Write texts to a file of JSON lines in a folder of its own, in sets of four."""
+    path = Path(tempfile.mkdtemp()) / "sets.jsonl"
+    lines = [json.dumps({"generations": texts[i : i + 4]}) + "\n" for i in range(0, len(texts), 4)]
     path.write_text("".join(lines), encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Write the example of text-metrics report, from the released data: three generators, and paraphrases of one.
+"""Write docs/report/index.html, the example of text-metrics report, from the released data.
 
     python -m scripts.results.report
 
@@ -7,6 +7,7 @@ of GPT-4 in which two of four sentences are replaced by paraphrases of a third (
 The released texts are not part of this repository: the report leaves them out, and names prompts by their place.
 """
 
+import shutil
 from pathlib import Path
 
 from scripts import ROOT
@@ -46,7 +47,10 @@ def main() -> int:
     folder = ROOT / "build" / "systems"
     folder.mkdir(parents=True, exist_ok=True)
     words = [*write_systems(data_folder(parser), folder), "--text-key", "texts", "--id-key", "prompt", "--no-texts"]
-    return report([*words, "--out", str(ROOT / "docs/report"), "--cache-dir", str(ROOT / "build" / "embeddings")])
+    out = ROOT / "build" / "report"
+    code = report([*words, "--out", str(out), "--cache-dir", str(ROOT / "build" / "embeddings")])
+    shutil.copy(out / "index.html", ROOT / "docs" / "report")
+    return code
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ def main() -> int:
         problems = other_versions()
     else:
         problems = [f"results/{name} changed: name it in CHANGELOG.md" for name in unnamed_changes()]
-        MANIFEST.write_text(json.dumps(manifest(), indent=2) + "\n", encoding="utf-8")
+        if not problems:
+            MANIFEST.write_text(json.dumps(manifest(), indent=2) + "\n", encoding="utf-8")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -1,24 +1,14 @@
 """Make the candidate sets of arXiv 2506.00514 and pair them: sets of four texts whose diversity is known to differ.
 
-    text-metrics candidate-sets generate texts.jsonl rich.jsonl --model gpt-4o
-    text-metrics candidate-sets pairs rich.jsonl pairs.jsonl --seed 0
-
 Each line of `texts.jsonl` is an object with `src`, the subject of the texts, and `texts`, at least four of them.
 `generate` asks a chat model for `paraphrases` of each text, and for `nonsensical`, four grammatical texts that make no
-sense. If the lines have these already, no model is needed.
+sense; lines that have these need no model. `pairs` makes sets from each line, and pairs those of the same quality:
 
-`pairs` makes these sets from each line:
+    high  original A B C D, para_a A A' B C, para_b A A' B B', para_c A A' A" B
+    low   nonsensical; noun_shuffle, with the nouns and pronouns of each text permuted; random_shuffle, with all tokens
 
-    original         A  B  C  D
-    para_a           A  A' B  C      Para-1
-    para_b           A  A' B  B'     Para-2
-    para_c           A  A' A" B      Para-3
-    nonsensical      as given
-    noun_shuffle     the original texts, with the nouns and pronouns of each permuted
-    random_shuffle   the original texts, with all tokens of each permuted
-
-The first four have high quality, the others low quality. Sets of the same quality are paired. The pairs are the input
-of text-metrics judge-diversity.
+    text-metrics candidate-sets generate texts.jsonl --out rich.jsonl --model gpt-4o
+    text-metrics candidate-sets pairs rich.jsonl --out pairs.jsonl --seed 0
 """
 
 import argparse
@@ -32,15 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_file, json_values
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import parse_json, read_objects, read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
 SIZE = 4
+N_PARAPHRASES = 2
 HIGH = ("original", "para_a", "para_b", "para_c")
 LOW = ("nonsensical", "noun_shuffle", "random_shuffle")
-_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]+")
+_WORD = re.compile(r"(\w+(?:['’-]\w+)*|[^\w\s]+)")
+Tagger = Callable[[list[str]], list[tuple[str, str]]]
 
 PARAPHRASE = """\
 Write {count} paraphrases of the text below. Each says the same, no more and no less, in clearly other words and, where
@@ -76,32 +68,23 @@ def paraphrase_sets(
 
 def permute(words: list[str], rng: np.random.Generator) -> list[str]:
     """Bring words into another order, if they have one."""
-    if len(set(words)) < 2:
-        return words
-    while True:
+    moved = words
+    while moved == words and len(set(words)) > 1:
         moved = [words[i] for i in rng.permutation(len(words))]
-        if moved != words:
-            return moved
+    return moved
 
 
-def shuffle_all(text: str, rng: np.random.Generator) -> str:
-    """RndShuff: permute all tokens, which are separated by spaces."""
-    return " ".join(permute(text.split(), rng))
-
-
-def shuffle_nouns(text: str, rng: np.random.Generator, tag: Callable[[list[str]], list[tuple[str, str]]]) -> str:
+def shuffle_nouns(text: str, rng: np.random.Generator, tag: Tagger) -> str:
     """NounShuff: permute the nouns and pronouns among their places."""
-    matches = list(_WORD.finditer(text))
-    tags = [kind for _, kind in tag([match.group() for match in matches])]
-    movable = [match for match, kind in zip(matches, tags, strict=True) if kind.startswith(("NN", "PRP"))]
-    parts, end = [], 0
-    for match, word in zip(movable, permute([match.group() for match in movable], rng), strict=True):
-        parts += [text[end : match.start()], word]
-        end = match.end()
-    return "".join([*parts, text[end:]])
+    parts = _WORD.split(text)  # words at the odd places
+    tags = [kind for _, kind in tag(parts[1::2])]
+    movable = [2 * i + 1 for i, kind in enumerate(tags) if kind.startswith(("NN", "PRP"))]
+    for i, word in zip(movable, permute([parts[i] for i in movable], rng), strict=True):
+        parts[i] = word
+    return "".join(parts)
 
 
-def load_tagger() -> Callable[[list[str]], list[tuple[str, str]]]:
+def load_tagger() -> Tagger:
     """Load NLTK's part-of-speech tagger."""
     import nltk
 
@@ -116,25 +99,19 @@ def load_tagger() -> Callable[[list[str]], list[tuple[str, str]]]:
 
 
 def candidate_sets(
-    record: dict[str, Any],
-    where: str,
-    rng: np.random.Generator,
-    tag: Callable[[list[str]], list[tuple[str, str]]] | None,
+    record: dict[str, Any], where: str, rng: np.random.Generator, tag: Tagger | None
 ) -> dict[str, list[str]]:
     """Make all sets that a line of input can give: label to set."""
     texts = read_texts(record, "texts", where)
     if len(texts) < SIZE:
         raise ValueError(f"{where}: 'texts' must hold at least {SIZE}. Got {len(texts)}.")
     sets = {"original": texts[:SIZE]}
-    if record.get("paraphrases") is not None:
-        paraphrases = record["paraphrases"]
+    if (paraphrases := record.get("paraphrases")) is not None:
         if not isinstance(paraphrases, list) or len(paraphrases) != len(texts):
             raise ValueError(f"{where}: 'paraphrases' must be a list for each of the {len(texts)} texts.")
         for i, alternatives in enumerate(paraphrases):
             if not isinstance(alternatives, list) or not all(isinstance(text, str) for text in alternatives):
-                raise ValueError(
-                    f"{where}: 'paraphrases' of text {i} must be a list of strings. Got {alternatives!r:.80}."
-                )
+                raise ValueError(f"{where}: 'paraphrases' of text {i} must be strings. Got {alternatives!r:.80}.")
         sets |= paraphrase_sets(texts, paraphrases, rng)
     if record.get("nonsensical") is not None:
         nonsense = read_texts(record, "nonsensical", where)
@@ -143,37 +120,24 @@ def candidate_sets(
         sets["nonsensical"] = nonsense[:SIZE]
     if tag is not None:
         sets["noun_shuffle"] = [shuffle_nouns(text, rng, tag) for text in texts[:SIZE]]
-    sets["random_shuffle"] = [shuffle_all(text, rng) for text in texts[:SIZE]]
+    sets["random_shuffle"] = [" ".join(permute(text.split(), rng)) for text in texts[:SIZE]]
     return sets
 
 
-def pair_sets(
-    sets: dict[str, list[str]], source: Any, rng: np.random.Generator, most: int | None = None
-) -> list[dict[str, Any]]:
+def pair_sets(sets: dict[str, list[str]], source: Any, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Pair the sets of high quality with each other, and those of low quality; which comes first is drawn."""
-    labels = [
-        pair for group in (HIGH, LOW) for pair in itertools.combinations([label for label in group if label in sets], 2)
-    ]
-    if most is not None and most < len(labels):
-        labels = [labels[i] for i in sorted(rng.choice(len(labels), most, replace=False).tolist())]
     pairs = []
-    for labels_of_pair in labels:
-        first, second = labels_of_pair[:: rng.choice([1, -1])]
-        pairs.append(
-            {
-                "src": source,
-                "set1": sets[first],
-                "set2": sets[second],
-                "set1_label": first,
-                "set2_label": second,
-            }
-        )
+    for group in (HIGH, LOW):
+        for labels in itertools.combinations([label for label in group if label in sets], 2):
+            first, second = labels[:: rng.choice([1, -1])]
+            pair = {"src": source, "set1": sets[first], "set2": sets[second]}
+            pairs.append({**pair, "set1_label": first, "set2_label": second})
     return pairs
 
 
 def make_pairs(arguments: argparse.Namespace) -> int:
     """Run the command `pairs`."""
-    check_outputs([arguments.input], [arguments.output])
+    check_outputs([arguments.input], [arguments.out])
     records = list(read_objects(arguments.input))
     tag = None if arguments.no_noun_shuffle else load_tagger()
     pairs: list[dict[str, Any]] = []
@@ -181,39 +145,33 @@ def make_pairs(arguments: argparse.Namespace) -> int:
         # A line is drawn by its own number, so that lines added later change nothing before them.
         rng = np.random.default_rng((arguments.seed, i))
         sets = candidate_sets(record, where, rng, tag)
-        pairs += pair_sets(sets, record.get("src", f"line {i + 1}"), rng, arguments.most)
-    write_jsonl(arguments.output, pairs)
-    print(f"{arguments.output}: {len(pairs)} pairs.", file=sys.stderr)
+        pairs += pair_sets(sets, record.get("src", f"line {i + 1}"), rng)
+    write_jsonl(arguments.out, pairs)
+    print(f"{arguments.out}: {len(pairs)} pairs.", file=sys.stderr)
     return 0
 
 
-def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]:
+def parse_texts(answer: str, count: int, unlike: str = "") -> list[str]:
     """Read a JSON list of texts that differ, also from `unlike`; what a model writes around it does not matter."""
-    start, end = answer.find("["), answer.rfind("]")
-    try:
-        texts = parse_json(answer[start : end + 1])
-    except ValueError:
-        raise ValueError(f"it must be a JSON list of {count} strings") from None
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise ValueError(f"it must be a JSON list of {count} strings")
-    different = dict.fromkeys(text.strip() for text in texts if text.strip() != (unlike or "").strip())
-    if len(different) < count:
-        raise ValueError(f"it must hold {count} different texts, and holds {len(different)}")
-    return list(different)[:count]
+    for texts in json_values(answer, "["):
+        if texts and all(isinstance(text, str) and text.strip() for text in texts):
+            different = list(dict.fromkeys(text.strip() for text in texts if text.strip() != unlike.strip()))
+            if len(different) < count:
+                raise ValueError(f"it must hold {count} different texts, and holds {len(different)}")
+            return different[:count]
+    raise ValueError(f"it must be a JSON list of {count} strings")
 
 
 def generate(arguments: argparse.Namespace) -> int:
     """Run the command `generate`."""
-    if arguments.paraphrases < 1:
-        raise ValueError(f"--paraphrases must be at least 1. Got {arguments.paraphrases}.")
-    check_outputs([arguments.input], [arguments.output, *journal_files(arguments.output)])
+    check_outputs([arguments.input], [arguments.out, journal_file(arguments.out)])
     records, requests = [], []
     for where, record in read_objects(arguments.input):
         texts = read_texts(record, "texts", where)
         records.append((record, len(texts)))
         for i, text in enumerate(texts):
-            prompt = PARAPHRASE.format(count=arguments.paraphrases, text=text)
-            parse = partial(parse_texts, count=arguments.paraphrases, unlike=text)
+            parse = partial(parse_texts, count=N_PARAPHRASES, unlike=text)
+            prompt = PARAPHRASE.format(count=N_PARAPHRASES, text=text)
             requests.append(Request(f"{where}, text {i}", [{"role": "user", "content": prompt}], parse))
         topic = read_topic(record)
         prompt = NONSENSE.format(count=SIZE, topic=f" Use these words: {topic}." if topic else "")
@@ -221,16 +179,16 @@ def generate(arguments: argparse.Namespace) -> int:
         requests.append(
             Request(where, [{"role": "user", "content": prompt}], partial(parse_texts, count=SIZE), len(records))
         )
-    with Chat(arguments, arguments.output) as chat:
-        outcome = chat.ask(requests)
-    values = iter(outcome.values)
+    with Chat(arguments, arguments.out) as chat:
+        answers, code = chat.ask(requests)
+    values = iter(answers)
     written = []
     for record, count in records:
         paraphrases, nonsense = [next(values) or [] for _ in range(count)], next(values)
         rich = {**record, "paraphrases": paraphrases}
         written.append({**rich, "nonsensical": nonsense} if nonsense else rich)
-    write_jsonl(arguments.output, written)
-    return chat.report(outcome)
+    write_jsonl(arguments.out, written)
+    return code
 
 
 @command
@@ -238,18 +196,14 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("generate", help="add paraphrases and nonsense by a chat model")
-    command.add_argument("input", type=Path)
-    command.add_argument("output", type=Path)
-    command.add_argument("--paraphrases", type=int, default=2, help="of each text")
-    add_arguments(command)
-    command.set_defaults(run=generate)
-    command = commands.add_parser("pairs", help="compose sets, and pair them")
-    command.add_argument("input", type=Path)
-    command.add_argument("output", type=Path)
-    command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--most", type=int, help="the most pairs of one line, drawn from all")
-    command.add_argument("--no-noun-shuffle", action="store_true", help="leave out the set that needs NLTK's tagger")
-    command.set_defaults(run=make_pairs)
+    generating = commands.add_parser("generate", help="add paraphrases and nonsense by a chat model")
+    add_arguments(generating)
+    pairing = commands.add_parser("pairs", help="compose sets, and pair them")
+    pairing.add_argument("--seed", type=int, default=0)
+    pairing.add_argument("--no-noun-shuffle", action="store_true", help="leave out the set that needs NLTK's tagger")
+    for one, run in ((generating, generate), (pairing, make_pairs)):
+        one.add_argument("input", type=Path)
+        one.add_argument("--out", type=Path, required=True, metavar="FILE")
+        one.set_defaults(run=run)
     arguments = parser.parse_args()
     return arguments.run(arguments)

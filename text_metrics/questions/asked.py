@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import text_metrics
-from text_metrics.metrics._core.core_inputs import TextSets, gather, parse_embeddings, parse_sets
+from text_metrics.metrics._core.core_inputs import TextSets, flatten, gather, parse_embeddings, parse_sets
 from text_metrics.metrics._core.core_numbers import to_array
 from text_metrics.metrics._core.core_results import SETS
 from text_metrics.metrics._core.core_settings import PAIR, SET, TEXT
@@ -77,10 +77,6 @@ class Asked:
         """The setting that gives sets of one text no score, in place of an error; empty for a metric without it."""
         return {"singletons": "skip"} if "singletons" in self.declared else {}
 
-    def orders(self) -> list[np.ndarray]:
-        """Return, for each set, the indices of its texts in the order of their characters."""
-        return [np.array(sorted(range(len(texts)), key=texts.__getitem__)) for texts in self.texts]
-
     @contextmanager
     def remembering(self, **settings: Any) -> Iterator[None]:
         """Score the whole sets as `plain`, and remember the embeddings, so that each text is encoded once.
@@ -91,7 +87,7 @@ class Asked:
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
             if callable(getattr(self.settings.get("model"), "encode", None)):
                 self.settings["model"] = _RememberingEncoder(self.settings["model"])
-            elif self._encodes():
+            elif "cache_dir" in self.declared:
                 self.settings.setdefault("cache_dir", folder)
             if callable(self.settings.get("same")):
                 self.settings["same"] = _remembering(self.settings["same"])
@@ -104,13 +100,6 @@ class Asked:
         self.settings = kept | {"classes": None}
         self.given = {name: self.given[name] for name in (WEIGHTS, "confidence_by") if name in self.given}
         self.given["classes"] = [row["classes"] for row in self.plain["details"]]
-
-    def _encodes(self) -> bool:
-        """Whether a model embeds the texts."""
-        in_place = any(self.settings.get(name) is not None for name in ("embeddings", "similarity", "classes"))
-        compares_words = self.settings.get("kernel", "embedding") != "embedding"
-        by_pairs = callable(self.settings.get("same")) or isinstance(self.settings.get("same"), str)
-        return "cache_dir" in self.declared and not (in_place or compares_words or by_pairs)
 
     def results(self, subsets: Iterable[Subset], **settings: Any) -> Iterator[tuple[list[Subset], dict[str, Any]]]:
         """Score subsets of sets, some at a time: yields subsets, and the result of `compute` for them.
@@ -155,12 +144,7 @@ def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> list:
         return [np.asarray(matrix) for matrix in (values if len(sets.sizes) > 1 or sets.nested else [values])]
     if name == "embeddings":
         return _by_set(parse_embeddings(values, sets), sets)
-    rows = list(values)
-    is_nested = len(rows) == len(sets.sizes) and all(
-        not isinstance(row, str) and np.ndim(row) > 0 and len(row) == size
-        for row, size in zip(rows, sets.sizes.tolist(), strict=True)
-    )
-    rows = rows if is_nested else _by_set(rows, sets)
+    rows = _by_set(flatten(values, sets, name, "value"), sets)
     return [np.asarray(row, dtype=np.float64) for row in rows] if name == WEIGHTS else rows
 
 

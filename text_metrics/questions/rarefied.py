@@ -4,13 +4,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 
 from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
+from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by, result_numbers
 from text_metrics.questions.asked import Asked, Subset
 
 
@@ -48,7 +48,7 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
             raise ValueError(f"rarefied needs a mean of scores of sets: {asked.metric.name} pools the sets here.")
         is_large = asked.sizes >= k
         expected = _expectations(asked, _subsets(asked, k, draws, seed))
-        result = _like(asked, expected, is_large, k)
+        result = _like(asked, expected, k)
         if settings.get("details"):
             result["details"] = [
                 {name: column[i] for name, column in expected.items() if not name.endswith("scores")} if large else None
@@ -62,7 +62,9 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
 
 def _subsets(asked: Asked, k: int, draws: int, seed: int) -> Iterator[Subset]:
     places = cache(lambda size: _places(size, k, draws, seed))
-    for i, order in enumerate(asked.orders()):
+    for i, texts in enumerate(asked.texts):
+        # So that the subsets do not follow from the order of the texts.
+        order = np.array(sorted(range(len(texts)), key=texts.__getitem__))
         for chosen in places(len(order)) if len(order) >= k else ():
             # In the order of the caller, which some results read.
             members = np.sort(order[chosen])
@@ -88,59 +90,38 @@ def _expectations(asked: Asked, subsets: Iterator[Subset]) -> dict[str, list[flo
     sums: dict[str, np.ndarray] = defaultdict(lambda: np.zeros((2, n_sets)))
     for chunk, result in asked.results(subsets, **details):
         owners = np.array([part.of_set for part in chunk])
-        for name, values in _numbers(result).items():
+        columns = {name: values for name, values in result.items() if name.endswith("scores")}
+        rows = [dict(result_numbers(row or {})) for row in result.get("details", ())]
+        columns |= {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain(*rows))}
+        for name, column in columns.items():
+            values = np.array(column, dtype=np.float64)
             known = ~np.isnan(values)
-            sums[name] += [
-                np.bincount(owners[known], values[known], minlength=n_sets),
-                np.bincount(owners[known], minlength=n_sets),
-            ]
+            sums[name][0] += np.bincount(owners[known], values[known], minlength=n_sets)
+            sums[name][1] += np.bincount(owners[known], minlength=n_sets)
     return {
         name: [total / count if count else None for total, count in zip(*pair.tolist(), strict=True)]
         for name, pair in sums.items()
     }
 
 
-def _numbers(result: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Return the numbers of each item of a result, in `scores` and in `details`: ndarrays of shape (b,)."""
-    columns = {name: values for name, values in result.items() if name.endswith("scores")}
-    rows = [_flat(row) for row in result.get("details", ())]
-    for name in dict.fromkeys(name for row in rows for name in row):
-        columns[name] = [row.get(name) for row in rows]
-    return {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
-
-
-def _flat(row: dict[str, Any] | None, prefix: str = "") -> dict[str, float]:
-    flat: dict[str, float] = {}
-    for name, value in (row or {}).items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}_")
-        elif isinstance(value, (int, float)):
-            flat[prefix + name] = value
-    return flat
-
-
-def _like(asked: Asked, expected: dict[str, list[float | None]], is_large: np.ndarray, k: int) -> dict[str, Any]:
+def _like(asked: Asked, expected: dict[str, list[float | None]], k: int) -> dict[str, Any]:
     """Return a result of the names of the plain one, with expectations in place of its numbers."""
     result: dict[str, Any] = {}
-    nothing: list[float | None] = [None] * len(is_large)
+    nothing: list[float | None] = [None] * len(asked.texts)
     for name, value in asked.plain.items():
-        if isinstance(value, dict):
-            result[name] = {key: _mean(expected.get(f"{name}_{key}", nothing)) for key in value}
+        if name.endswith("confidence_interval"):
+            result[name] = _interval(asked, name.removesuffix("confidence_interval"), expected, k)
         elif name.endswith("scores"):
             result[name] = expected.get(name, nothing)
-        elif isinstance(value, float) or (value is None and not name.endswith("confidence_interval")):
-            result[name] = _mean(expected.get(_column(asked, name), nothing))
-        elif name.endswith("confidence_interval"):
-            result[name] = _interval(asked, name.removesuffix("confidence_interval"), expected, k)
+        elif isinstance(value, dict):
+            result[name] = {key: _mean(expected.get(f"{name}_{key}", nothing)) for key in value}
+        elif isinstance(value, float) or value is None:
+            # The mean of its own list of scores, if it has one, else of a number in `details`.
+            own = f"{name.removesuffix(asked.metric.name)}scores" if name.endswith(asked.metric.name) else ""
+            columns = [own, f"{name}_scores", name]
+            column = next((column for column in columns if column in expected), name)
+            result[name] = _mean(expected.get(column, nothing))
     return result
-
-
-def _column(asked: Asked, name: str) -> str:
-    """Name the numbers over which a result is the mean."""
-    prefix = name.removesuffix(asked.metric.name)
-    if name.endswith(asked.metric.name) and f"{prefix}scores" in asked.plain:
-        return f"{prefix}scores"
-    return f"{name}_scores" if f"{name}_scores" in asked.plain else name
 
 
 def _mean(values: list[float | None]) -> float | None:

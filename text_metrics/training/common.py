@@ -19,9 +19,11 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str) -> Any:
     return metric
 
 
-def count_processes() -> int:
-    """Count the processes of torch.distributed; 1 where it is not in use."""
+def gather(value: Any) -> tuple[list[Any], int]:
+    """Collect a value from all processes of torch.distributed, in order; also return the rank of this process."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return 1
-    return distributed.get_world_size()
+        return [value], 0
+    values: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(values, value)
+    return values, distributed.get_rank()

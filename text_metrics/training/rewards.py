@@ -1,19 +1,18 @@
 """A metric as a reward function for reinforcement learning, as GRPOTrainer of TRL calls it."""
 
-import hashlib
 import itertools
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count, parse_number
 from text_metrics.metrics._core.core_results import SETS, TEXTS
 from text_metrics.questions.contributions import score_contributions
-from text_metrics.training.common import count_processes, read_metric
+from text_metrics.training.common import gather, read_metric
 
 QUALITY, CONTRIBUTION = "quality", "contribution"
 DISTINCT_SHARE, INVERSE_CLASS_SIZE = "distinct_share", "inverse_class_size"
@@ -73,14 +72,6 @@ def for_rewards(
     return RewardFunction(metric, set_size, reward, quality, settings)
 
 
-class _Part(NamedTuple):
-    """The completions of one process, with their prompts and their ratings."""
-
-    texts: list[str]
-    prompts: list[str]
-    qualities: list[float | None]
-
-
 @dataclass(eq=False)
 class RewardFunction:
     """A function from completions to rewards; the completions of one prompt are a set: see `for_rewards`.
@@ -98,7 +89,6 @@ class RewardFunction:
 
     def __post_init__(self) -> None:
         self.__name__ = f"{self.metric.name}_{self.reward}"
-        self._measure = self.reward.removeprefix(_TIMES)
 
     def __call__(self, *, completions: Any, prompts: Any = None, **columns: Any) -> list[float | None]:
         """Compute the rewards of this process's completions; with several processes, all must call together.
@@ -120,94 +110,63 @@ class RewardFunction:
         TypeError, ValueError
             If the completions are not texts, the completions of each prompt are not a set, or a rating is not in
             [0, 1].
-        RuntimeError
-            If another process raised such an error.
         """
-        if self.set_size is None:
-            return self._score_texts(read_completions(completions))
-        part: _Part | str
-        error: Exception | None = None
-        try:
-            part = self._read(completions, prompts, columns)
-        except Exception as raised:
-            part, error = str(raised), raised
-        parts, rank = _exchange(part)
-        if error is not None:
-            raise error
-        for process, message in enumerate(parts):
-            if isinstance(message, str):
-                raise RuntimeError(f"Process {process} could not read its completions: {message}")
-        return self._reward_slice(parts, rank, self.set_size, columns)
-
-    def _read(self, completions: Any, prompts: Any, columns: Mapping[str, Any]) -> _Part:
         texts = read_completions(completions)
-        given = [] if prompts is None else as_list(prompts, "prompts", "a list, with a prompt for each completion")
-        if prompts is not None and len(given) != len(texts):
-            raise ValueError(f"prompts must have an item for each completion. Got {len(given)} for {len(texts)}.")
-        qualities: list[float | None] = []
-        if self.quality is not None:
-            qualities = _read_qualities(self.quality(prompts=prompts, completions=completions, **columns), len(texts))
-        return _Part(texts, [json.dumps(prompt, sort_keys=True, default=_show) for prompt in given], qualities)
-
-    def _reward_slice(self, parts: list[_Part], rank: int, size: int, columns: Mapping[str, Any]) -> list[float | None]:
-        """Score the sets that hold a text of this process, and select the rewards of its texts."""
-        texts = [text for part in parts for text in part.texts]
-        _check_sets(size, len(texts), len(parts), [prompt for part in parts for prompt in part.prompts])
-        start = sum(len(part.texts) for part in parts[:rank])
-        stop = start + len(parts[rank].texts)
-        if start == stop:
+        if self.set_size is None:
+            return self._score(texts)[0] if texts else []
+        keys = [] if prompts is None else [json.dumps(prompt, sort_keys=True, default=_type) for prompt in prompts]
+        parts, rank = gather((texts, keys))
+        sizes = [len(part) for part, _ in parts]
+        together = [text for part, _ in parts for text in part]
+        _check_sets(self.set_size, len(together), [key for _, part in parts for key in part])
+        # The sets that hold a text of this process.
+        start = sum(sizes[:rank])
+        first, last = start // self.set_size, -(-(start + len(texts)) // self.set_size)
+        if not texts:
             return []
-        first, last = start // size * size, -(-stop // size) * size
-        sets = [texts[i : i + size] for i in range(first, last, size)]
+        sets = [together[i * self.set_size : (i + 1) * self.set_size] for i in range(first, last)]
         values, scores = self._score(sets)
         if columns.get("log_metric") is not None:
             # The process that holds the first text of a set logs its score; the trainer averages them.
-            for score in scores[int(start > first) :]:
+            for score in scores[int(start > first * self.set_size) :]:
                 columns["log_metric"](self.metric.name, score)
-        values = values[start - first : stop - first]
+        values = values[start - first * self.set_size :][: len(texts)]
         if self.quality is None:
             return values
-        return [multiply(*pair) for pair in zip(parts[rank].qualities, values, strict=True)]
+        ratings = _read_ratings(self.quality(prompts=prompts, completions=completions, **columns), len(texts))
+        return [multiply(*pair) for pair in zip(ratings, values, strict=True)]
 
-    def _score_texts(self, texts: list[str]) -> list[float | None]:
-        if not texts:
-            return []
-        result = self.metric.compute(predictions=texts, **self.settings)
-        self._sign(result)
-        return result["scores"]
-
-    def _score(self, sets: list[list[str]]) -> tuple[list[float | None], list[float | None]]:
-        """Return the value of each text, and the score of each set."""
+    def _score(self, predictions: list[Any]) -> tuple[list[float | None], list[float | None]]:
+        """Return the value of each text, and the score of each set or text."""
         values: list[float | None]
-        if self._measure == CONTRIBUTION:
-            result, rows = score_contributions(self.metric, sets, self.settings)
+        measure = self.reward.removeprefix(_TIMES)
+        if measure == CONTRIBUTION:
+            result, rows = score_contributions(self.metric, predictions, self.settings)
             values = [value for row in rows for value in row]
+            if all(value is None for value in values):
+                raise ValueError(f"set_size={self.set_size}: a text alone has no contribution to {self.metric.name}.")
+        elif measure == QUALITY:
+            result = self.metric.compute(predictions=predictions, **self.settings)
+            values = result["scores"]
         else:
-            result = self.metric.compute(predictions=sets, details=True, **self.settings)
-            values = [value for row in result["details"] for value in class_rewards(row["classes"], self._measure)]
-        self._sign(result)
-        if all(value is None for value in values):
-            raise ValueError(f"set_size={self.set_size}: {self.metric.name} has no contributions in sets of this size.")
-        return values, result["scores"]
-
-    def _sign(self, result: Mapping[str, Any]) -> None:
+            result = self.metric.compute(predictions=predictions, details=True, **self.settings)
+            values = [value for row in result["details"] for value in class_rewards(row["classes"], measure)]
         self.signature = f"{result['signature']}|reward:{self.reward}"
         if self.quality is not None:
             self.signature += f"|quality:custom({getattr(self.quality, '__name__', type(self.quality).__name__)})"
+        return values, result["scores"]
 
 
-def _check_sets(size: int, n_texts: int, n_processes: int, prompts: list[str]) -> None:
-    """Raise a ValueError unless the completions of each of the n_texts prompts, if there are any, are a set."""
+def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
+    """Raise a ValueError unless the completions of each prompt, if there are any prompts, are a set."""
     runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
     # A prompt may have two sets in a row: those that have one show the size.
-    if n_texts % size == 0 and (math.gcd(*runs) or size) == size:
-        return
-    seen = f", whose prompts are equal in runs of {', '.join(map(str, sorted(set(runs))))}" if runs else ""
-    raise ValueError(
-        "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in an "
-        f"evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions of {n_processes} "
-        f"processes{seen}."
-    )
+    if n_texts % size or len(prompts) not in (0, n_texts) or (math.gcd(*runs) or size) != size:
+        seen = f", whose prompts are equal in runs of {', '.join(map(str, sorted(set(runs))))}" if runs else ""
+        raise ValueError(
+            "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in "
+            f"an evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions{seen}."
+        )
 
 
 def class_rewards(classes: list[int], measure: str) -> list[float]:
@@ -229,19 +188,19 @@ def class_rewards(classes: list[int], measure: str) -> list[float]:
     return [1 / sizes[label] for label in classes]
 
 
-def multiply(quality: float | None, contribution: float | None) -> float | None:
+def multiply(rating: float | None, contribution: float | None) -> float | None:
     """Multiply a rating by a contribution, or a share, of which a negative one counts as 0.
 
     The product of a negative contribution would be the higher, the worse the text.
     """
-    return None if quality is None or contribution is None else quality * max(contribution, 0.0)
+    return None if rating is None or contribution is None else rating * max(contribution, 0.0)
 
 
 def read_completions(completions: Any) -> list[str]:
     """Read completions, strings or lists of chat messages with `role` and `content`, as texts.
 
-    The contents of the assistant's messages are joined by newlines, without the calls of tools and their results.
-    Raises a TypeError if a completion is neither, or a content is not a text.
+    The contents of the assistant's messages are joined by newlines; a call of a tool has none. Raises a TypeError if a
+    completion is neither, or a content is not a text.
     """
     items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
     return [_read_completion(item, f"completions[{i}]") for i, item in enumerate(items)]
@@ -250,29 +209,16 @@ def read_completions(completions: Any) -> list[str]:
 def _read_completion(item: Any, name: str) -> str:
     if isinstance(item, str):
         return item
-    if not isinstance(item, (list, tuple)):
+    if not isinstance(item, (list, tuple)) or not all(isinstance(message, Mapping) for message in item):
         raise TypeError(f"{name} must be a text or a list of chat messages. Got {describe(item)}.")
-    contents = []
-    for i, message in enumerate(item):
-        if not isinstance(message, Mapping) or "content" not in message:
-            raise TypeError(f"{name}[{i}] must be a chat message with a content. Got {describe(message)}.")
-        if message.get("role", "assistant") == "assistant":
-            contents.append(_read_content(message["content"], f"{name}[{i}]['content']"))
+    contents = [message.get("content") or "" for message in item if message.get("role", "assistant") == "assistant"]
+    for content in contents:
+        if not isinstance(content, str):
+            raise TypeError(f"{name} must have texts as contents of its messages. Got {describe(content)}.")
     return "\n".join(filter(None, contents))
 
 
-def _read_content(content: Any, name: str) -> str:
-    """Read the content of a message: a text, the parts of one, or None beside the call of a tool."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if not isinstance(content, (list, tuple)) or not all(
-        isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content
-    ):
-        raise TypeError(f"{name} must be a text or a list of parts with a text. Got {describe(content)}.")
-    return "".join(part["text"] for part in content)
-
-
-def _read_qualities(given: Any, n_texts: int) -> list[float | None]:
+def _read_ratings(given: Any, n_texts: int) -> list[float | None]:
     values = as_list(given, "quality", "a function that returns a list of ratings")
     if len(values) != n_texts:
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
@@ -282,18 +228,6 @@ def _read_qualities(given: Any, n_texts: int) -> list[float | None]:
     ]
 
 
-def _show(value: Any) -> str:
-    """Describe a part of a prompt that JSON does not know: an image by its pixels, and others by their types."""
-    pixels = value.tobytes() if hasattr(value, "tobytes") else b""
-    return f"{type(value).__name__} {hashlib.blake2b(pixels).hexdigest()}"
-
-
-def _exchange(message: Any) -> tuple[list[Any], int]:
-    """Collect the objects of all processes, in the order of their ranks; also return the rank of this process."""
-    if count_processes() == 1:
-        return [message], 0
-    import torch.distributed
-
-    parts: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(parts, message)
-    return parts, torch.distributed.get_rank()
+def _type(value: Any) -> str:
+    """Stand for a part of a prompt that JSON does not know, such as an image."""
+    return type(value).__name__

@@ -2,15 +2,15 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
-from text_metrics.training.common import count_processes, read_metric
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, result_numbers
+from text_metrics.training.common import gather, read_metric
 
 _GROUPS = ("inputs", "labels")
 
@@ -59,10 +59,11 @@ def for_trainer(
         parse_choice(group_by, "group_by", _GROUPS)
         if set_size is not None:
             raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
-    if references is not None and (metric.items != QUESTIONS or group_by != "inputs"):
-        raise ValueError("references are people's answers by question: they need probeval and group_by='inputs'.")
-    if references is not None and not isinstance(references, Mapping):
-        raise TypeError(f"references must map each question to people's answers. Got {describe(references)}.")
+    if references is not None:
+        if metric.items != QUESTIONS or group_by != "inputs":
+            raise ValueError("references are people's answers by question: they need probeval and group_by='inputs'.")
+        if not isinstance(references, Mapping):
+            raise TypeError(f"references must map each question to people's answers. Got {describe(references)}.")
     for name, value in (("set_size", set_size), ("n_examples", n_examples)):
         if value is not None:
             parse_count(value, name)
@@ -70,14 +71,12 @@ def for_trainer(
     return TrainerMetric(metric, tokenizer, set_size, group_by, prefix, n_examples, references, settings)
 
 
-class _Batch(NamedTuple):
-    """The decoded texts of n examples, `per_example` for each, with their labels and inputs, if there are any."""
+class _Example(NamedTuple):
+    """The decoded generations for an example, its label and its input; None where the Trainer passes none."""
 
     texts: list[str]
-    per_example: int
-    n: int
-    labels: list[str]
-    inputs: list[str]
+    label: str | None
+    input: str | None
 
 
 @dataclass(eq=False)
@@ -97,11 +96,11 @@ class TrainerMetric:
     references: Mapping[str, Any] | None
     settings: dict[str, Any]
     signature: str | None = None
-    _batches: list[_Batch] = field(default_factory=list)
+    _examples: list[_Example] = field(default_factory=list)
 
     def reset(self) -> None:
         """Discard the batches of an interrupted evaluation."""
-        self._batches = []
+        self._examples = []
 
     def __call__(self, prediction: Any, compute_result: bool | None = None) -> dict[str, float]:
         """Score an evaluation, or add a batch of it.
@@ -120,12 +119,11 @@ class TrainerMetric:
         TypeError, ValueError
             If the predictions are not token ids, or do not fit the labels, the sets or `n_examples`.
         """
-        is_last = compute_result is None or compute_result
         try:
-            self._batches.append(self._read(prediction, is_batch=compute_result is not None))
-            if not is_last:
+            self._examples += self._read(prediction, is_batch=compute_result is not None)
+            if compute_result is False:
                 return {}
-            result = self._score(self._whole())
+            result = self._score(self._without_repeats())
         except BaseException:
             self.reset()
             raise
@@ -133,34 +131,31 @@ class TrainerMetric:
         self.signature = result["signature"]
         return self._named(result)
 
-    def _read(self, prediction: Any, is_batch: bool) -> _Batch:
-        ids = _token_rows(prediction.predictions, "predictions")
+    def _read(self, prediction: Any, is_batch: bool) -> list[_Example]:
+        rows = _token_rows(prediction.predictions, "predictions")
         labels = None if prediction.label_ids is None else _token_rows(prediction.label_ids, "label_ids")
         given = getattr(prediction, "inputs", None)
         inputs = None if given is None else _read_inputs(given, is_batch)
-        n = len(ids) if labels is None else len(labels)
-        per_example = len(ids) // n if n else 0
-        if not per_example or len(ids) % n or (inputs is not None and len(inputs) != n):
+        n = len(rows) if labels is None else len(labels)
+        if not n or not rows or len(rows) % n or (inputs is not None and len(inputs) != n):
             raise ValueError(
-                f"predictions has {len(ids)} rows for {n} labels: there must be the same number for each. The Trainer "
+                f"predictions has {len(rows)} rows for {n} labels: there must be the same number for each. The Trainer "
                 "may have cut off generations of the last batch: Seq2SeqTrainer does not."
             )
+        each = len(rows) // n
         if inputs is not None:
-            ids = [_without_prompt(row, inputs[i // per_example]) for i, row in enumerate(ids)]
-        return _Batch(self._decode(ids), per_example, n, self._decode(labels or []), self._decode(inputs or []))
+            rows = [_without_prompt(row, inputs[i // each]) for i, row in enumerate(rows)]
+        texts = self._decode(rows)
+        decoded = [[None] * n if ids is None else self._decode(ids) for ids in (labels, inputs)]
+        return [_Example(texts[i * each : (i + 1) * each], *pair) for i, pair in enumerate(zip(*decoded, strict=True))]
 
     def _decode(self, rows: list[np.ndarray]) -> list[str]:
-        if not rows:
-            return []
         texts = self.tokenizer.batch_decode([row.tolist() for row in rows], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
-    def _whole(self) -> _Batch:
-        """Join the batches, without the repeats of examples that fill the last one."""
-        per_example = {batch.per_example for batch in self._batches}
-        if len(per_example) > 1:
-            raise ValueError(f"predictions must have as many rows for each label in all batches. Got {per_example}.")
-        n, n_processes = sum(batch.n for batch in self._batches), count_processes()
+    def _without_repeats(self) -> list[_Example]:
+        """Return the examples without those that are repeated to fill the last batch of several processes."""
+        n, n_processes = len(self._examples), len(gather(None)[0])
         if self.n_examples is None and n_processes > 1:
             raise ValueError(
                 f"n_examples is None, but the last batch of {n_processes} processes may hold repeats: pass the number "
@@ -172,57 +167,53 @@ class TrainerMetric:
                 f"n_examples is {kept}, but predictions for {n} examples came in. Call reset() after an interrupted "
                 "evaluation."
             )
-        texts, labels, inputs = (
-            [text for batch in self._batches for text in getattr(batch, name)] for name in ("texts", "labels", "inputs")
-        )
-        rows = per_example.pop()
-        return _Batch(texts[: kept * rows], rows, kept, labels[:kept], inputs[:kept])
+        return self._examples[:kept]
 
-    def _score(self, whole: _Batch) -> dict[str, Any]:
-        keys = self._keys(whole)
-        names = list(dict.fromkeys(keys))
+    def _score(self, examples: list[_Example]) -> dict[str, Any]:
+        sets = self._sets(examples)
+        texts = [members for members, _ in sets]
         if self.metric.items == TEXTS:
-            by: dict[str, Any] = {}
-            if self.settings.get("confidence") is not None and len(names) < len(keys):
-                by = {"confidence_by": [names.index(key) for key in keys]}
-            return self.metric.compute(predictions=whole.texts, **by, **self.settings)
-        groups: dict[Any, list[int]] = {name: [] for name in names}
-        for i, key in enumerate(keys):
-            groups[key].append(i)
-        sets = [[whole.texts[i] for i in rows] for rows in groups.values()]
-        if self.metric.items != QUESTIONS:
-            return self.metric.compute(predictions=sets, **self.settings)
-        answers = [self._answers(whole, rows) for rows in groups.values()]
-        return self.metric.compute(predictions=sets, references=answers, **self.settings)
+            is_grouped = self.settings.get("confidence") is not None and len(texts) < sum(map(len, texts))
+            grouped = {"confidence_by": [i for i, members in enumerate(texts) for _ in members]} if is_grouped else {}
+            flat = [text for members in texts for text in members]
+            return self.metric.compute(predictions=flat, **grouped, **self.settings)
+        if self.metric.items == QUESTIONS:
+            answers = [self._answers(of_set) for _, of_set in sets]
+            return self.metric.compute(predictions=texts, references=answers, **self.settings)
+        return self.metric.compute(predictions=texts, **self.settings)
 
-    def _keys(self, whole: _Batch) -> list[Any]:
-        """Return what is equal for the texts of a set."""
+    def _sets(self, examples: list[_Example]) -> list[tuple[list[str], list[_Example]]]:
+        """Return the texts of each set, and the examples that they are of."""
         if self.group_by is not None:
-            by = whole.inputs if self.group_by == "inputs" else whole.labels
-            if not by:
-                raise ValueError(
-                    f"group_by={self.group_by!r}, but the Trainer does not pass {self.group_by}. Set "
-                    "include_for_metrics=['inputs'] in its arguments."
-                )
-            return [by[i // whole.per_example] for i in range(len(whole.texts))]
-        alone = whole.per_example if self.metric.items == TEXTS else len(whole.texts)
-        size = self.set_size or alone
-        if len(whole.texts) % size or (self.set_size and whole.per_example not in (1, size)):
+            groups: dict[str, list[_Example]] = {}
+            for example in examples:
+                key = example.input if self.group_by == "inputs" else example.label
+                if key is None:
+                    raise ValueError(
+                        f"group_by={self.group_by!r}, but the Trainer does not pass {self.group_by}. Set "
+                        "include_for_metrics=['inputs'] in its arguments."
+                    )
+                groups.setdefault(key, []).append(example)
+            return [([text for example in group for text in example.texts], group) for group in groups.values()]
+        texts = [text for example in examples for text in example.texts]
+        each = len(examples[0].texts)
+        size = self.set_size or (each if self.metric.items == TEXTS else len(texts))
+        if len(texts) % size or (self.set_size and each not in (1, size)):
             raise ValueError(
                 f"set_size must divide the number of predictions, and be that of each example. Got set_size={size} for "
-                f"{len(whole.texts)} predictions, {whole.per_example} for each example."
+                f"{len(texts)} predictions, {each} for each example."
             )
-        return [i // size for i in range(len(whole.texts))]
+        starts = range(0, len(texts), size)
+        return [(texts[i : i + size], examples[i // each : (i + size) // each]) for i in starts]
 
-    def _answers(self, whole: _Batch, rows: list[int]) -> Any:
-        """Return people's answers to the question of a group."""
-        examples = list(dict.fromkeys(i // whole.per_example for i in rows))
+    def _answers(self, examples: list[_Example]) -> Any:
+        """Return people's answers to the question of a set."""
         if self.references is None:
-            if not whole.labels:
+            if examples[0].label is None:
                 raise ValueError("label_ids is None: people's answers are read from the labels, or from references=.")
-            return [whole.labels[i] for i in examples]
-        question = whole.inputs[examples[0]]
-        if question not in self.references:
+            return [example.label for example in examples]
+        question = examples[0].input
+        if question is None or question not in self.references:
             raise ValueError(f"references has no answers to the question {describe(question)}.")
         return self.references[question]
 
@@ -231,24 +222,15 @@ class TrainerMetric:
 
         Decreasing ones are also named `neg_...`, negated: the Trainer keeps the checkpoint with the highest number.
         """
-        named = dict(_numbers(result))
+        named = {name: float(value) for name, value in result_numbers(result) if value is not None}
         named.setdefault(self.metric.name, math.nan)
+        for name, value in result.items():
+            if name.endswith("confidence_interval") and value is not None:
+                stem = name.removesuffix("interval")
+                named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
         decreasing = [name for name in named if re.sub(r"_\d+$", "", name) in self.metric.decreasing]
         named |= {f"neg_{name}": -named[name] for name in decreasing}
         return {self.prefix + name: value for name, value in named.items()}
-
-
-def _numbers(result: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the names and numbers of a result, with the ends of intervals as `..._low` and `..._high`."""
-    for name, value in result.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}_")
-        elif isinstance(value, (int, float)):
-            yield prefix + name, float(value)
-        elif name.endswith("confidence_interval") and value is not None:
-            stem = name.removesuffix("interval")
-            yield f"{stem}low", value[0]
-            yield f"{stem}high", value[1]
 
 
 def _token_rows(value: Any, name: str) -> list[np.ndarray]:
@@ -279,12 +261,8 @@ def _read_inputs(given: Any, is_batch: bool) -> list[np.ndarray]:
         return _token_rows(given, "inputs")
     if "input_ids" not in given:
         raise ValueError(f"inputs has no 'input_ids', to tell the examples apart. It has {', '.join(given)}.")
-    ids = given["input_ids"]
-    if is_batch and count_processes() > 1:
-        from accelerate.utils import gather, pad_across_processes
-
-        ids = gather(pad_across_processes(ids, dim=1, pad_index=-100))
-    return _token_rows(ids, "inputs")
+    rows = _token_rows(given["input_ids"], "inputs")
+    return [row for part in gather(rows)[0] for row in part] if is_batch else rows
 
 
 def _without_prompt(row: np.ndarray, prompt: np.ndarray) -> np.ndarray:

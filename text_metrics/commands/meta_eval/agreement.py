@@ -1,24 +1,26 @@
 """Agreement of metrics with a judge and with people: accuracies, intervals by the bootstrap, margins, kappa."""
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs, People
+from text_metrics.commands.meta_eval.pairs import ORIGINAL, POORER
+from text_metrics.commands.meta_eval.scores import Scores
 from text_metrics.commands.shared.statistics import randomization_p
 
 JUDGE = "the judge"
 PERSON = "a person, with the other people"
-# Scores this close to each other differ by rounding alone.
-_TIE = 1e-9
-
 FIRST_RULE = "rule: set 1"
 NONSENSE_RULE = "rule: nonsense wins"
-
 LEVEL = 0.95
+# Scores this close to each other differ by rounding alone.
+_TIE = 1e-9
 _RESAMPLES = 1000
 _SEED = 0
+_QUANTILES = {"p5": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
+_KAPPAS = ("form with form", "content with content", "form with content", "form with judge", "content with judge")
 
 
 def percentile_interval(resampled: np.ndarray) -> list[float]:
@@ -26,268 +28,244 @@ def percentile_interval(resampled: np.ndarray) -> list[float]:
     return np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
 
 
-def divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide elementwise; NaN where the whole is 0."""
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+class Bootstrap:
+    """Resamples of groups of items: items of one group, which share texts, are drawn together.
 
-
-class Draws:
-    """Bootstrap resamples of groups of items: items of one group, which share texts, are drawn together.
-
-    numbers : ndarray of shape (n,), the group of each item
-    weights : ndarray of shape (resamples, groups), how often each group is drawn
+    Parameters
+    ----------
+    groups : ndarray of shape (n,), the group of each item
     """
 
-    def __init__(self, groups: np.ndarray) -> None:
-        names, self.numbers = np.unique(groups, return_inverse=True)
-        n = len(names)
-        self.weights = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES).astype(float)
+    def __init__(self, groups: Any) -> None:
+        names, self._numbers = np.unique(groups, return_inverse=True)
+        n = self._n = len(names)
+        drawn = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES)
+        # The first are the items themselves.
+        self._weights = np.vstack([np.ones(n), drawn])
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Add values up by group; ndarray of shape (groups,)."""
-        return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
+    def group_sums(self, values: np.ndarray) -> np.ndarray:
+        """Add values of shape (n, k) up by group; ndarray of shape (groups, k)."""
+        sums = np.zeros((self._n, values.shape[1]))
+        np.add.at(sums, self._numbers, values)
+        return sums
 
-    def with_items(self) -> np.ndarray:
-        """Return the weights of the items themselves, which are all drawn once, and those of each resample."""
-        return np.vstack([np.ones(self.weights.shape[1]), self.weights])
+    def means(self, values: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
+        """Average values of shape (n, k) over the items, and over each resample; NaN where it has none.
 
-    def means(self, values: np.ndarray) -> np.ndarray:
-        """Mean of values in each resample; NaN where it has no value."""
-        counts = self.weights @ self.sums(np.ones(len(values)))
-        return divide(self.weights @ self.sums(values), counts)
+        `where`, ndarray of shape (n,), bool, are the items that count. Returns an ndarray of shape (1 + resamples, k).
+        """
+        counted = np.ones((len(values), 1)) if where is None else where[:, None].astype(float)
+        whole = self._weights @ self.group_sums(counted)
+        part = self._weights @ self.group_sums(values * counted)
+        return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
 
-    def interval(self, resampled: np.ndarray) -> list[float] | None:
-        """Percentile interval; None for fewer than two groups, or no value."""
-        known = resampled[np.isfinite(resampled)]
-        if self.weights.shape[1] < 2 or not known.size:
-            return None
-        return percentile_interval(known)
+    def balanced(self, hits: np.ndarray, verdicts: np.ndarray) -> np.ndarray:
+        """Average the means over the items of each verdict, 0 and 1, as `means` does; NaN where only one occurs."""
+        return (self.means(hits, verdicts == 0) + self.means(hits, verdicts == 1)) / 2
 
+    def summary(self, name: str, resampled: np.ndarray, names: Any) -> pd.DataFrame:
+        """Return values with their percentile intervals, `name`, `name_low` and `name_high`, a row for each of k names.
 
-class Row(NamedTuple):
-    """A metric, or a trivial rule, in the tables.
-
-    scores : ndarray of shape (number of sets,)
-    sign : 1 if higher is more diverse, -1 if lower is
-    signature : the settings that decide the scores
-    group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
-    original : the scores with the quirks of the paper's code, where it has any
-    """
-
-    name: str
-    scores: np.ndarray
-    sign: int
-    signature: str
-    group: str = "own"
-    original: np.ndarray | None = None
+        `resampled` is an ndarray of shape (1 + resamples, k), the values themselves first.
+        """
+        ends = pd.DataFrame(resampled[1:]).quantile([(1 - LEVEL) / 2, (1 + LEVEL) / 2]).to_numpy()
+        if self._n < 2:
+            ends = np.full_like(ends, np.nan)
+        return pd.DataFrame({name: resampled[0], f"{name}_low": ends[0], f"{name}_high": ends[1]}, index=names)
 
 
-def compare(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Say which score is the higher: 0 for the first, 1 for the second, 0.5 for a tie; (n,)."""
+def second_is_higher(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Say which score is the higher: 0 for the first, 1 for the second, 0.5 for a tie; of the shape of both."""
     tied = np.abs(first - second) <= _TIE * np.maximum(np.abs(first), np.abs(second))
     return np.where(tied, 0.5, second > first)
 
 
-def choices(row: Row, pairs: Any, parity: bool = False) -> np.ndarray:
-    """Say which set of each pair a metric calls more diverse: 0, 1, or 0.5 for a tie; (n,)."""
-    scores = row.sign * (row.original if parity and row.original is not None else row.scores)
-    first, second = scores[pairs.first], scores[pairs.second]
-    return (second > first).astype(float) if parity else compare(first, second)
+def choices(scores: Scores, pairs: pd.DataFrame, parity: bool = False) -> pd.DataFrame:
+    """Say which set of each pair each metric calls more diverse: 0, 1, or 0.5 for a tie; with parity, ties are 0."""
+    values = (scores.originals if parity else scores.values) * scores.metrics["sign"]
+    first, second = (values.to_numpy()[pairs[side]] for side in ("first", "second"))
+    chosen = (second > first).astype(float) if parity else second_is_higher(first, second)
+    return pd.DataFrame(chosen, columns=values.columns)
 
 
-def rule_choices(pairs: Pairs) -> dict[str, np.ndarray]:
+def rule_choices(pairs: pd.DataFrame) -> dict[str, Any]:
     """Choose by what is no property of a set: its position, and the label that says how it was made."""
-    chosen = {FIRST_RULE: np.zeros(len(pairs.first))}
-    nonsense = pairs.labels == NONSENSE
-    if nonsense.any():
-        # A tie where both sets are nonsense, or neither.
-        chosen[NONSENSE_RULE] = 0.5 + (nonsense[:, 1].astype(float) - nonsense[:, 0]) / 2
-    return chosen
+    nonsense = [(pairs[label] == "nonsensical").astype(float) for label in ("label1", "label2")]
+    # A tie where both sets are nonsense, or neither.
+    by_label = {NONSENSE_RULE: 0.5 + (nonsense[1] - nonsense[0]) / 2} if (nonsense[0] + nonsense[1]).any() else {}
+    return {FIRST_RULE: 0.0, **by_label}
 
 
-def cells(pairs: Pairs) -> dict[str, np.ndarray]:
+def cells(pairs: pd.DataFrame) -> dict[str, np.ndarray]:
     """Name the columns of the tables: each data set, and its parts of high and low quality; masks (n,)."""
     masks = {}
-    for data in dict.fromkeys(pairs.data.tolist()):
-        whole = pairs.data == data
-        parts = [part for part in ("high", "low") if (whole & (pairs.parts == part)).any()]
-        if len(parts) == 1 and (pairs.parts[whole] == parts[0]).all():
-            masks[f"{data}, {parts[0]}"] = whole
-            continue
-        masks[f"{data}, all"] = whole
-        masks |= {f"{data}, {part}": whole & (pairs.parts == part) for part in parts}
+    for data in pairs["data"].unique():
+        whole = (pairs["data"] == data).to_numpy()
+        parts = {part: whole & (pairs["part"] == part).to_numpy() for part in ("high", "low")}
+        parts = {part: where for part, where in parts.items() if where.any()}
+        if not any((where == whole).all() for where in parts.values()):
+            masks[f"{data}, all"] = whole
+        masks |= {f"{data}, {part}": where for part, where in parts.items()}
     return masks
 
 
-def agreements(
-    chosen: dict[str, np.ndarray], pairs: Pairs, where: np.ndarray, rules: tuple[str, ...] = ()
-) -> dict[str, dict[str, Any]]:
-    """Compare all metrics with the judge on some of the pairs.
+def judge_agreement(scores: Scores, pairs: pd.DataFrame, parity: bool) -> pd.DataFrame:
+    """Compare all metrics and rules with the judge, in each cell, on all pairs and on those that are clear.
 
-    Parameters
-    ----------
-    chosen : for each metric an ndarray of shape (n,), from `choices`
-    where : ndarray of shape (n,), bool
-    rules : names of the trivial rules: none is the best metric, and each metric is compared with the best of them
+    Returns a row for each metric, cell, and `pairs`, "all" or "clear", with `n`, the number of pairs, and
+
+    - accuracy, with the ends of its interval, accuracy_low and accuracy_high, and likewise
+    - balanced, the mean of the accuracies over the pairs of each verdict; NaN where only one verdict occurs
+    - margin, by how much `balanced` exceeds that of the best `rule`
+    - parity, the accuracy if ties go to set 1
+    - p_against_best, by paired approximate randomization; NaN for the best metric
+    """
+    chosen = choices(scores, pairs, parity).assign(**rule_choices(pairs))
+    by_parity = choices(scores, pairs, parity=True).assign(**rule_choices(pairs))
+    groups = {name: scores.metrics["group"].get(name, "rule") for name in chosen}
+    rules = [name for name in chosen if groups[name] == "rule"]
+    frames = []
+    for cell, where in cells(pairs).items():
+        for kind, mask in (("all", where), ("clear", where & pairs["clear"].to_numpy())):
+            if mask.any():
+                frame = _agreement(chosen[mask], pairs[mask], rules)
+                hits = 1 - (by_parity[mask].sub(pairs.loc[mask, "verdict"], axis=0)).abs()
+                frames.append(frame.assign(cell=cell, pairs=kind, n=int(mask.sum()), parity=hits.mean()))
+    frame = pd.concat(frames).rename_axis("metric").reset_index()
+    return frame.assign(group=frame["metric"].map(groups))
+
+
+def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: list[str]) -> pd.DataFrame:
+    """Compare all metrics with the judge on some pairs; none of the rules is the best metric."""
+    bootstrap = Bootstrap(pairs["concept"])
+    verdicts = pairs["verdict"].to_numpy()
+    hits = 1 - np.abs(chosen.to_numpy() - verdicts[:, None])
+    balanced = bootstrap.balanced(hits, verdicts)
+    frame = bootstrap.summary("accuracy", bootstrap.means(hits), chosen.columns)
+    frame = frame.join(bootstrap.summary("balanced", balanced, chosen.columns))
+    sums = pd.DataFrame(bootstrap.group_sums(hits), columns=chosen.columns)
+    best = sums.drop(columns=rules).sum().idxmax() if len(rules) < chosen.shape[1] else sums.sum().idxmax()
+    others = [name for name in chosen if name != best]
+    frame["p_against_best"] = pd.Series(
+        {name: randomization_p((sums[best] - sums[name]).to_numpy()) for name in others}
+    )
+    known = frame.loc[rules, "balanced"].dropna()
+    if known.empty:
+        return frame
+    rule = known.idxmax()
+    margin = balanced - balanced[:, [chosen.columns.get_loc(rule)]]
+    margins = bootstrap.summary("margin", margin, chosen.columns).drop(index=rules)
+    return frame.assign(rule=rule).join(margins)
+
+
+def kappas(chosen: pd.DataFrame, bootstrap: Bootstrap) -> np.ndarray:
+    """Cohen's kappa of all pairs of annotators, a tie being a verdict of its own; NaN where chance explains all.
+
+    Returns an ndarray of shape (1 + resamples, k, k), that of the items themselves first.
+    """
+    verdicts = chosen.to_numpy()
+    shares = [bootstrap.means((verdicts == verdict).astype(float)) for verdict in (0, 0.5, 1)]
+    expected = sum(share[:, :, None] * share[:, None, :] for share in shares)
+    observed = np.stack(
+        [bootstrap.means((verdicts == verdicts[:, [i]]).astype(float)) for i in range(verdicts.shape[1])], axis=1
+    )
+    return np.divide(observed - expected, 1 - expected, out=np.full_like(observed, np.nan), where=expected < 1)
+
+
+def kappa_by_quality(scores: Scores, pairs: pd.DataFrame, parity: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cohen's kappa of the judge and all metrics, over all pairs, and over those of each quality.
 
     Returns
     -------
-    for each metric: `accuracy` and its `interval`; `balanced`, the mean of the accuracies over the pairs of each
-    verdict, and its interval, None where only one verdict occurs; `ties`; `p_against_best`, by paired approximate
-    randomization, None for the best metric; `margin`, by how much it exceeds the best rule in balanced accuracy
+    matrices : `part`, `n`, `first`, `second` and `kappa`
+    means : `part`, `n`, `groups` and the mean `kappa` with its interval: of form metrics with content metrics, of each
+        group within itself, and of each with the judge
     """
-    draws = Draws(pairs.concepts[where])
-    second = pairs.verdicts[where].astype(float)
-    agreed = {name: 1 - np.abs(verdicts[where] - second) for name, verdicts in chosen.items()}
-    sums = {name: draws.sums(hits) for name, hits in agreed.items()}
-    balanced = {name: balanced_accuracy(hits, second, draws) for name, hits in agreed.items()}
-    metrics = [name for name in chosen if name not in rules]
-    best = max(metrics or list(chosen), key=lambda name: float(sums[name].sum()))
-    known = [name for name in rules if np.isfinite(balanced[name][0])]
-    rule = max(known, key=lambda name: balanced[name][0]) if known else None
-    results: dict[str, dict[str, Any]] = {}
-    for name, hits in agreed.items():
-        point, resampled = balanced[name]
-        margin = None
-        if rule is not None and name not in rules:
-            margin = {
-                "rule": rule,
-                "difference": float(point - balanced[rule][0]),
-                "interval": draws.interval(resampled - balanced[rule][1]),
-            }
-        results[name] = {
-            "accuracy": float(hits.mean()),
-            "interval": draws.interval(draws.means(hits)),
-            "balanced": float(point) if np.isfinite(point) else None,
-            "balanced_interval": draws.interval(resampled),
-            "ties": int((chosen[name][where] == 0.5).sum()),
-            "p_against_best": None if name == best else randomization_p(sums[best] - sums[name]),
-            "margin": margin,
-        }
-    return results
+    shown = [name for name in scores.values if not name.startswith("rule:")]
+    annotators = choices(scores, pairs, parity)[shown]
+    annotators.insert(0, JUDGE, pairs["verdict"].astype(float))
+    groups = [scores.metrics["group"].get(name, "judge") for name in annotators]
+    matrices, means = [], []
+    for part in ("pooled", "high", "low"):
+        where = (pairs["part"] == part).to_numpy() | (part == "pooled")
+        if not where.any():
+            continue
+        bootstrap = Bootstrap(pairs.loc[where, "concept"])
+        resampled = kappas(annotators[where], bootstrap)
+        by_groups: dict[str, list[np.ndarray]] = {name: [] for name in _KAPPAS}
+        for i, j in itertools.combinations(range(len(groups)), 2):
+            for name in {f"{groups[i]} with {groups[j]}", f"{groups[j]} with {groups[i]}"} & by_groups.keys():
+                by_groups[name].append(resampled[:, i, j])
+        known = {name: np.mean(columns, axis=0) for name, columns in by_groups.items() if columns}
+        if known:
+            frame = bootstrap.summary("kappa", np.column_stack(list(known.values())), list(known)).dropna(
+                subset="kappa"
+            )
+            means.append(frame.assign(part=part, n=int(where.sum())).rename_axis("groups").reset_index())
+        np.fill_diagonal(resampled[0], 1.0)
+        table = pd.DataFrame(resampled[0], index=annotators.columns, columns=annotators.columns)
+        table = table.rename_axis("first").reset_index().melt("first", var_name="second", value_name="kappa")
+        matrices.append(table.assign(part=part, n=int(where.sum())))
+    return pd.concat(matrices, ignore_index=True), pd.concat(means, ignore_index=True) if means else pd.DataFrame()
 
 
-def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) -> tuple[float, np.ndarray]:
-    """Average the accuracies over the pairs of each verdict.
-
-    Parameters
-    ----------
-    agreed : ndarray of shape (n,): 1 where a metric says what the judge says, 0.5 for a tie
-    verdicts : ndarray of shape (n,): 0 for the first set, 1 for the second
-
-    Returns
-    -------
-    the value, and that of each resample; NaN where only one verdict occurs
-    """
-    weights = draws.with_items()
-    has_verdict = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
-    shares = [divide(weights @ draws.sums(agreed * pairs), weights @ draws.sums(pairs)) for pairs in has_verdict]
-    means = np.mean(shares, axis=0)
-    return float(means[0]), means[1:]
-
-
-def kappas(chosen: dict[str, np.ndarray]) -> list[list[float | None]]:
-    """Cohen's kappa of all pairs of annotators, a tie being a verdict of its own; None where chance explains all."""
-    from sklearn.metrics import cohen_kappa_score
-
-    names = list(chosen)
-    table: list[list[float | None]] = [[1.0] * len(names) for _ in names]
-    for i, j in itertools.combinations(range(len(names)), 2):
-        first, second = ((2 * chosen[names[k]]).astype(int) for k in (i, j))
-        alone = len(np.unique(np.concatenate([first, second]))) == 1
-        table[i][j] = table[j][i] = None if alone else float(cohen_kappa_score(first, second))
-    return table
-
-
-def kappa_by_group(
-    chosen: dict[str, np.ndarray], groups: dict[str, str], judge: np.ndarray, concepts: np.ndarray
-) -> dict[str, dict[str, Any]]:
-    """Mean kappa of form metrics with content metrics, of each group within itself, and of each with the judge.
-
-    Metrics of other groups are left out, and a mean where chance explains all agreement of a pair, which has no kappa.
-    `judge` and `concepts` are ndarrays of shape (n,): the verdicts, and what is drawn together.
-    """
-    names = [name for name in chosen if groups.get(name) in ("form", "content")]
-    annotators = {JUDGE: judge.astype(float), **{name: chosen[name] for name in names}}
-    # 0 and 2 for the sets, 1 for a tie.
-    codes = np.array([(2 * verdicts).astype(int) for verdicts in annotators.values()])
-    draws = Draws(concepts)
-    kinds = {JUDGE: "judge"} | {name: groups[name] for name in names}
-    totals: dict[str, list[np.ndarray]] = {}
-    for (i, first), (j, second) in itertools.combinations(enumerate(annotators), 2):
-        key = " with ".join(sorted((kinds[first], kinds[second]), key=("form", "content", "judge").index))
-        totals.setdefault(key, []).append(_kappa_resampled(codes[i], codes[j], draws))
-    results = {}
-    for key in ("form with form", "content with content", "form with content", "form with judge", "content with judge"):
-        if key in totals:
-            mean = np.mean(totals[key], axis=0)  # the first is of the pairs themselves
-            if np.isfinite(mean[0]):
-                results[key] = {"kappa": float(mean[0]), "interval": draws.interval(mean[1:])}
-    return results
-
-
-def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.ndarray:
-    """Kappa of the items themselves, and of each resample; (1 + resamples,)."""
-    weights = draws.with_items()
-    total = weights @ draws.sums(np.ones(len(first)))
-    observed = weights @ draws.sums((first == second).astype(float)) / total
-    expected = np.zeros(len(weights))
-    for verdict in range(3):
-        shares = [weights @ draws.sums((verdicts == verdict).astype(float)) / total for verdicts in (first, second)]
-        expected += shares[0] * shares[1]
-    return divide(observed - expected, 1 - expected)
-
-
-def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
-    """Compare the judge, each metric and each rule with people.
+def people_agreement(scores: Scores, people: pd.DataFrame) -> pd.DataFrame:
+    """Compare the judge, each metric and the rule of position with people.
 
     A person is compared with the majority of the other people, where a tie counts half: the ceiling to expect of a
     metric. `majority` is the share of pairs on which a row chooses as most people do, `balanced` the mean of that share
-    over the pairs of each verdict, and `person` the mean agreement with one person.
+    over the pairs of each verdict, and `person` the mean agreement with one person; each with its interval.
     """
-    draws = Draws(people.concepts)
-    votes = people.votes.astype(float)
+    bootstrap = Bootstrap(people["concept"])
+    votes = np.array(people["votes"].tolist(), dtype=float)
     n_people = votes.shape[1]
-    majority = np.sign(votes.mean(axis=1) - 0.5) / 2 + 0.5
-    chosen = {JUDGE: people.judge, **{row.name: choices(row, people) for row in rows}}
-    chosen[FIRST_RULE] = np.zeros(len(votes))
-    share_of_others = (
-        (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
-    )
-    of_others = np.sign(share_of_others - 0.5) / 2 + 0.5
-    rows_of_people = [
-        {
-            "name": PERSON,
-            "people": n_people,
-            **_share("majority", 1 - np.abs(votes - of_others).mean(axis=1), draws),
-            **{"balanced": None, "balanced_interval": None},
-            **_share("person", _pairwise(votes), draws),
-        }
-    ]
-    for name, verdicts in chosen.items():
-        agreed = 1 - np.abs(verdicts - majority)
-        balanced, resampled = balanced_accuracy(agreed, majority, draws)
-        rows_of_people.append(
-            {
-                "name": name,
-                **_share("majority", agreed, draws),
-                "balanced": None if np.isnan(balanced) else balanced,
-                "balanced_interval": draws.interval(resampled),
-                **_share("person", 1 - np.abs(verdicts[:, None] - votes).mean(axis=1), draws),
-            }
-        )
-    return rows_of_people
-
-
-def _share(name: str, values: np.ndarray, draws: Draws) -> dict[str, Any]:
-    return {name: float(values.mean()), f"{name}_interval": draws.interval(draws.means(values))}
-
-
-def _pairwise(votes: np.ndarray) -> np.ndarray:
-    """Mean agreement of two people on each pair; (n,)."""
-    n_people = votes.shape[1]
-    if n_people < 2:
-        return np.full(len(votes), np.nan)
+    chosen = choices(scores, people).assign(**{FIRST_RULE: 0.0})
+    chosen.insert(0, JUDGE, people["verdict"])
+    majority = _majority(votes.mean(axis=1))
+    others = (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
     ones = votes.sum(axis=1)
-    zeros = n_people - ones
-    return (ones * (ones - 1) + zeros * (zeros - 1)) / (n_people * (n_people - 1))
+    pairs_of_people = ones * (ones - 1) + (n_people - ones) * (n_people - ones - 1)
+    of_people = {
+        "majority": 1 - np.abs(votes - _majority(others)).mean(axis=1),
+        "person": pairs_of_people / (n_people * (n_people - 1)) if n_people > 1 else np.full(len(votes), np.nan),
+    }
+    hits = 1 - np.abs(chosen.to_numpy() - majority[:, None])
+    with_one = 1 - np.abs(chosen.to_numpy()[:, :, None] - votes[:, None, :]).mean(axis=2)
+    names = [PERSON, *chosen]
+    balanced = bootstrap.balanced(hits, majority)
+    summaries = (
+        bootstrap.summary("majority", bootstrap.means(np.column_stack([of_people["majority"], hits])), names),
+        bootstrap.summary("balanced", balanced, chosen.columns),
+        bootstrap.summary("person", bootstrap.means(np.column_stack([of_people["person"], with_one])), names),
+    )
+    return pd.concat(summaries, axis=1).rename_axis("metric").reset_index()
+
+
+def _majority(shares: np.ndarray) -> np.ndarray:
+    return np.sign(shares - 0.5) / 2 + 0.5
+
+
+def originals_above(scores: Scores, kinds: pd.DataFrame) -> pd.DataFrame:
+    """Say how often each metric ranks the original above each poorer kind of the same concept, ties counting half."""
+    values = (scores.values * scores.metrics["sign"]).to_numpy()
+    frames = []
+    for generator, rows in kinds.groupby("generator", sort=False):
+        numbers = rows.pivot(index="concept", columns="kind", values="set")
+        bootstrap = Bootstrap(numbers.index)
+        for kind in [name for name in POORER if name in numbers]:
+            wins = 1 - second_is_higher(values[numbers[ORIGINAL]], values[numbers[kind]])
+            frame = bootstrap.summary("share", bootstrap.means(wins), scores.values.columns)
+            frames.append(frame.assign(generator=generator, kind=kind).rename_axis("metric").reset_index())
+    return pd.concat(frames, ignore_index=True)
+
+
+def distributions(scores: Scores, labels: dict[str, list[int]]) -> pd.DataFrame:
+    """Sum up the scores of the sets that bear each label: how many, mean, and quantiles as a box plot shows them."""
+    frames = []
+    metrics = [name for name in scores.values if not name.startswith("rule:")]
+    for label, members in labels.items():
+        of_label = scores.values[metrics].iloc[members]
+        quantiles = of_label.quantile(list(_QUANTILES.values())).set_axis(list(_QUANTILES)).T
+        frame = quantiles.assign(label=label, n=len(members), mean=of_label.mean())
+        frames.append(frame.rename_axis("metric").reset_index())
+    return pd.concat(frames, ignore_index=True)

@@ -1,16 +1,14 @@
 """Evaluate diversity metrics as arXiv 2506.00514 does: any metric, on any judged pairs.
 
 Each metric names the more diverse of two sets of texts. Its accuracy is the share of pairs on which it agrees with the
-judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict.
+judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict. Each line of a file is a
+pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the judge's verdict (0: set 1 is the more diverse,
+1: set 2, 2: neither), or its scores, `Diversity_Set1` and `Diversity_Set2`. docs/meta-eval.md has the other columns.
 
-    text-metrics meta-eval pairs.jsonl --metric my/metric    pairs, and a metric of your own beside ours
-    text-metrics meta-eval pairs.jsonl --quality rated.jsonl ratings of quality from a file
-    text-metrics meta-eval pairs.jsonl --parity              ties go to set 1, as in the paper; else they count half
-    text-metrics meta-eval pairs.jsonl --out evaluation      all tables as CSV, pictures, and the results as JSON
-
-Each line is a pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the judge's verdict (0: set 1 is
-the more diverse, 1: set 2, 2: neither), or its scores, `Diversity_Set1` and `Diversity_Set2`. docs/evidence.md has the
-other columns, the files of `--sets`, and how pairs that people judged are read.
+    text-metrics meta-eval pairs.jsonl --metric my/metric     pairs, and a metric of your own beside ours
+    text-metrics meta-eval pairs.jsonl --quality rated.jsonl  ratings of quality from a file
+    text-metrics meta-eval pairs.jsonl --parity               ties go to set 1, as in the paper; else they count half
+    text-metrics meta-eval pairs.jsonl --out evaluation       all tables as CSV, pictures, and the results as JSON
 """
 
 import argparse
@@ -19,24 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.meta_eval.agreement import LEVEL, people_agreement
-from text_metrics.commands.meta_eval.evaluation import (
-    distributions,
-    evaluate_kinds,
-    evaluate_metrics,
-    labels_of_kinds,
-)
-from text_metrics.commands.meta_eval.kinds import read_kinds
-from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
-from text_metrics.commands.meta_eval.rows import Scoring, all_rows
+from text_metrics.commands.meta_eval.pairs import Sets, labelled_sets, read_kinds, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
-from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
-CONCEPTS = 300
 # The tables that are printed.
 _SHORT = ("qualities", "people", "agreement", "kappa")
 
@@ -46,7 +33,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = make_parser(__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="judged pairs")
     parser.add_argument("--sets", type=Path, metavar="FOLDER", help="sets of different kinds about the same concepts")
-    parser.add_argument("--concepts", type=int, default=CONCEPTS, help="number to draw for each generator")
+    parser.add_argument("--concepts", type=int, default=300, help="number to draw for each generator")
     parser.add_argument("--parity", action="store_true", help="ties go to set 1, as in the paper; else they count half")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder, a folder or an id of the Hub")
     parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
@@ -68,58 +55,50 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     return arguments
 
 
-def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Read, score and evaluate; None with --list-texts, or if nothing could be scored."""
+def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read, score and evaluate; returns data frames by name, or none with --list-texts."""
     sets = Sets()
-    judged_by_people = [path for path in arguments.files if has_people(path)]
-    pairs = read_pairs([path for path in arguments.files if path not in judged_by_people], sets)
-    people = read_people(judged_by_people, sets)
-    kinds = read_kinds(arguments.sets, arguments.concepts, sets) if arguments.sets else []
+    pairs, people = read_pairs(arguments.files, sets)
+    kinds = read_kinds(arguments.sets, arguments.concepts, sets) if arguments.sets else None
     texts = sets.texts()
     if arguments.list_texts:
         distinct = dict.fromkeys(text for members in texts for text in members)
         write_jsonl(arguments.list_texts, ({"text": text} for text in distinct))
-        return None
-    metrics = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
-    for path, _ in metrics:
+        return {}
+    own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
+    for path, _ in own:
         load_metric(path)  # fails before any work is done
-    scoring = Scoring(arguments.model, arguments.cache_dir, metrics, arguments.quality, not arguments.no_gruen)
-    rows, failures = all_rows(texts, scoring)
-    if not rows:
-        return None
-    results: dict[str, Any] = {
-        "settings": {
-            "files": [path.name for path in arguments.files],
-            "left_out": 0 if pairs is None else pairs.left_out,
-            "sets": len(texts),
-            "ties": "go to set 1" if arguments.parity else "count half",
-            "level": LEVEL,
-            "model": arguments.model,
-            "failures": failures,
-        }
-    }
-    if pairs is not None:
-        results |= evaluate_metrics(pairs, rows, arguments.parity)
-    if kinds:
-        results["kinds"] = evaluate_kinds(kinds, rows)
-        results["distributions"] = distributions(rows, labels_of_kinds(kinds))
-    if people is not None:
-        results["people"] = people_agreement(people, rows)
+    from text_metrics.commands.meta_eval import agreement
+    from text_metrics.commands.meta_eval.scores import score_sets
+
+    gruen = not arguments.no_gruen
+    scores = score_sets(texts, arguments.model, arguments.cache_dir, own, arguments.quality, gruen)
+    results: dict[str, Any] = {}
+    if len(pairs):
+        results["agreement"] = agreement.judge_agreement(scores, pairs, arguments.parity)
+        results["kappa"], results["kappa_means"] = agreement.kappa_by_quality(scores, pairs, arguments.parity)
+    if kinds is not None:
+        results["originals"] = agreement.originals_above(scores, kinds)
+    if len(people):
+        results["people"] = agreement.people_agreement(scores, people)
+    if labels := labelled_sets(pairs, kinds):
+        results["distributions"] = agreement.distributions(scores, labels)
+    results["signatures"] = scores.metrics["signature"].rename_axis("metric").reset_index()
     return results
 
 
 def write_results(results: dict[str, Any], folder: Path) -> None:
     """Write all tables as CSV, the pictures as SVG, and the results as JSON."""
-    # pandas and matplotlib take a second to import.
     from text_metrics.commands.meta_eval.pictures import pictures
     from text_metrics.commands.meta_eval.tables import tables
+    from text_metrics.commands.shared.plots import save_figure
 
-    folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables(results).items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))
     for name, figure in pictures(results).items():
         save_figure(figure, folder / f"{name}.svg")
-    write_text(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
+    write_text(folder / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
 
 
 @command
@@ -130,16 +109,12 @@ def main() -> int:
     reads = [*arguments.files, arguments.sets, *arguments.quality]
     reads += [path for name in modules for path in module_files(name)]
     check_outputs(reads, [arguments.out, arguments.cache_dir, arguments.list_texts])
-    results = evaluate_all(arguments)
-    if results is None:
-        return 0 if arguments.list_texts else 1
-    from text_metrics.commands.meta_eval.tables import NOTES, tables
+    if results := evaluate_all(arguments):
+        from text_metrics.commands.meta_eval.tables import NOTES, tables
 
-    shown = tables(results)
-    for name in _SHORT:
-        if name in shown:
-            print(f"{shown[name].to_string(index=False)}\n")
-    print("\n".join(NOTES))
-    if arguments.out:
-        write_results(results, arguments.out)
-    return 1 if results["settings"]["failures"] else 0
+        made = tables(results)
+        print("\n\n".join(made[name].to_string(index=False) for name in _SHORT if name in made))
+        print("\n".join(["", *NOTES]))
+        if arguments.out:
+            write_results(results, arguments.out)
+    return 0

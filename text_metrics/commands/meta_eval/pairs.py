@@ -1,19 +1,33 @@
-"""Read judged pairs of sets: a judge's verdicts, and the verdicts of people."""
+"""Read judged pairs of sets, pairs that people judged, and sets of several kinds about the same concepts."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
 
+if TYPE_CHECKING:  # its import takes a second
+    import pandas as pd
+
 VAGUE = 0.5  # the paper leaves out pairs whose judge scores are less than this apart
 # Differences between ratings, which are means, are subject to rounding: 3.4 - 2.9 is a little less than 0.5 in binary.
 _ROUNDING = 1e-9
-HIGH = {"original", "para_a", "para_b", "para_c"}
-LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
-NONSENSE = "nonsensical"
+_HIGH = {"original", "para_a", "para_b", "para_c"}
+_LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
+ORIGINAL = "original"
+# The kinds that should rank below the original: the name of the file, and that in tables.
+POORER = {
+    "nonsensical": "nonsensical",
+    "shuffle_nouns": "shuffled nouns",
+    "shuffle": "shuffled words",
+    "para_a": "Para-1",
+    "para_b": "Para-2",
+    "para_c": "Para-3",
+}
+_SEED = 0
 
 
 class Sets:
@@ -31,126 +45,74 @@ class Sets:
         return [list(texts) for texts in self._numbers]
 
 
-class Pairs(NamedTuple):
-    """Judged pairs of sets.
+def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """Read pairs from files of JSON lines; a file x_high or x_low belongs to the data set x.
 
-    first, second : ndarrays of shape (n,), numbers of the sets of each pair
-    verdicts : ndarray of shape (n,): 0 if the judge calls the first more diverse, 1 if the second
-    clear : ndarray of shape (n,), bool: whether the judge's scores are 0.5 or more apart; True where they are unknown
-    data : ndarray of shape (n,), the name of the data set
-    parts : ndarray of shape (n,), "high" or "low" quality, or ""
-    concepts : ndarray of shape (n,), int: pairs about the same thing have the same number
-    labels : ndarray of shape (n, 2), how the sets were made, or ""
-    left_out : how many pairs have no verdict
+    Returns
+    -------
+    judged : the pairs that the judge decided, with the columns `first` and `second`, numbers of sets; `verdict`, 0 if
+        the judge calls the first more diverse, 1 if the second; `clear`, whether the judge's scores are 0.5 or more
+        apart, or unknown; `data`; `part`, "high" or "low" quality or ""; `label1` and `label2`, how the sets were
+        made, or ""; and `concept`, the same number for pairs about the same thing
+    people : the pairs that people judged, with `first`, `second` and `concept`; `verdict`, 0.5 where the judge has
+        none; and `votes`, a list with the verdict of each person
     """
-
-    first: np.ndarray
-    second: np.ndarray
-    verdicts: np.ndarray
-    clear: np.ndarray
-    data: np.ndarray
-    parts: np.ndarray
-    concepts: np.ndarray
-    labels: np.ndarray
-    left_out: int
-
-    def by_label(self) -> dict[str, list[int]]:
-        """List the numbers of the distinct sets that bear each label."""
-        by_label: dict[str, dict[int, None]] = {}
-        for column, numbers in enumerate((self.first, self.second)):
-            for label, number in zip(self.labels[:, column].tolist(), numbers.tolist(), strict=True):
-                if label:
-                    by_label.setdefault(label, {})[number] = None
-        return {label: list(numbers) for label, numbers in by_label.items()}
-
-
-class People(NamedTuple):
-    """Pairs that several people judged.
-
-    first, second : ndarrays of shape (n,), numbers of the sets of each pair
-    votes : ndarray of shape (n, number of people): 0 where a person calls the first set more diverse, 1 the second
-    judge : ndarray of shape (n,), the verdict of the judge; 0.5 where it has none
-    concepts : ndarray of shape (n,), int: pairs about the same thing have the same number
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    votes: np.ndarray
-    judge: np.ndarray
-    concepts: np.ndarray
-
-
-def has_people(path: Path) -> bool:
-    """Say whether a file holds pairs that people judged."""
-    _, record = next(iter(read_objects(path)))
-    return "human_diversity" in record
-
-
-def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
-    """Read pairs from files of JSON lines, or None if there is none; a file x_high or x_low belongs to data set x."""
-    if not paths:
-        return None
-    concepts: dict[Any, int] = {}
-    rows: list[tuple[Any, ...]] = []
+    judged: list[dict[str, Any]] = []
+    people: list[dict[str, Any]] = []
     left_out = 0
     for path in paths:
         stem, _, suffix = path.stem.rpartition("_")
         named_part = suffix if suffix in ("high", "low") else ""
-        data = stem if named_part else path.stem
         for where, record in read_objects(path):
-            members = read_members(record, where)
-            verdict = read_verdict(record, where)
-            if verdict is None:
+            members = _read_members(record, where)
+            topic = read_topic(record)
+            if "human_diversity" in record:
+                votes = _read_votes(record, where, people)
+                verdict = record.get("llm_diversity")
+                row = {"topic": topic, "verdict": float(verdict) if verdict in (0, 1) else 0.5, "votes": votes}
+                people.append(row | dict(zip(("first", "second"), map(sets.add, members), strict=True)))
+                continue
+            if (verdict := read_verdict(record, where)) is None:
                 left_out += 1
                 continue
-            first, second = map(sets.add, members)
             labels = [str(record.get(key) or "") for key in ("set1_label", "set2_label")]
-            part = named_part or ("low" if LOW & set(labels) else "high" if HIGH & set(labels) else "")
-            concept = concepts.setdefault(read_topic(record) or len(rows), len(concepts))
-            rows.append((first, second, verdict, _is_clear(record), data, part, concept, labels))
-    if not rows:
-        raise ValueError(f"No pair has a verdict: all {left_out} are vague.")
-    return Pairs._make([*(np.array(column) for column in zip(*rows, strict=True)), left_out])
+            part = named_part or ("low" if _LOW & set(labels) else "high" if _HIGH & set(labels) else "")
+            row = {"topic": topic, "verdict": verdict, "clear": _is_clear(record), "part": part}
+            row |= {"data": stem if named_part else path.stem, "label1": labels[0], "label2": labels[1]}
+            judged.append(row | dict(zip(("first", "second"), map(sets.add, members), strict=True)))
+    if left_out:
+        print(f"{left_out} pairs without a verdict are left out.", file=sys.stderr)
+    if paths and not judged and not people:
+        raise ValueError(f"{paths[0]}: no pair has a verdict.")
+    return _with_concepts(judged), _with_concepts(people)
 
 
-def read_people(paths: list[Path], sets: Sets) -> People | None:
-    """Read pairs that people judged: `human_diversity`, a list of 0 and 1, equally long for each pair; or None."""
-    if not paths:
-        return None
-    concepts: dict[Any, int] = {}
-    rows: list[tuple[Any, ...]] = []
-    for path in paths:
-        for where, record in read_objects(path):
-            first, second = map(sets.add, read_members(record, where))
-            votes = read_votes(record, where)
-            if rows and len(votes) != len(rows[0][2]):
-                raise ValueError(
-                    f"{where}: human_diversity must have as many votes as in the other pairs, "
-                    f"{len(rows[0][2])}. Got {len(votes)}."
-                )
-            verdict = record.get("llm_diversity")
-            judge = float(verdict) if verdict in (0, 1) else 0.5
-            concept = concepts.setdefault(read_topic(record) or len(rows), len(concepts))
-            rows.append((first, second, votes, judge, concept))
-    return People(*(np.array(column) for column in zip(*rows, strict=True)))
+def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
+    """Add the number of the topic of each row; a row without a topic is about something of its own."""
+    import pandas as pd
+
+    topics = [row.pop("topic") or i for i, row in enumerate(rows)]
+    return pd.DataFrame(rows).assign(concept=pd.factorize(pd.Series(topics, dtype=object))[0])
 
 
-def read_votes(record: dict[str, Any], where: str) -> list[int]:
-    """Read the verdicts of people."""
-    votes = record.get("human_diversity")
-    if not isinstance(votes, list) or not votes or any(vote not in (0, 1) for vote in votes):
-        raise ValueError(f"{where}: human_diversity must be a list of 0 and 1. Got {votes!r:.80}.")
-    return votes
-
-
-def read_members(record: dict[str, Any], where: str) -> list[list[str]]:
-    """Read both sets of a pair, which have the same number of texts."""
+def _read_members(record: dict[str, Any], where: str) -> list[list[str]]:
     members = [read_texts(record, key, where) for key in ("set1", "set2")]
     if len(members[0]) != len(members[1]):
         raise ValueError(
             f"{where}: set1 and set2 must have the same number of texts. Got {len(members[0])} and {len(members[1])}."
         )
     return members
+
+
+def _read_votes(record: dict[str, Any], where: str, earlier: list[dict[str, Any]]) -> list[int]:
+    votes = record["human_diversity"]
+    if not isinstance(votes, list) or not votes or any(vote not in (0, 1) for vote in votes):
+        raise ValueError(f"{where}: human_diversity must be a list of 0 and 1. Got {votes!r:.80}.")
+    if earlier and len(votes) != (n_votes := len(earlier[0]["votes"])):
+        raise ValueError(
+            f"{where}: human_diversity must have as many votes as in the other pairs, {n_votes}. Got {len(votes)}."
+        )
+    return votes
 
 
 def read_verdict(record: dict[str, Any], where: str) -> int | None:
@@ -163,7 +125,7 @@ def read_verdict(record: dict[str, Any], where: str) -> int | None:
     first, second = record.get("Diversity_Set1"), record.get("Diversity_Set2")
     if first is None or second is None:
         raise ValueError(f"{where} has no verdict: llm_diversity, or Diversity_Set1 and Diversity_Set2, must be given.")
-    if not np.isfinite([_rating(score) for score in (first, second)]).all():
+    if not np.isfinite([_rating(first), _rating(second)]).all():
         raise ValueError(f"{where}: Diversity_Set1 and Diversity_Set2 must be numbers. Got {first!r} and {second!r}.")
     return int(_rating(first) < _rating(second)) if _is_clear(record) else None
 
@@ -180,3 +142,53 @@ def _is_clear(record: dict[str, Any]) -> bool:
 def _rating(value: Any) -> float:
     # Python's integers may be larger than any float.
     return float(value) if isinstance(value, (int, float)) and abs(value) <= sys.float_info.max else float("nan")
+
+
+def read_kinds(folder: Path, most: int, sets: Sets) -> "pd.DataFrame":
+    """Read a folder for each generator, with a file of JSON lines for each kind, and draw at most `most` concepts.
+
+    Returns the columns `generator`, `kind`, `concept` and `set`, its number. Concepts whose sets differ in size are
+    left out, since a Vendi score grows with the size of a set.
+    """
+    import pandas as pd
+
+    rows = []
+    for generator in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
+        names = [ORIGINAL, *(name for name in POORER if (generator / f"{name}.jsonl").is_file())]
+        files = {name: list(read_objects(generator / f"{name}.jsonl")) for name in names}
+        counts = {name: len(lines) for name, lines in files.items()}
+        if len(set(counts.values())) > 1:
+            raise ValueError(
+                f"{generator}: the files must have the same number of lines, one for each concept. Got {counts}."
+            )
+        drawn = np.random.default_rng(_SEED).permutation(counts[ORIGINAL])[:most].tolist()
+        left_out = 0
+        for concept, i in enumerate(drawn):
+            lines = {name: files[name][i] for name in names}
+            if len(topics := {read_topic(record) for _, record in lines.values()}) > 1:
+                raise ValueError(f"{lines[ORIGINAL][0]}: the other kinds have a different src. Got {sorted(topics)}.")
+            texts = {name: read_texts(record, "sentences", where) for name, (where, record) in lines.items()}
+            if len({len(members) for members in texts.values()}) > 1:
+                left_out += 1
+                continue
+            rows += [(generator.name, name, concept, sets.add(members)) for name, members in texts.items()]
+        if left_out:
+            print(f"{generator}: {left_out} concepts whose sets differ in size are left out.", file=sys.stderr)
+    if not rows:
+        raise ValueError(f"{folder} must hold a folder with {ORIGINAL}.jsonl for each generator.")
+    return pd.DataFrame(rows, columns=["generator", "kind", "concept", "set"])
+
+
+def labelled_sets(pairs: "pd.DataFrame", kinds: "pd.DataFrame | None") -> dict[str, list[int]]:
+    """List the numbers of the distinct sets that bear each label: the kinds, or else the labels in the pairs."""
+    import pandas as pd
+
+    if kinds is not None:
+        labels, numbers = kinds["kind"], kinds["set"]
+    elif len(pairs):
+        labels = pd.concat([pairs["label1"], pairs["label2"]])
+        numbers = pd.concat([pairs["first"], pairs["second"]])
+    else:
+        return {}
+    by_label = numbers[labels != ""].groupby(labels[labels != ""], sort=False)
+    return {str(label): members.tolist() for label, members in by_label.unique().items()}

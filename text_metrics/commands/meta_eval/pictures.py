@@ -1,75 +1,74 @@
 """The pictures of an evaluation: agreement with the judge, Cohen's kappa by quality, and scores by kind of set."""
 
-from typing import Any
-
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
-from text_metrics.commands.meta_eval.tables import LABELS, labels_of, shown
+from text_metrics.commands.meta_eval.tables import LABELS, Results, ordered_labels, shown
+from text_metrics.commands.shared.plots import new_figure, styled
 
 # What matplotlib calls the quantiles of a box.
 _BOX = {"whislo": "p5", "q1": "q1", "med": "median", "q3": "q3", "whishi": "p95"}
 
 
-def pictures(report: dict[str, Any]) -> dict[str, Figure]:
+@styled()
+def pictures(results: Results) -> dict[str, Figure]:
     """Draw what the results allow, by name."""
     drawn: dict[str, Figure] = {}
-    if "metrics" in report:
-        drawn |= {"agreement": _agreement(report), "kappa": _heat_maps(report["kappa"])}
-    if labels_of(report):
-        drawn["distributions"] = _boxes(report)
+    if "agreement" in results:
+        drawn |= {"agreement": _agreement(results["agreement"]), "kappa": _heat_maps(results["kappa"])}
+    if "distributions" in results:
+        drawn["distributions"] = _boxes(results["distributions"])
     return drawn
 
 
-def _agreement(report: dict[str, Any]) -> Figure:
-    names = [shown(metric["name"]) for metric in report["metrics"]]
-    columns = [cell for cell in report["cells"] if cell["name"] in report["metrics"][0]["clear_cells"]]
-    figure = Figure(figsize=(2 + 1.6 * len(columns), 0.8 + 0.22 * len(names)))
-    axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)
-    for panel, cell in zip(axes[0], columns, strict=True):
-        results = [metric["clear_cells"][cell["name"]] for metric in report["metrics"]]
-        middle = np.array([np.nan if result["balanced"] is None else 100 * result["balanced"] for result in results])
-        ends = np.array([result["balanced_interval"] or [np.nan] * 2 for result in results], dtype=float)
-        bars = np.nan_to_num(np.abs(100 * ends.T - middle))
-        panel.errorbar(middle, range(len(names)), xerr=bars, fmt="o", markersize=3, linewidth=1)
+def _agreement(agreement: pd.DataFrame) -> Figure:
+    clear = agreement[agreement["pairs"] == "clear"]
+    names = list(clear["metric"].unique())
+    panels = list(clear.groupby("cell", sort=False))
+    figure = new_figure(260 + 115 * len(panels), 60 + 16 * len(names))
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
+    for panel, (cell, frame) in zip(axes[0], panels, strict=True):
+        shares = 100 * frame.set_index("metric").loc[names, ["balanced", "balanced_low", "balanced_high"]].to_numpy()
+        bars = np.nan_to_num(np.abs(shares[:, 1:] - shares[:, [0]])).T
+        panel.errorbar(shares[:, 0], range(len(names)), xerr=bars, fmt="o", markersize=3, linewidth=1)
         panel.axvline(50, color="grey", linewidth=0.8)
-        panel.set_title(cell["name"].replace(", ", "\n"), fontsize=8)
-        panel.grid(axis="x", alpha=0.3)
-    axes[0][0].set_yticks(range(len(names)), names)
+        panel.set_title(str(cell).replace(", ", "\n"), fontsize=9)
+        panel.grid(axis="x")
+    axes[0][0].set_yticks(range(len(names)), list(map(shown, names)))
     axes[0][0].invert_yaxis()
-    figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=8)
+    figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=9)
     return figure
 
 
-def _heat_maps(kappa: dict[str, Any]) -> Figure:
-    names, parts = [shown(name) for name in kappa["names"]], list(kappa["matrices"])
-    size = 1.2 + 0.3 * len(names)
-    figure = Figure(figsize=(size * len(parts) + 1.5, size + 1), layout="constrained")
-    axes = figure.subplots(1, len(parts), sharey=True, squeeze=False)
-    for panel, part in zip(axes[0], parts, strict=True):
-        matrix = np.array(kappa["matrices"][part], dtype=float)
+def _heat_maps(kappa: pd.DataFrame) -> Figure:
+    names, panels = list(kappa["first"].unique()), list(kappa.groupby(["part", "n"], sort=False))
+    size = 90 + 22 * len(names)
+    figure = new_figure(size * len(panels) + 110, size + 70)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
+    for panel, ((part, n), frame) in zip(axes[0], panels, strict=True):
+        matrix = frame.pivot(index="first", columns="second", values="kappa").loc[names, names].to_numpy()
         panel.imshow(matrix, vmin=-1, vmax=1, cmap="RdBu")
-        panel.set_title(f"{part}, {kappa['pairs'][part]} pairs", fontsize=9)
-        panel.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
-        panel.set_yticks(range(len(names)), names, fontsize=7)
+        panel.set_title(f"{part}, {n} pairs", fontsize=9)
+        panel.set_xticks(range(len(names)), list(map(shown, names)), rotation=90, fontsize=7)
+        panel.set_yticks(range(len(names)), list(map(shown, names)), fontsize=7)
         for (i, j), value in np.ndenumerate(matrix):
-            number = "" if np.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
-            color = "white" if abs(value) > 0.6 else "black"
-            panel.text(j, i, number, ha="center", va="center", fontsize=5, color=color)
+            text = "" if np.isnan(value) else f"{value:.2f}"
+            panel.text(j, i, text, ha="center", va="center", fontsize=5, color="white" if abs(value) > 0.6 else "black")
     return figure
 
 
-def _boxes(report: dict[str, Any]) -> Figure:
-    labels, metrics = labels_of(report), list(report["distributions"].items())
-    height = -(-len(metrics) // 4)
-    figure = Figure(figsize=(12, 1.9 * height), layout="constrained")
+def _boxes(distributions: pd.DataFrame) -> Figure:
+    labels, panels = ordered_labels(distributions), list(distributions.groupby("metric", sort=False))
+    height = -(-len(panels) // 4)
+    figure = new_figure(860, 140 * height)
     axes = figure.subplots(height, 4, sharex=True, squeeze=False)
-    for panel, (name, by_label) in zip(axes.flat, metrics, strict=False):
-        boxes = [{key: by_label[label][quantile] for key, quantile in _BOX.items()} for label in labels]
-        panel.bxp(boxes, showfliers=False, widths=0.6)
+    for panel in axes.flat[len(panels) :]:
+        panel.axis("off")
+    for panel, (name, frame) in zip(axes.flat, panels, strict=False):
+        boxes = frame.set_index("label").loc[labels].rename(columns={q: name for name, q in _BOX.items()})
+        panel.bxp(boxes[list(_BOX)].to_dict("records"), showfliers=False, widths=0.6)
         panel.set_title(name, fontsize=9)
         panel.set_xticks(range(1, len(labels) + 1), [LABELS.get(label, label) for label in labels], rotation=90)
         panel.tick_params(labelbottom=True)
-    for panel in axes.flat[len(metrics) :]:
-        panel.axis("off")
     return figure

@@ -1,38 +1,115 @@
-"""Compare models with people, and with each other, at equal numbers of answers."""
+"""Compare models with people: each text is embedded once, and matched once to the clusters of its question."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.probe.files import clean_counts
-from text_metrics.commands.probe.scoring import Scorer, draw, halve
 from text_metrics.commands.shared.statistics import randomization_p
-from text_metrics.metrics._core.core_results import mean_estimate
-from text_metrics.metrics.probeval.probeval_pipeline import Clusters, Scored
+from text_metrics.metrics._core.core_results import mean_estimate, signature
+from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, read_questions
+from text_metrics.metrics.probeval.probeval_pipeline import (
+    Clusters,
+    Scored,
+    ScoredQuestion,
+    cluster,
+    load_resources,
+    match,
+    score,
+    summarize,
+)
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 
-PEOPLE, UNIFORM, COMMONEST = "people", "rule: uniform over clusters", "rule: always the commonest"
+UNIFORM, COMMONEST = "rule: uniform over clusters", "rule: always the commonest"
 RULES = (UNIFORM, COMMONEST)
-_SAMPLES = 200
-
+# Answers by whom they are from: name to question id to counts.
 Answers = Mapping[str, Mapping[str, Counter[str]]]
 
 
-class Comparing(NamedTuple):
-    """How to compare.
+class Matched(NamedTuple):
+    """The clusters of a question, and the clusters of all texts that anyone gave in answer to it.
 
-    level : of the confidence intervals
-    rounds : random draws, averaged
-    clean : clean the models' answers first
+    weights : ndarray of shape (u, c + 1), rows summing to 1, `wrong` last
     """
 
-    level: float = 0.95
-    rounds: int = 20
-    seed: int = 0
-    clean: bool = True
+    clusters: Clusters
+    weights: np.ndarray
+
+
+class Scorer:
+    """Scores answers to some questions by one pipeline of probeval.
+
+    Parameters
+    ----------
+    references : people's answers, as probeval takes them, all with ids
+    files : answers; questions without a reference are ignored
+    settings : the pipeline, and how texts are embedded
+    """
+
+    def __init__(self, references: list[dict[str, Any]], files: Answers, settings: ProbevalSettings) -> None:
+        given, gold, _ = pair_rows({row["id"]: [] for row in references}, references)
+        self.questions = {question.name: question for question in read_questions(given, gold)}
+        self.settings = resolve(settings, list(self.questions.values()))
+        # The place of each text among the sorted texts of its question.
+        self._places: dict[str, dict[str, int]] = {}
+        for name, question in self.questions.items():
+            texts = {text for answers in files.values() for text in answers.get(name, ())}.union(question.gold)
+            self._places[name] = {text: i for i, text in enumerate(sorted(texts))}
+        every_text = (text for places in self._places.values() for text in places)
+        self._resources, signed = load_resources(every_text, self.settings)
+        self.signature = signature("probeval", **self.settings.signed_pipeline(), **signed)
+        self.matched = {name: self.match(question) for name, question in self.questions.items()}
+
+    def match(self, question: Question) -> Matched:
+        """Cluster the gold answers of a question, and match all texts of it."""
+        with_texts = question._replace(answers=list(self._places[question.name]))
+        clusters = cluster(with_texts, self.settings, self._resources)
+        return Matched(clusters, match(with_texts, clusters, self.settings, self._resources))
+
+    def counts(self, name: str, answers: Mapping[str, int]) -> np.ndarray:
+        """Count answers over all texts of a question: ndarray of shape (u,), int."""
+        counts = np.zeros(len(self._places[name]), dtype=np.int64)
+        for text, count in answers.items():
+            counts[self._places[name][text]] = count
+        return counts
+
+    def score(self, matched: Matched, counts: np.ndarray) -> Scored:
+        """Score counts over all texts of a question."""
+        said = np.flatnonzero(counts)
+        return score(counts[said].astype(np.float64), matched.weights[said], matched.clusters, self.settings)
+
+    def score_clusters(self, clusters: Clusters, masses: np.ndarray) -> Scored:
+        """Score masses over the clusters themselves, ndarray of shape (c,), or (c + 1,) with `wrong` last."""
+        return score(masses, np.eye(len(masses), len(clusters.labels) + 1), clusters, self.settings)
+
+
+def draw(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw a sample of answers without replacement; all of them if there are no more: counts of the same shape."""
+    if counts.sum() <= size:
+        return counts
+    drawn = np.zeros_like(counts)
+    said = np.flatnonzero(counts)
+    drawn[said] = rng.multivariate_hypergeometric(counts[said], size)
+    return drawn
+
+
+def halve(question: Question, rng: np.random.Generator) -> tuple[Question, dict[str, int]]:
+    """Split people's answers at random: the question with half of its gold answers, and the counts of the others.
+
+    Clusters without a gold answer are gone.
+    """
+    cells = question.gold_counts.astype(np.int64)
+    drawn = rng.multivariate_hypergeometric(cells.ravel(), (int(cells.sum()) + 1) // 2).reshape(cells.shape)
+    rest = (cells - drawn).sum(axis=1)
+    rows, columns = np.flatnonzero(drawn.sum(axis=1)), np.flatnonzero(drawn.sum(axis=0))
+    gold = question._replace(
+        gold=[question.gold[i] for i in rows],
+        gold_counts=drawn[np.ix_(rows, columns)].astype(np.float64),
+        clusters=question.clusters and [question.clusters[j] for j in columns],
+    )
+    return gold, {text: int(count) for text, count in zip(question.gold, rest, strict=True) if count}
 
 
 def masses(rule: str, clusters: Clusters, total: float) -> np.ndarray:
@@ -43,181 +120,80 @@ def masses(rule: str, clusters: Clusters, total: float) -> np.ndarray:
     return np.where(np.arange(len(counts)) == counts.argmax(), total, 0.0)
 
 
-def describe(scorer: Scorer, scored: Mapping[str, Scored], sizes: Mapping[str, int], level: float) -> dict[str, Any]:
-    """Describe a sample of answers by the scores of its questions, over all questions and by slot."""
-    slots = sorted({scorer.slots[name] for name in scored} - {""})
-    result = _means(list(scored.values()))
-    values = np.array([question_score.score for question_score in scored.values()])
-    return {
-        "n_questions": len(scored),
-        "n_answers": [min(sizes.values()), max(sizes.values())],
-        **result,
-        "interval": mean_estimate(values).interval(level, (0.0, math.inf)),
-        "by_slot": {
-            slot: _means([question_score for name, question_score in scored.items() if scorer.slots[name] == slot])
-            for slot in slots
-        },
-        "scores": {name: question_score.score for name, question_score in scored.items()},
-    }
-
-
-def _means(scored: list[Scored]) -> dict[str, Any]:
-    wrong = [result.wrong_rate for result in scored if result.wrong_rate is not None]
-    return {
-        "n": len(scored),
-        "probeval": float(np.mean([result.score for result in scored])),
-        "coverage": float(np.mean([result.coverage for result in scored])),
-        "wrong_rate": float(np.mean(wrong)) if wrong else None,
-        "entropy": float(np.mean([result.model_entropy for result in scored])),
-        "gold_entropy": float(np.mean([result.gold_entropy for result in scored])),
-    }
-
-
 def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
-    """Score each file as it is, and the trivial rules with as many answers as people gave; the best first."""
+    """Score each file as it is, and the trivial rules with as many answers as people gave; the best first.
+
+    Returns dicts with the results of `summarize`, an "interval" and the ids of the "questions".
+    """
     table = []
-    for title, answers in files.items():
-        names = [name for name in answers if name in scorer.questions]
-        if not names:
-            raise ValueError(f"{title}: none of its questions is among the targets: {list(answers)[:3]!r}.")
-        counts = {name: scorer.counts(name, answers[name]) for name in names}
-        scored = {name: scorer.score(scorer.matched(name), counts[name]) for name in names}
-        sizes = {name: int(vector.sum()) for name, vector in counts.items()}
-        table.append({"name": title, **describe(scorer, scored, sizes, level)})
-    for rule in RULES:
-        scored, sizes = {}, {}
-        for name in scorer.questions:
-            clusters = scorer.matched(name).clusters
-            sizes[name] = int(clusters.counts.sum())
-            scored[name] = scorer.score_clusters(clusters, masses(rule, clusters, sizes[name]))
-        table.append({"name": rule, **describe(scorer, scored, sizes, level)})
+    for title in (*files, *RULES):
+        scored = []
+        for name, (clusters, weights) in scorer.matched.items():
+            if title in RULES:
+                counts = masses(title, clusters, float(clusters.counts.sum()))
+                result = scorer.score_clusters(clusters, counts)
+            elif name in files[title]:
+                counts = scorer.counts(name, files[title][name])
+                result = scorer.score(scorer.matched[name], counts)
+            else:
+                continue
+            scored.append(ScoredQuestion(scorer.questions[name]._replace(counts=counts), clusters, weights, result))
+        summary = summarize(scored)
+        interval = mean_estimate(np.array(summary["scores"])).interval(level, (0.0, math.inf))
+        names = [one.question.name for one in scored]
+        table.append({"name": title, "questions": names, **summary, "interval": interval})
     return sorted(table, key=lambda row: row["probeval"])
 
 
-def describe_second(
-    references: list[dict[str, Any]], people: Mapping[str, Counter[str]], rng: np.random.Generator
-) -> dict[str, Any]:
-    """Find out whether a second sample of people's answers is, in fact, the first.
-
-    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses others, even
-    if it is drawn from the gold answers themselves; the same answers do not. "overlap" is the share of answers with a
-    partner, "expected" the mean share in samples drawn from the gold answers with replacement, and "same" is whether it
-    is above that of all 200 such samples.
-    """
-    gold = {str(row["id"]): Counter[str]() for row in references}
-    for row in references:
-        for answer in row["answers"]:
-            gold[str(row["id"])][answer["text"]] += int(answer["count"])
-    same, total, drawn = 0, 0, np.zeros(_SAMPLES)
-    for name, theirs in people.items():
-        if name not in gold:
-            continue
-        second, first = (clean_counts({"": counts})[""] for counts in (theirs, gold[name]))
-        same += (second & first).total()
-        total += second.total()
-        counts = np.array(list(first.values()))
-        drawn += np.minimum(rng.multinomial(second.total(), counts / counts.sum(), _SAMPLES), counts).sum(axis=1)
-    total = max(total, 1)
-    return {"overlap": same / total, "expected": float(drawn.mean()) / total, "same": bool(same > drawn.max())}
-
-
 def against_people(
-    scorer: Scorer, files: Answers, people: Mapping[str, Counter[str]] | None, once: bool, how: Comparing
+    scorer: Scorer, files: Answers, rounds: int, seed: int, level: float, once: bool
 ) -> list[dict[str, Any]]:
     """Compare each file, and the trivial rules, with people at the same number of answers.
 
     In each round, people's answers are split at random: one half is the gold answers, the other half answers like a
-    model. With a second sample of people, all gold answers and that sample serve instead. Of the two that are compared,
-    the larger sample is drawn down to the size of the smaller, question by question.
-
-    Parameters
-    ----------
-    once : each different answer of a sample counts once: for files that have lost how often an answer was given
+    model. Of the two that are compared, the larger sample is drawn down to the size of the smaller, question by
+    question. With `once`, each different answer of a sample counts once: for files that have lost how often an answer
+    was given.
 
     Returns
     -------
     list of dicts, the closest to people first: "own" and "people" are mean divergences, "difference" is own - people
     """
-    rng = np.random.default_rng(how.seed)
-    titles = [*files, *RULES]
-    sums: dict[str, dict[str, np.ndarray]] = {title: {} for title in titles}
+    rng = np.random.default_rng(seed)
+    most = 1 if once else np.iinfo(np.int64).max
+    pairs: dict[str, dict[str, list[list[float]]]] = {title: defaultdict(list) for title in (*files, *RULES)}
     for name, question in scorer.questions.items():
-        if people is not None and not people.get(name):
-            continue
-        for _ in range(how.rounds):
-            if people is None:
-                half, theirs = halve(question, rng)
-                matched = scorer.match(half)
-            else:
-                matched, theirs = scorer.matched(name), people[name]
-            others = _counts(scorer, name, theirs, once)
-            for title in titles:
+        for _ in range(rounds):
+            half, rest = halve(question, rng)
+            matched, others = scorer.match(half), np.minimum(scorer.counts(name, rest), most)
+            for title, of_questions in pairs.items():
                 if title in RULES:
                     own = masses(title, matched.clusters, float(others.sum()))
                     scored = [scorer.score_clusters(matched.clusters, own), scorer.score(matched, others)]
                 elif name in files[title]:
-                    counts = _counts(scorer, name, files[title][name], once)
+                    counts = np.minimum(scorer.counts(name, files[title][name]), most)
                     size = int(min(counts.sum(), others.sum()))
                     scored = [scorer.score(matched, draw(sample, size, rng)) for sample in (counts, others)]
                 else:
                     continue
-                pair = np.array([side.score for side in scored])
-                sums[title][name] = sums[title].get(name, 0) + pair / how.rounds
-    table_rows = []
-    for title in titles:
-        table = np.array(list(sums[title].values()))
-        names = list(sums[title])
-        if not len(table):
-            continue
-        table_rows.append({"name": title, **difference(table, how.level, ("own", "people"))})
-        table_rows[-1]["by_slot"] = {
-            slot: table[[scorer.slots[name] == slot for name in names]].mean(axis=0).tolist()
-            for slot in sorted({scorer.slots[name] for name in names} - {""})
-        }
-    return sorted(table_rows, key=lambda row: row["difference"])
+                of_questions[name].append([side.score for side in scored])
+    # All questions have the same number of rounds.
+    table = [
+        _test(title, np.array(list(of_questions.values())).mean(axis=1), level) for title, of_questions in pairs.items()
+    ]
+    return sorted(table, key=lambda row: row["difference"])
 
 
-def _counts(scorer: Scorer, name: str, answers: Mapping[str, int], once: bool) -> np.ndarray:
-    counts = scorer.counts(name, answers)
-    return np.minimum(counts, 1) if once else counts
-
-
-def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]]:
-    """Compare all pairs of files over the questions of both, the larger sample drawn down to the smaller."""
-    rng = np.random.default_rng(how.seed)
-    comparisons: list[dict[str, Any]] = []
-    for first, second in combinations(files, 2):
-        names = [name for name in files[first] if name in files[second] and name in scorer.questions]
-        if not names:
-            continue
-        table = np.zeros((len(names), 2))
-        for row, name in enumerate(names):
-            both = [scorer.counts(name, files[title][name]) for title in (first, second)]
-            size = int(min(counts.sum() for counts in both))
-            for column, counts in enumerate(both):
-                # All answers are always the same draw.
-                times = 1 if counts.sum() <= size else how.rounds
-                drawn = [scorer.score(scorer.matched(name), draw(counts, size, rng)).score for _ in range(times)]
-                table[row, column] = np.mean(drawn)
-        comparisons.append({"a": first, "b": second, **difference(table, how.level, ("a_mean", "b_mean"))})
-    if comparisons:
-        from scipy.stats import false_discovery_control
-
-        adjusted = false_discovery_control([pair["p"] for pair in comparisons])
-        for pair, value in zip(comparisons, adjusted.tolist(), strict=True):
-            pair["p_adjusted"] = value
-    return comparisons
-
-
-def difference(table: np.ndarray, level: float, names: tuple[str, str]) -> dict[str, Any]:
-    """Test the mean difference of the paired scores of n questions, an ndarray of shape (n, 2)."""
-    first, second = table.T
-    differences = first - second
+def _test(title: str, scores: np.ndarray, level: float) -> dict[str, Any]:
+    """Test the mean difference of paired scores, ndarray of shape (n, 2)."""
+    own, people = scores.mean(axis=0).tolist()
+    differences = scores[:, 0] - scores[:, 1]
     return {
+        "name": title,
         "n": len(differences),
-        names[0]: float(first.mean()),
-        names[1]: float(second.mean()),
-        "difference": float(differences.mean()),
+        "own": own,
+        "people": people,
+        "difference": own - people,
         "interval": mean_estimate(differences).interval(level),
         "p": randomization_p(differences),
     }

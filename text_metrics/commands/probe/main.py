@@ -1,15 +1,56 @@
 """Ask a model questions that have many right answers, and report how its answers compare with people's.
 
     text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
-    text-metrics probe report targets.jsonl answers.jsonl --html report.html
+    text-metrics probe report targets.jsonl answers.jsonl
     text-metrics probe annotators targets.jsonl
     text-metrics probe sensitivity targets.jsonl
 
 Each command has its own --help.
 """
 
-from text_metrics.commands.probe import annotators, asking, report, sensitivity
-from text_metrics.commands.shared.command import command, make_parser
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from text_metrics.commands.probe import annotators, ask, report, sensitivity
+from text_metrics.commands.probe.files import read_references
+from text_metrics.commands.shared.command import add_command, command, make_parser
+from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.settings import ENCODER, add_settings, cache_of, check_names, parse_settings, paths_of
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
+
+REPORTS: dict[str, tuple[Any, str]] = {
+    "report": (report, "score the answers of models beside people's"),
+    "annotators": (annotators, "how many people's answers a question needs"),
+    "sensitivity": (sensitivity, "how scores respond as answers move away from people's"),
+}
+# The settings of the pipeline; the commands draw answers down themselves.
+PIPELINE = ("clustering", "matcher", "threshold", "linkage", "distance", "seed", "smoothing", "debias", "parity")
+
+
+def write_report(module: Any, arguments: argparse.Namespace) -> int:
+    """Print a report on people's answers as Markdown, and write its numbers if --json is given; return 0."""
+    settings = parse_settings(arguments.setting)
+    reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ())), *paths_of(settings)]
+    check_outputs(reads, [arguments.json, cache_of(settings)])
+    check_names(settings, [*PIPELINE, *ENCODER], "this command")
+    if settings.get("matcher") == "human":
+        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
+    result = module.measure(arguments, read_references(arguments.targets), ProbevalSettings(**settings))
+    # It takes a second to import.
+    from pandas import DataFrame
+
+    from text_metrics.commands.shared.tables import markdown
+
+    for title, text, (header, *rows) in module.sections(result):
+        print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(rows, columns=header))}")
+    print(f"`{result['signature']}`")
+    if arguments.json:
+        write_text(arguments.json, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return 0
 
 
 @command
@@ -17,8 +58,14 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for part in (asking, report, annotators, sensitivity):
-        part.add_parser(commands)
+    ask.add_parser(commands)
+    for name, (module, purpose) in REPORTS.items():
+        part = add_command(commands, name, purpose, module.DESCRIPTION)
+        part.add_argument("targets", type=Path, help="questions with people's answers")
+        module.add_options(part)
+        add_settings(part, "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir")
+        part.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
+        part.set_defaults(run=partial(write_report, module))
     arguments = parser.parse_args()
     try:
         return arguments.run(arguments)

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -10,78 +11,99 @@ import numpy as np
 
 from text_metrics.commands.report.caveats import find_caveats
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.embedding import Embedded, Encoder, embed, reach
-from text_metrics.commands.report.likeness import likeness
+from text_metrics.commands.report.likeness import equal_numbers, likeness
 from text_metrics.commands.report.people import compare_with_people, draw
-from text_metrics.commands.report.scores import Scorer, power
+from text_metrics.commands.report.scores import power, rate, score
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.systems import Inputs, Prompts, describe_source
+from text_metrics.commands.report.systems import Inputs, Prompts, System
 from text_metrics.commands.shared.statistics import TIE
+from text_metrics.metrics._core.core_encoder import EncoderSettings, UnknownWordsWarning, encode
 from text_metrics.metrics._core.core_results import VERSION
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 # Examples of the prompts that a system lacks.
 _EXAMPLES = 10
 # Prompts of least diversity that are shown of each system, and of all together.
-SHOWN = 5
+_SHOWN = 5
 
 
 def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
-    """Compute the dict that `report.json` holds; raises a TypeError or a ValueError for an invalid setting."""
-    encoder = Encoder.of(command)
-    encoder.check()
+    """Compute the dict that `report.json` holds; raises a ValueError for an invalid setting or a missing model."""
+    try:
+        SemanticEntropySettings(**command.encoder, **command.meaning).check_found()
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     prompts = inputs.prompts
     texts = prompts.texts()
     sets_of_people = inputs.people.sets if inputs.people else {}
     sample = draw(prompts.ids, texts, {prompt: members.texts for prompt, members in sets_of_people.items()})
-    of_people = [] if sample is None else [sample.people, sample.others or []]
+    of_people = [] if sample is None else [*sample.people, *(sample.others or [])]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vectors = _embed(sorted(set(chain(*prompts.by_system(), *of_people))), command)
+    # The caveats on languages are about the words of all texts, also of those that are in the cache.
+    cut = [str(warning.message) for warning in caught if not issubclass(warning.category, UnknownWordsWarning)]
+    quality = rate(prompts, command)
+    if not command.quiet:
+        print("Scoring and comparing systems ...", file=sys.stderr)
     with warnings.catch_warnings():
-        # The caveats count the same texts by system.
+        # About texts that are cut, again.
         warnings.filterwarnings("ignore", message=r"\d+ of \d+ ")
-        people = (text for sets in of_people for members in sets for text in members)
-        embedded = embed(chain(*prompts.by_system(), people), encoder)
-        scorer = Scorer(prompts, encoder, command)
-        _tell(encoder, "Scoring")
-        quality = scorer.quality()
-        metrics = scorer.metrics(quality)
-        _tell(encoder, "Comparing systems")
-        alike = likeness(prompts.ids, texts, embedded, encoder, command.confidence)
-        near = None if sample is None else compare_with_people(sample, embedded, encoder, command.confidence)
-        reaches = [reach(of_system, encoder) for of_system in prompts.by_system()]
+        metrics = score(prompts, quality, command)
+        alike = likeness(equal_numbers(prompts.ids, texts), command)
+        near = None if sample is None else compare_with_people(sample, command)
     names = [system.name for system in inputs.systems]
+    missing = {name: ids for name, ids in zip(names, prompts.missing, strict=True) if ids}
     report = {
         "version": VERSION,
         "command": command.decisive(),
         "confidence": command.confidence,
         "systems": names,
-        "sources": [describe_source(system) for system in inputs.systems],
+        "sources": [_source(system) for system in inputs.systems],
         "prompts": {
             "n": len(prompts.ids),
             "n_all": prompts.n_all,
             "ids": prompts.ids,
-            "missing": [
-                {"system": name, "n": len(ids), "examples": ids[:_EXAMPLES]}
-                for name, ids in zip(names, prompts.missing, strict=True)
-                if ids
-            ],
+            "missing": [{"system": name, "n": len(ids), "examples": ids[:_EXAMPLES]} for name, ids in missing.items()],
         },
         "rarefied_to": prompts.smallest,
         "metrics": metrics,
         "likeness": alike,
         "people": near,
-        "collapse": collapse(prompts, metrics[0], embedded, command.texts),
+        "collapse": _collapse(prompts, metrics[0], vectors, command.texts),
         "power": power(metrics, command.confidence),
     }
-    report["caveats"] = find_caveats(command, inputs, report, quality, reaches)
+    report["caveats"] = find_caveats(command, inputs, report, quality, cut)
     report["sentences"] = sentences(report)
     return report
 
 
-def _tell(encoder: Encoder, message: str) -> None:
-    if not encoder.quiet:
-        print(f"{message} ...", file=sys.stderr)
+def _embed(texts: list[str], command: ReportCommand) -> dict[str, np.ndarray]:
+    """Embed each text once, in parts that the cache keeps."""
+    # The longest first, so that a lack of memory shows at once.
+    ordered = sorted(texts, key=len, reverse=True)
+    settings = EncoderSettings(**command.encoder, progress=not command.quiet)
+    return dict(zip(ordered, encode(ordered, settings).embeddings, strict=True))
 
 
-def collapse(prompts: Prompts, metric: dict[str, Any], embedded: Embedded, with_texts: bool) -> dict[str, Any]:
+def _source(system: System) -> dict[str, Any]:
+    """Describe what was read of a system."""
+    sizes = [len(members.texts) for members in system.sets.values()]
+    middle = float(np.median(sizes))
+    return {
+        "system": system.name,
+        "file": str(system.file),
+        "n_rows": system.n_rows,
+        "n_bad": system.n_bad,
+        "n_prompts": len(sizes),
+        "n_texts": sum(sizes),
+        "set_sizes": [min(sizes), int(middle) if middle.is_integer() else middle, max(sizes)],
+    }
+
+
+def _collapse(
+    prompts: Prompts, metric: dict[str, Any], vectors: Mapping[str, np.ndarray], with_texts: bool
+) -> dict[str, Any]:
     """Find the prompts of least diversity of each system, and those on which systems differ most, by one metric."""
     ids, sets = prompts.ids, prompts.texts()
     scores = np.array([value["scores"] for value in metric["values"]])
@@ -91,15 +113,14 @@ def collapse(prompts: Prompts, metric: dict[str, Any], embedded: Embedded, with_
                 "prompt": ids[p],
                 "score": float(row[p]),
                 **({"texts": of_system[p]} if with_texts else {}),
-                "closest": closest(embedded.of(of_system[p])),
+                "closest": _closest(np.stack([vectors[text] for text in of_system[p]])),
                 # Of the texts that equal another text of their set.
                 "equal_share": sum(n for n in Counter(of_system[p]).values() if n > 1) / len(of_system[p]),
             }
-            for p in np.argsort(row, kind="stable")[:SHOWN].tolist()
+            for p in np.argsort(row, kind="stable")[:_SHOWN].tolist()
         ]
         for of_system, row in zip(sets, scores, strict=True)
     ]
-    widest = np.argsort(-np.ptp(scores, axis=0), kind="stable")[:SHOWN].tolist()
     apart = np.ptp(scores, axis=0)
     differ = [
         {
@@ -107,14 +128,15 @@ def collapse(prompts: Prompts, metric: dict[str, Any], embedded: Embedded, with_
             "scores": scores[:, p].tolist(),
             **({"texts": [of_system[p] for of_system in sets]} if with_texts else {}),
         }
-        for p in widest
+        for p in np.argsort(-apart, kind="stable")[:_SHOWN].tolist()
         if apart[p] >= TIE
     ]
     return {"least": least, "differ": differ}
 
 
-def closest(vectors: np.ndarray) -> list[Any]:
-    """Return the positions of the two most alike of k unit vectors (k, d), and their cosine."""
+def _closest(vectors: np.ndarray) -> list[Any]:
+    """Return the positions of the two most alike of k vectors (k, d), and their cosine."""
+    vectors = vectors / np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     cosines = vectors @ vectors.T
     i, j = np.triu_indices(len(vectors), 1)
     # Equal cosines may differ by rounding, and must not decide.

@@ -1,221 +1,158 @@
 """What could mislead in a report: each a sentence, with the systems that it is about."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
-from text_metrics.commands.report.embedding import Reach
-from text_metrics.commands.report.formats import significant
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
 from text_metrics.commands.report.systems import Inputs, System
+from text_metrics.commands.shared.formats import count, integer, listed, number
 from text_metrics.metrics._core.core_language import find_unread
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
 FEW_PROMPTS = 20
 
 
+class Caveat(NamedTuple):
+    """What could mislead: its kind in a few words, the systems that it is about, and a sentence."""
+
+    kind: str
+    sentence: str
+    systems: Sequence[str] = ()
+
+
 def find_caveats(
-    command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, reaches: Sequence[Reach]
+    command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, cut: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `caveats` for a report that lacks only these and its sentences."""
-    prompts, texts = inputs.prompts, inputs.prompts.by_system()
-    caveats = Caveats(report["systems"])
-    _add_reading(caveats, inputs)
-    for hint in inputs.hints:
-        caveats.add("systems", hint)
-    _add_lengths(caveats, texts)
-    _add_reach(caveats, reaches, command.settings.get("long_texts") != "cut")
-    _add_language(caveats, texts, command)
-    _add_quality(caveats, quality, command)
-    _add_power(caveats, len(prompts.ids), report)
-    _add_permutations(caveats, report["likeness"], command.confidence)
-    _add_people(caveats, inputs.people, report["people"], len(prompts.ids))
-    return caveats.entries
+    """Return the entries of `caveats` for a report that lacks only these and its sentences.
+
+    `cut` are the warnings of the encoder about texts that it does not read whole.
+    """
+    found = [
+        *_of_quality(command, quality),
+        *_of_reading(inputs, report["systems"]),
+        *_of_texts(command, inputs.prompts.by_system(), report["systems"]),
+        *(Caveat("long texts", message) for message in cut),
+        *_of_people(inputs.people, report),
+    ]
+    return [caveat._asdict() for caveat in found]
 
 
-class Caveats:
-    """The caveats of a report, in the order in which they are added."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names, self.entries = names, list[dict[str, Any]]()
-
-    def add(self, kind: str, sentence: str, systems: Sequence[str] | None = None) -> None:
-        """Add a caveat about some systems, by default about all."""
-        self.entries.append(
-            {"kind": kind, "systems": list(self.names if systems is None else systems), "sentence": sentence}
-        )
-
-    def add_counts(self, kind: str, counts: Sequence[tuple[int, int]], what: str, effect: str) -> None:
-        """Add a caveat about the systems of which some texts are of a kind.
-
-        `counts` has for each system the number of such texts and of all; `what` is their predicate, such as "are
-        empty", and `effect` a clause, what follows from it.
-        """
-        some = [(name, *pair) for name, pair in zip(self.names, counts, strict=True) if pair[0]]
-        if some:
-            listed = "; ".join(f"{count:,} of {total:,} texts of {name}" for name, count, total in some)
-            self.add(kind, f"{listed} {what}: {effect}.", [name for name, *_ in some])
-
-
-def _add_reading(caveats: Caveats, inputs: Inputs) -> None:
-    """Add what was set aside, what is missing, and what was rarefied."""
+def _of_reading(inputs: Inputs, names: Sequence[str]) -> Iterator[Caveat]:
+    """Say what was set aside, what is missing, what was rarefied, and what may be several systems."""
     prompts = inputs.prompts
     bad = [(system.name, system.n_bad) for system in inputs.systems if system.n_bad]
     unknown = sum(row.system is None for row in inputs.bad)
     if bad or unknown:
-        listed = [f"{_count(count, 'row')} of {name}" for name, count in bad]
-        listed += [f"{_count(unknown, 'row')} of no known system"] if unknown else []
-        caveats.add(
-            "bad_rows",
-            f"{', '.join(listed)} could not be used, or belong to a set with such a row; bad.jsonl has the reasons.",
+        rows = [f"{count(n, 'row')} of {name}" for name, n in bad]
+        rows += [f"{count(unknown, 'row')} of no known system"] if unknown else []
+        yield Caveat(
+            "rows set aside",
+            f"{', '.join(rows)} could not be used, or belong to a set with such a row; bad.jsonl has the reasons.",
             [name for name, _ in bad],
         )
-    missing = [(system, len(ids)) for system, ids in zip(inputs.systems, prompts.missing, strict=True) if ids]
+    missing = [(name, len(ids)) for name, ids in zip(names, prompts.missing, strict=True) if ids]
     if missing:
-        listed = [f"{system.name} lacks {count:,}" for system, count in missing]
-        caveats.add(
-            "missing",
-            f"Of {prompts.n_all:,} prompts, {', '.join(listed)} or has fewer than two texts for them: only the "
-            f"{len(prompts.ids):,} that all systems have are used.",
-            [system.name for system, _ in missing],
+        lacks = ", ".join(f"{name} lacks {integer(n)}" for name, n in missing)
+        yield Caveat(
+            "missing prompts",
+            f"Of {count(prompts.n_all, 'prompt')}, {lacks} or has fewer than two texts for them: only the "
+            f"{integer(len(prompts.ids))} that all systems have are used.",
+            [name for name, _ in missing],
         )
     if prompts.smallest is not None:
         sizes = prompts.sizes
-        caveats.add(
-            "sizes",
+        yield Caveat(
+            "sets of different sizes",
             f"Sets have {sizes.min()} to {sizes.max()} texts: Vendi scores, meanings, Chamfer diversity, self-BLEU, "
             f"Distinct-2 and compression ratio are what is expected of {prompts.smallest} texts of each, drawn at "
-            f"random (rarefied).",
-            [name for name, row in zip(caveats.names, sizes, strict=True) if row.max() > prompts.smallest],
+            "random (rarefied).",
+            [name for name, row in zip(names, sizes, strict=True) if row.max() > prompts.smallest],
         )
+    if len(prompts.ids) < FEW_PROMPTS:
+        n = count(len(prompts.ids), "prompt")
+        yield Caveat("few prompts", f"With {n}, intervals may be too narrow or missing, and tests find little.")
+    for hint in inputs.hints:
+        yield Caveat("systems in one file", hint, names)
 
 
-def _add_lengths(caveats: Caveats, texts: Sequence[list[str]]) -> None:
-    """Add systems whose lengths differ enough to explain other differences, and empty texts."""
+def _of_texts(command: ReportCommand, texts: Sequence[list[str]], names: Sequence[str]) -> Iterator[Caveat]:
+    """Name systems whose lengths differ, and texts that are empty or in another language."""
     lengths = [word_counts([members]) for members in texts]
-    apart = []
-    for i, j in combinations(range(len(lengths)), 2):
-        size = standardized(lengths[i], lengths[j])
-        if size is None or abs(size) >= LENGTHS_APART:
-            apart.append((math.inf if size is None else abs(size), i, j))
-    if apart:
-        size, i, j = max(apart, key=lambda entry: entry[0])
-        far = f", {size:.1f} standard deviations apart" if math.isfinite(size) else ""
-        pairs = f"{_count(len(apart), 'pair')} of systems {'differs' if len(apart) == 1 else 'differ'}"
-        caveats.add(
-            "lengths",
-            f"{pairs} in length by {LENGTHS_APART:g} standard deviations or more, most of all {caveats.names[i]} "
-            f"({lengths[i].mean():.1f} words a text) and {caveats.names[j]} ({lengths[j].mean():.1f}){far}: self-BLEU, "
-            "Distinct-2 and compression ratio depend on length, and similarity may.",
-            [caveats.names[index] for index in sorted({index for _, *pair in apart for index in pair})],
+    # None: neither of two systems varies.
+    apart = {(i, j): standardized(lengths[i], lengths[j]) for i, j in combinations(range(len(names)), 2)}
+    far = {pair: math.inf if d is None else abs(d) for pair, d in apart.items() if d is None or abs(d) >= LENGTHS_APART}
+    if far:
+        i, j = max(far, key=lambda pair: far[pair])
+        yield Caveat(
+            "different lengths",
+            f"{count(len(far), 'pair')} of systems differ in length by {LENGTHS_APART:g} standard deviations or more, "
+            f"most of all {names[i]} ({number(lengths[i].mean(), 1)} words a text) and {names[j]} "
+            f"({number(lengths[j].mean(), 1)}): self-BLEU, Distinct-2 and compression ratio depend on length, and "
+            "similarity may.",
+            [names[k] for k in sorted({k for pair in far for k in pair})],
         )
-    counts = [(sum(not text.strip() for text in members), len(members)) for members in texts]
-    caveats.add_counts("empty", counts, "are empty", "they count as texts that mean the same")
-
-
-def _add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> None:
-    """Add texts that the encoder cuts, reads in windows, or does not know."""
-    limit = next((reach.limit for reach in reaches if reach.limit is not None), None)
-    what = f"are longer than the {limit} tokens that the encoder reads at a time"
-    effect = "each is embedded as the mean of its windows" if in_windows else "the rest of each is cut off"
-    caveats.add_counts("cut", [(reach.n_long, reach.n) for reach in reaches], what, effect)
-    caveats.add_counts(
-        "unread",
-        [(reach.n_unread, reach.n) for reach in reaches],
-        "consist of words that the encoder does not know, such as emoji or another script",
-        "their similarities are unreliable",
-    )
-
-
-def _add_language(caveats: Caveats, texts: Sequence[list[str]], command: ReportCommand) -> None:
-    """Add texts that are not English prose, which is what gruen and the default encoder are trained on."""
     readers = ["gruen"] if command.quality == GRUEN else []
     readers += [] if "model" in command.settings else ["the default encoder"]
-    if readers:
-        counts = [(sum(map(len, find_unread(members))), len(members)) for members in texts]
-        effect = f"{' and '.join(readers)} {'is' if len(readers) == 1 else 'are'} trained on English prose"
-        caveats.add_counts("language", counts, "are in another language than English, or source code", effect)
+    counts = {
+        ("empty texts", "are empty: they count as texts that mean the same"): [
+            sum(not text.strip() for text in members) for members in texts
+        ],
+        (
+            "language",
+            "are in another language than English, or source code; trained on English prose: " + " and ".join(readers),
+        ): [sum(map(len, find_unread(members))) if readers else 0 for members in texts],
+    }
+    for (kind, what), of_kind in counts.items():
+        some = [(name, n, len(of)) for name, n, of in zip(names, of_kind, texts, strict=True) if n]
+        if some:
+            shares = "; ".join(f"{integer(n)} of {count(total, 'text')} of {name}" for name, n, total in some)
+            yield Caveat(kind, f"{shares} {what}.", [name for name, *_ in some])
 
 
-def _add_quality(caveats: Caveats, quality: Quality | None, command: ReportCommand) -> None:
-    """Add what the quality cannot tell."""
+def _of_quality(command: ReportCommand, quality: Quality | None) -> Iterator[Caveat]:
+    """Say what the quality cannot tell."""
     if quality is None:
-        caveats.add("quality", "Quality was not measured: diversity may come from bad texts.")
-        return
-    if command.quality == GRUEN:
-        return
-    low, high = float(quality.values.min()), float(quality.values.max())
-    if low < 0 or high > 1:
-        caveats.add(
-            "quality",
-            f"{command.quality_key} is from {low:g} to {high:g}, not within [0, 1]: there is no score of diversity "
-            "weighted by quality.",
-        )
+        yield Caveat("unmeasured quality", "Quality was not measured: diversity may come from bad texts.")
+    elif command.quality_key is not None:
+        low, high = float(quality.values.min()), float(quality.values.max())
+        if low < 0 or high > 1:
+            yield Caveat(
+                "range of quality",
+                f"{command.quality_key} is from {low:g} to {high:g}, not within [0, 1]: there is no score of diversity "
+                "weighted by quality.",
+            )
 
 
-def _add_power(caveats: Caveats, n: int, report: dict[str, Any]) -> None:
-    """Add that there are few prompts, and how large a difference they show."""
-    if n >= FEW_PROMPTS:
-        return
-    size = ""
-    if report["power"]:
-        shown = report["power"][0]
-        (title,) = (metric["title"] for metric in report["metrics"] if metric["name"] == shown["metric"])
-        size = f" A test finds a difference in mean {title} from {significant(shown['difference'])} on, at 80 % power."
-    caveats.add("few", f"With {_count(n, 'prompt')}, intervals may be too narrow or missing.{size}")
-
-
-def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any] | None, n_prompts: int) -> None:
-    """Add what limits the comparison with people."""
+def _of_people(people: System | None, report: dict[str, Any]) -> Iterator[Caveat]:
+    """Say what limits the comparison with people."""
     if people is None:
         return
     if people.n_bad:
-        rows = _count(people.n_bad, "row")
-        caveats.add("bad_rows", f"{rows} of people could not be used; bad.jsonl has the reasons.", [])
+        rows = count(people.n_bad, "row")
+        yield Caveat("rows set aside", f"{rows} of people could not be used; bad.jsonl has the reasons.")
+    section, n = report["people"], report["prompts"]["n"]
     if section is None:
-        caveats.add("people", "People and systems have no prompt in common: they are not compared.")
+        yield Caveat("people", "People and systems have no prompt in common: they are not compared.")
         return
-    if section["n_prompts"] < n_prompts:
-        caveats.add(
-            "people", f"People and systems are compared on {section['n_prompts']:,} of {n_prompts:,} prompts.", []
+    if section["n_prompts"] < n:
+        yield Caveat(
+            "people", f"People and systems are compared on {integer(section['n_prompts'])} of {count(n, 'prompt')}."
         )
     if all(row["system"] is not None for row in section["rows"]):
-        caveats.add(
+        yield Caveat(
             "people",
-            "People have one text for each prompt: there is no comparison with other people, and the neighbours of "
-            "their texts are on other prompts, so precision, recall and coverage tell little.",
-            [],
+            "People have one text for each prompt: there is no comparison with other people.",
         )
-    apart = [
-        caveats.names[row["system"]] for row in section["rows"] if row["system"] is not None and row["length_warning"]
-    ]
+    apart = [row["system"] for row in section["rows"] if row["system"] is not None and row["length_warning"]]
     if apart:
-        caveats.add(
-            "lengths",
-            f"Texts of {', '.join(apart)} differ in length from people's by {LENGTHS_APART:g} standard deviations or "
+        names = [report["systems"][i] for i in apart]
+        yield Caveat(
+            "different lengths",
+            f"Texts of {listed(names)} differ in length from people's by {LENGTHS_APART:g} standard deviations or "
             "more, which may explain their distance from people.",
-            apart,
+            names,
         )
-
-
-def _add_permutations(caveats: Caveats, section: dict[str, Any] | None, level: float) -> None:
-    """Add that pairs of systems are too many for their permutation tests."""
-    if section is None:
-        return
-    if section["partition"]["least_p"] is None:
-        return
-    n_pairs, permutations = len(section["pairs"]), section["pairs_permutations"]
-    smallest = n_pairs / (1 + permutations)
-    if smallest >= 1 - level:
-        caveats.add(
-            "permutations",
-            f"After Holm's adjustment, no p-value of the {n_pairs} pairs of systems can be below {smallest:.2g}, "
-            f"because each test has {permutations} permutations.",
-        )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

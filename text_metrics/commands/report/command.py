@@ -5,17 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings
-from text_metrics.metrics._core.core_results import confidence_level
 
 MOST_SYSTEMS = 20
+GRUEN, NONE = "gruen", "none"
 # Settings that change numbers, and those that change only how they are computed.
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
 _WITHOUT_EFFECT = ("batch_size", "device")
-GRUEN, NONE = "gruen", "none"
 
 
 class NamedFile(NamedTuple):
@@ -27,21 +25,15 @@ class NamedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """What was asked for; each attribute is the option of its name.
+    """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid.
 
-    Parameters
-    ----------
-    files : a file for each system, or one file of all systems with `system_key`
-    quality : "gruen" or "none"; None with `quality_key`, which is `--column quality`
-    settings : of the encoder, and `same` of the meanings
-    texts : whether the report shows texts
+    Without `id_key`, prompts are rows. `quality` is None with `quality_key`, which is `--column quality`.
     """
 
     files: tuple[NamedFile, ...]
     text_key: str
     id_key: str | None = None
     system_key: str | None = None
-    split: str | None = None
     people: Path | None = None
     people_key: str | None = None
     quality: str | None = GRUEN
@@ -55,43 +47,50 @@ class ReportCommand:
 
     def __post_init__(self) -> None:
         """Check what can be checked without the files."""
-        with as_usage(TypeError, prefix="--"):
-            confidence_level(self.confidence)
-        with as_usage():
-            check_names(self.settings, _SETTINGS, "the report")
-        if self.system_key is not None:
-            if len(self.files) > 1:
-                raise UsageError(f"--system-key is for one file that holds all systems. Got {len(self.files)} files.")
-            if self.id_key is None:
-                raise UsageError("--system-key requires --id-key: rows of several systems have no order in common.")
+        check_names(self.settings, _SETTINGS, "the report")
         names = [file.name for file in self.files]
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"two systems have the name {name!r}: pass NAME=path for one of them.")
-        if len(names) > MOST_SYSTEMS:
-            raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.")
-        if self.people_key is not None and self.people is None:
-            raise UsageError("--people-key requires --people.")
-        if self.people is not None and self.id_key is None:
-            raise UsageError("--people requires --id-key, by which their texts and those of systems are paired.")
+        by_line = self.id_key is None
+        twice = next((name for name in names if names.count(name) > 1), None)
         same = self.settings.get("same", 0.0)
-        if isinstance(same, bool) or not isinstance(same, (int, float)) or not -1 <= same <= 1:
-            raise UsageError(f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.")
+        is_cosine = isinstance(same, (int, float)) and not isinstance(same, bool) and -1 <= same <= 1
+        problems = {
+            f"--confidence must be between 0 and 1. Got {self.confidence:g}.": not 0 < self.confidence < 1,
+            f"two systems have the name {twice!r}: pass NAME=path for one of them.": twice is not None,
+            f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.": len(names) > MOST_SYSTEMS,
+            f"--system-key is for one file. Got {len(names)} files.": self.system_key is not None and len(names) > 1,
+            "--system-key requires --id-key.": self.system_key is not None and by_line,
+            "--people requires --id-key.": self.people is not None and by_line,
+            "--people-key requires --people.": self.people_key is not None and self.people is None,
+            f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.": not is_cosine,
+        }
+        for message, is_wrong in problems.items():
+            if is_wrong:
+                raise ValueError(message)
 
     @property
     def embeddings(self) -> Path:
         """The folder in which embeddings are kept: the caller's, or one that is removed at the end."""
         return self.cache_dir or self.out / "embeddings.tmp"
 
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """The settings of the encoder, as metrics take them."""
+        settings = {name: value for name, value in self.settings.items() if name != "same"}
+        return {**settings, "cache_dir": str(self.embeddings)}
+
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """The setting of semantic_entropy that says which texts say the same."""
+        return {name: value for name, value in self.settings.items() if name == "same"}
+
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON."""
+        names = ("text_key", "id_key", "system_key", "people_key", "quality", "quality_key", "texts")
         return {
             "files": {file.name: str(file.path) for file in self.files},
-            **{name: getattr(self, name) for name in ("text_key", "id_key", "system_key", "split")},
             "people": None if self.people is None else str(self.people),
-            **{name: getattr(self, name) for name in ("people_key", "quality", "quality_key")},
             "settings": {name: value for name, value in self.settings.items() if name not in _WITHOUT_EFFECT},
-            "texts": self.texts,
+            **{name: getattr(self, name) for name in names},
         }
 
 
@@ -102,16 +101,16 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         "files",
         nargs="+",
         metavar="[NAME=]FILE",
-        help="a system: .jsonl, .json, .csv, .parquet, or a folder of `datasets`; its name is that of the file by "
-        "default",
+        help="a system: .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet, or a folder of `datasets`",
     )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
-    parser.add_argument("--id-key", help="column of the prompt; by default, rows are paired by their order")
+    pairing = parser.add_mutually_exclusive_group(required=True)
+    pairing.add_argument("--id-key", help="column of the prompt")
+    pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
     parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
-    parser.add_argument("--split", help="of folders of `datasets`")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument("--people-key", help="column of people's texts; --text-key by default")
-    parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default")
+    parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default, which is slow")
     add_columns(parser, "quality, of each text, instead of --quality,")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
@@ -120,18 +119,17 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = vars(parser.parse_args(words))
-    with as_usage():
-        settings = parse_settings(options.pop("setting"))
-        columns = parse_columns(options.pop("column"))
+    settings, columns = parse_settings(options.pop("setting")), parse_columns(options.pop("column"))
     for argument in columns.keys() - {"quality"}:
-        raise UsageError(f"--column {argument}: the report takes a column for quality only.")
+        raise ValueError(f"--column {argument}: the report takes a column for quality only.")
     if columns and options["quality"] is not None:
-        raise UsageError("--quality and --column quality exclude each other.")
-    options["quality_key"] = columns.get("quality")
+        raise ValueError("--quality and --column quality exclude each other.")
     if not columns:
         options["quality"] = options["quality"] or GRUEN
     files = tuple(map(_name_file, options.pop("files")))
-    return ReportCommand(files=files, settings=settings, texts=not options.pop("no_texts"), **options)
+    texts = not options.pop("no_texts")
+    del options["by_line"]
+    return ReportCommand(files=files, settings=settings, texts=texts, quality_key=columns.get("quality"), **options)
 
 
 def _name_file(word: str) -> NamedFile:

@@ -1,25 +1,17 @@
-"""How near systems are to people: overlap of their texts in the space of embeddings, and a test of equality."""
+"""How near systems are to people: the partition of diversity between them, with other people as the scale."""
 
 import math
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import gen_batches
 from tqdm import tqdm
 
-from text_metrics.commands.report.embedding import Embedded, Encoder
-from text_metrics.commands.report.likeness import MOST_TEXTS, PERMUTATIONS, partition, shuffled
+from text_metrics.commands.report.command import ReportCommand
+from text_metrics.commands.report.likeness import MOST_TEXTS, PERMUTATIONS, Sets, partition, shuffled
 from text_metrics.commands.report.scores import count_words
-from text_metrics.metrics._core.core_results import mean_estimate
 
-NEIGHBOURS = 5
 # Standard deviations by which lengths must differ to explain the other numbers.
 LENGTHS_APART = 0.5
-# Entries of a block of similarities.
-_BLOCK_ENTRIES = 2**23
-# What rounding can do to a cosine.
-_ROUNDING = 1e-9
 
 
 class Sample(NamedTuple):
@@ -36,20 +28,15 @@ class Sample(NamedTuple):
     systems: list[list[list[str]]]
 
 
-def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[str, list[str]]) -> Sample | None:
+def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> Sample | None:
     """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
 
-    Texts are drawn by a digest of their content, so the order of the files does not matter. `sets` holds for each
-    system the texts of each prompt.
+    Texts are drawn by a digest of their content, so the order of the files does not matter.
     """
     shared = [p for p, prompt in enumerate(ids) if prompt in people]
     halves = any(len(people[ids[p]]) > 1 for p in shared)
-    counts = {}
-    for p in shared:
-        available = len(people[ids[p]]) // (2 if halves else 1)
-        count = min(available, *(len(of_system[p]) for of_system in sets))
-        if count:
-            counts[p] = count
+    counts = {p: min(len(people[ids[p]]) // (1 + halves), *(len(of_system[p]) for of_system in sets)) for p in shared}
+    counts = {p: count for p, count in counts.items() if count}
     if not counts:
         return None
     drawn = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
@@ -61,46 +48,38 @@ def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[s
     )
 
 
-def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, level: float) -> dict[str, Any]:
+def compare_with_people(sample: Sample, command: ReportCommand) -> dict[str, Any]:
     """Compare each system, and other people, with people."""
-    counts = np.array([len(texts) for texts in sample.people])
-    n = int(counts.sum())
-    # No more than a text has neighbours on its own prompt, where there are few.
-    k = min(max(1, min(NEIGHBOURS, int(np.median(counts)) - 1)), n - 1)
-    vectors = embedded.of([text for texts in sample.people for text in texts])
-    reach = nearest_cosines(vectors, k) if k else None
     lengths = word_counts(sample.people)
     candidates: list[tuple[int | None, list[list[str]]]] = [*enumerate(sample.systems)]
     if sample.others is not None:
         candidates.append((None, sample.others))
     rows = []
-    for system, texts in tqdm(candidates, desc="People", unit="system", disable=encoder.quiet):
-        side = embedded.of([text for members in texts for text in members])
+    for system, texts in tqdm(candidates, desc="People", unit="system", disable=command.quiet):
         # Drawn texts are in random order, so the first of them are a random draw, too.
-        part = partition([[drawn[:MOST_TEXTS] for drawn in sets] for sets in (sample.people, texts)], encoder, level)
+        part = partition([[drawn[:MOST_TEXTS] for drawn in sets] for sets in (sample.people, texts)], command)
         side_lengths = word_counts(texts)
         apart = standardized(side_lengths, lengths)
         rows.append(
             {
                 "system": system,
-                **overlap(vectors, side, reach, k, counts, level),
                 **{name: part[name] for name in ("between", "between_expected", "share", "p", "least_p")},
+                "interval": part["intervals"]["share"],
                 "mean_length": float(side_lengths.mean()),
                 "length_difference": apart,
                 "length_warning": apart is None or abs(apart) >= LENGTHS_APART,
             }
         )
     return {
-        "n_texts": n,
+        "n_texts": len(lengths),
         "n_prompts": len(sample.prompts),
-        "k": k,
         "permutations": PERMUTATIONS,
         "lengths": {"people": float(lengths.mean()), "unit": "words"},
         "rows": rows,
     }
 
 
-def word_counts(sets: Sequence[Sequence[str]]) -> np.ndarray:
+def word_counts(sets: list[list[str]]) -> np.ndarray:
     """Count the words of each text: (n,), float64."""
     return np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
 
@@ -112,59 +91,3 @@ def standardized(first: np.ndarray, second: np.ndarray) -> float | None:
     if spread:
         return difference / spread
     return None if difference else 0.0
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    """Divide the rows of a matrix of similarities (n, n)."""
-    return gen_batches(n, max(1, _BLOCK_ENTRIES // n))
-
-
-def nearest_cosines(vectors: np.ndarray, k: int) -> np.ndarray:
-    """Return the k-th largest cosine of each of n unit vectors (n, d) with the others: (n,)."""
-    nearest = np.empty(len(vectors))
-    for part in _blocks(len(vectors)):
-        cosines = vectors[part] @ vectors.T
-        rows = np.arange(part.start, part.stop)
-        cosines[rows - part.start, rows] = -np.inf
-        nearest[part] = np.partition(cosines, len(vectors) - k, axis=1)[:, len(vectors) - k]
-    return nearest
-
-
-def overlap(
-    people: np.ndarray, side: np.ndarray, reach: np.ndarray | None, k: int, counts: np.ndarray, level: float
-) -> dict[str, Any]:
-    """Compute precision, recall and coverage of n texts against n of people's.
-
-    A text is near another if it is in the ball around it that reaches its k-th nearest neighbour of the same side.
-    The intervals are those of means over the texts, with the prompts as units, for the balls as they are.
-
-    Parameters
-    ----------
-    people, side : ndarrays of shape (n, d), unit rows
-    reach : ndarray of shape (n,), the cosine of each text of people with its k-th nearest; None without neighbours
-    counts : ndarray of shape (p,), the number of texts of each prompt
-
-    References
-    ----------
-    Kynkäänniemi, T., et al. (2019). Improved precision and recall metric for assessing generative models. NeurIPS.
-    Naeem, M. F., et al. (2020). Reliable fidelity and diversity metrics for generative models. ICML.
-    """
-    names = ("precision", "recall", "coverage")
-    if reach is None:
-        return {name: {"value": None, "interval": None} for name in names}
-    side_reach = nearest_cosines(side, k) - _ROUNDING
-    n = len(people)
-    near_people, near_side, covered = (np.zeros(n, dtype=bool) for _ in range(3))
-    for part in _blocks(n):
-        cosines = side[part] @ people.T
-        in_people = cosines >= reach - _ROUNDING
-        near_people[part] = in_people.any(axis=1)
-        covered |= in_people.any(axis=0)
-        near_side |= (cosines >= side_reach[part, None]).any(axis=0)
-    units = np.repeat(np.arange(len(counts)), counts)
-    values = dict(zip(names, (near_people, near_side, covered), strict=True))
-    result = {}
-    for name, numbers in values.items():
-        estimate = mean_estimate(numbers.astype(np.float64), units)
-        result[name] = {"value": estimate.value, "interval": estimate.interval(level, (0.0, 1.0))}
-    return result

@@ -2,14 +2,11 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from text_metrics.metrics._core.core_models import ModelFiles, find_device, find_transformer
-
-# bfloat16 is faster where the processor has instructions for it; ratings differ in the second decimal.
-DTYPES = ("float32", "bfloat16")
+from text_metrics.metrics._core.core_device import find_device
+from text_metrics.metrics._core.core_models import ModelFiles, find_transformer
 
 
 class CausalModel(NamedTuple):
@@ -24,13 +21,12 @@ class CausalModel(NamedTuple):
     model: Any
 
 
-def load_causal(model: str | os.PathLike[str], dtype: str = "float32") -> CausalModel:
-    """Load a causal language model, on a GPU where there is one.
+def load_causal(model: str | os.PathLike[str]) -> CausalModel:
+    """Load a causal language model in float32, on a GPU where there is one.
 
     Parameters
     ----------
     model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
-    dtype : name of a torch dtype
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -38,7 +34,7 @@ def load_causal(model: str | os.PathLike[str], dtype: str = "float32") -> Causal
     options: dict[str, Any] = {"gguf_file": gguf} if gguf else {"local_files_only": True}
     device = find_device(None)
     tokenizer = AutoTokenizer.from_pretrained(files.path, **options)
-    loaded = AutoModelForCausalLM.from_pretrained(files.path, dtype=dtype, **options)
+    loaded = AutoModelForCausalLM.from_pretrained(files.path, dtype="float32", **options)
     return CausalModel(files.identity, device, tokenizer, cast(Any, loaded).to(device).eval())
 
 
@@ -55,14 +51,3 @@ def _find(model: str | os.PathLike[str]) -> tuple[ModelFiles, str | None]:
     with gguf_files[0].open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return ModelFiles(gguf_files[0].parent, f"{gguf_files[0].stem}@{digest[:8]}"), gguf_files[0].name
-
-
-def example_turns(instructions: str, examples: Iterable[tuple[str, str]], question: str) -> list[dict[str, str]]:
-    """Write the messages for a chat model: instructions, examples with their answers, and a question."""
-    turns = []
-    for example, answer in examples:
-        turns += [{"role": "user", "content": example}, {"role": "assistant", "content": answer}]
-    turns.append({"role": "user", "content": question})
-    # Some chat templates know no system message.
-    turns[0]["content"] = f"{instructions}\n\n{turns[0]['content']}"
-    return turns

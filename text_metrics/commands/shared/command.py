@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
-_EXTRAS = {"matplotlib": "plots", "openai": "judge"}
+_EXTRAS = {"openai": "judge"}
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
@@ -66,13 +65,6 @@ def describe_os_error(error: OSError) -> str:
         # Python would try again at its end, and fail with another message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return f"The standard output cannot be written: {error.strerror}."
-
-
-def drawn(path: str) -> Path:
-    """Take the path of a file with pictures, as a type of argparse: without matplotlib, say so before the work."""
-    import matplotlib  # noqa: F401
-
-    return Path(path)
 
 
 def _end(message: str, code: int = EXIT_USAGE) -> int:

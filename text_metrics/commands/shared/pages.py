@@ -8,9 +8,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from text_metrics.commands.shared.files import write_text, written_whole
+from text_metrics.commands.shared.formats import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page from a template of the folder templates/, with every text escaped; a page runs no script.
+
+    `sections.html` takes `title`, `introduction`, a list of paragraphs, and `sections`: each has a `title`, a `text`,
+    `tables`, pairs of a caption and a data frame whose cells are text, and `pictures`, SVGs of `plots.to_svg`.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from text_metrics.commands.shared.plots import COLORS, themed
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
+    )
+    environment.filters.update(themed=themed, shortened=shortened)
+    return environment.get_template(template).render(colors=COLORS, **values)
+
 
 # The first row is the header.
 Table = list[list[str]]

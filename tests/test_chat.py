@@ -1,0 +1,248 @@
+"""The chat protocol, against a real server with faults, and the journal that makes asking resumable."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+
+import pytest
+
+from tests.chat_server import serve
+from tests.files import read_jsonl, small_files, write_jsonl
+from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot, json_values
+
+RECORD = {"key": "k", "answer": "x", "tokens": [1, 2]}
+
+
+def requests(*texts, sample=0):
+    return [Request(f"request {text}", few_shot("Say", [], text), int, sample) for text in texts]
+
+
+NINE = requests(*map(str, range(9)))
+
+
+@pytest.fixture
+def ask(tmp_path, capsys):
+    """Ask a chat model, and return its answers, the exit code, and what was printed."""
+
+    def ask_once(url, asked, *options):
+        parser = ArgumentParser()
+        add_arguments(parser)
+        arguments = parser.parse_args(["--model", "m", "--base-url", url, *map(str, options)])
+        with Chat(arguments, tmp_path / "out.jsonl") as chat:
+            return *chat.ask(asked), capsys.readouterr().err
+
+    return ask_once
+
+
+def echo(question, _number=0):
+    """Answer with the number in the question."""
+    return question.rpartition("\n")[2]
+
+
+def test_what_was_answered_is_never_requested_again(ask):
+    with serve(echo) as server:
+        values, code, shown = ask(server.url, [*NINE, NINE[3]])
+        assert (values, code) == ([*range(9), 3], 0)
+        assert len(server.paid) == len(set(server.paid)) == 9
+        assert "900 + 90 tokens" in shown
+        body = server.requests[0][0]
+        assert (body["model"], body["temperature"]) == ("m", 1.0)
+        # Whatever decides the answer makes another request, and nothing else does.
+        for n_new, asked, options in [
+            (0, NINE[::-1], ("--attempts", 2, "--workers", 1, "--retries", 0)),
+            (9, NINE, ("--temperature", 0.5)),
+            (9, NINE, ("--model", "other")),
+            (2, [*NINE, *requests("1", "2", sample=1)], ()),
+            (1, requests("9", "8"), ()),
+        ]:
+            before = len(server.requests)
+            assert ask(server.url, asked, *options)[1] == 0
+            assert len(server.requests) == before + n_new
+
+
+def test_faults_that_pass_are_waited_out(ask):
+    faults = iter([429, None, 500, "drop", None, 503, None, None, 408, "drop", 500, 429, 429])
+    with serve(lambda question, _: next(faults, None) or echo(question)) as server:
+        values, code, shown = ask(server.url, NINE, "--workers", 3, "--retries", 20)
+        assert (values, code) == ([*range(9)], 0), shown
+        assert len(server.requests) == 9 + 9
+        assert len(server.paid) == 9
+
+
+def test_answers_that_cannot_be_parsed_are_requested_anew_and_then_reported(ask):
+    broken = ["garbage", "I cannot.", "nothing", None, "1.5", "\ud83d"]
+
+    def reply(question, number):
+        return broken[number % len(broken)] if question.endswith("3") or number == 0 else echo(question)
+
+    with serve(reply) as server:
+        values, code, shown = ask(server.url, NINE, "--attempts", 3)
+        assert (values, code) == ([0, 1, 2, None, *range(4, 9)], 1)
+        assert shown.count("request 3: none of 3 answers can be parsed") == 1
+        assert len(server.requests) in (9 + 2, 9 + 3)
+        before = len(server.requests)
+        assert ask(server.url, NINE, "--attempts", 3)[:2] == (values, 1)
+        assert len(server.requests) == before
+        server.reply = echo
+        assert ask(server.url, NINE, "--attempts", 4)[:2] == ([*range(9)], 0)
+        assert len(server.requests) == before + 1
+
+
+def test_a_request_that_the_endpoint_rejects_does_not_stop_the_others(ask):
+    with serve(lambda question, _: 400 if question.endswith("3") else echo(question)) as server:
+        values, code, shown = ask(server.url, NINE)
+    assert (values, code) == ([0, 1, 2, None, *range(4, 9)], 1)
+    assert "request 3: the endpoint rejected the request" in shown
+
+
+@pytest.mark.parametrize(("status", "retries"), [(401, 6), (404, 6), (500, 1)])
+def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(ask, monkeypatch, status, retries):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with serve(lambda question, number: echo(question) if number < 4 else status) as server:
+        values, code, shown = ask(server.url, NINE, "--workers", 1, "--retries", retries)
+        assert (values, code) == ([0, 1, 2, 3, *[None] * 5], 1)
+        assert f"{server.url}/ does not answer" in shown
+        assert f"fault {status}" in shown
+        assert "sk-secret" not in shown
+        assert "Stopped with 5 of 9 answers missing" in shown
+        assert len(server.requests) == (6 if status == 500 else 5)
+        server.reply = echo
+        assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
+        assert len(server.paid) == len(set(server.paid)) == 9
+
+
+def test_an_endpoint_that_is_down_is_named_without_its_password(ask):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}/v1"
+    values, code, shown = ask(f"http://user:secret@{place}", NINE, "--retries", 0)
+    assert (values, code) == ([None] * 9, 1)
+    assert f"http://{place}/ does not answer" in shown
+    assert "refused" in shown
+    assert "secret" not in shown
+
+
+def test_settings_that_cannot_be_used_are_named(ask, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match="OPENAI_API_KEY"):
+        ask("", NINE)
+    for option in ("--workers", "--attempts"):
+        with pytest.raises(ValueError, match=option):
+            ask("http://127.0.0.1:9/v1", NINE, option, 0)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-s\xe9cret")
+    with pytest.raises(ValueError, match="OPENAI_API_KEY") as raised:
+        ask("", NINE)
+    assert "cret" not in str(raised.value)
+
+
+# The journal.
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path):
+    questions = write_jsonl(tmp_path / "q.jsonl", [{"id": i, "question": f"{i}?"} for i in range(3)])
+    out, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
+    workers = 2
+    with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
+        command = [sys.executable, "-m", "text_metrics", "probe", "ask", questions, out, "--model", "m"]
+        command += ["--base-url", server.url, "--workers", str(workers), "--samples", "10"]
+        kept: dict[str, str] = {}
+        for answers in (5, 14):
+            running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 60
+            while not journal.exists() or journal.read_bytes().count(b"\n") < answers:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            os.kill(running.pid, signal.SIGKILL)
+            running.wait()
+            before = {record["key"]: record["answer"] for record in read_jsonl(journal)}
+            assert kept.items() <= before.items()
+            kept = before
+        # Killed in the middle of a line.
+        with journal.open("ab") as file:
+            file.write(b'{"key": "0123", "answ')
+        asked = len(server.requests)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
+        assert not again & set(kept)
+        assert len(again) == 30 - len(kept)
+        # Only what was under way at a kill, and never reached the disk, is requested again: under the same name.
+        assert len(server.paid) <= 30 + 2 * workers
+        assert len(set(server.paid)) == 30
+    raw = [answer for line in read_jsonl(out) for answer in line["raw"]]
+    assert len(raw) == 30
+    assert set(kept.values()) <= set(raw)
+
+
+def test_an_answer_that_cannot_be_written_names_the_journal_and_leaves_no_part_of_it(tmp_path):
+    path = tmp_path / "a.journal"
+    with Journal(path) as journal:
+        journal.add({**RECORD, "answer": "x" * 500})
+        kept = path.read_bytes()
+        with small_files(len(kept) + 100), pytest.raises(OSError, match="File too large") as raised:
+            journal.add({**RECORD, "key": "l", "answer": "x" * 500})
+        assert raised.value.filename == str(path)
+        assert path.read_bytes() == kept
+        journal.add({**RECORD, "key": "m", "answer": "\ud83d"})
+    with Journal(path) as journal:
+        assert list(journal.answers) == ["k", "m"]
+        assert journal.answers["m"][0]["answer"] == "\ud83d"
+
+
+def test_a_full_disk_stops_the_run(ask, tmp_path):
+    path = tmp_path / "out.jsonl.journal"
+    with serve(echo) as server:
+        with small_files(250), pytest.raises(OSError, match="File too large") as raised:
+            ask(server.url, NINE, "--workers", 1)
+        assert raised.value.filename == str(path)
+        kept = len(read_jsonl(path))
+        assert 0 < kept < len(server.requests) < 9
+        assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
+
+
+def test_a_journal_that_is_in_use_or_no_journal_is_named(tmp_path):
+    path = tmp_path / "a.journal"
+    with Journal(path), pytest.raises(ValueError, match=re.escape(str(path))):
+        Journal(path)
+    for line in ("not mine", "[]", json.dumps({**RECORD, "tokens": "ab"}), json.dumps({**RECORD, "answer": 1})):
+        path.write_text(f"{json.dumps(RECORD)}\n{line}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line 2"):
+            Journal(path)
+        assert path.read_text(encoding="utf-8").endswith(f"{line}\n")
+
+
+# What is sent, and what is read.
+
+
+def test_few_shot_messages():
+    system = few_shot("Say", [("a", "b"), ("c", "d")], "e", system=True)
+    assert [turn["role"] for turn in system] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [turn["content"] for turn in system] == ["Say", "a", "b", "c", "d", "e"]
+    assert few_shot("Say", [("a", "b")], "c") == [
+        {"role": "user", "content": "Say\n\na"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "opening", "values"),
+    [
+        ('Sure!\n```json\n{"a": 1}\n``` {"b": [2]}', "{", [{"a": 1}, {"b": [2]}]),
+        ('{{"a": {"b": 1}}', "{", [{"a": {"b": 1}}, {"b": 1}]),
+        ('{"a": 1, "a": 2}', "{", []),
+        ('["half \ud83d"] ["half \\ud83d"] ["\\ud83d\\ude00"]', "[", [["\U0001f600"]]),
+        ("none", "[", []),
+        ("[" * 100_000, "[", []),
+    ],
+)
+def test_json_in_an_answer(answer, opening, values):
+    assert list(json_values(answer, opening)) == values

@@ -1,0 +1,227 @@
+"""Scores of sets by our metrics, by ratings of quality, by metrics of the caller, and by trivial rules."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from text_metrics import load
+from text_metrics.commands.shared.files import read_objects
+from text_metrics.commands.shared.settings import load_metric
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+
+MIN_QUALITY = 0.5  # the middle of the range: not tuned
+_ORDERS = {"0.5": "0.5", "1": "1", "inf": "∞"}
+
+
+class Column(NamedTuple):
+    """The scores of all sets by one metric.
+
+    values : ndarray of shape (number of sets,)
+    sign : 1 if higher is more diverse, -1 if lower is
+    group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
+    original : the scores with the quirks of the paper's code, where it has any
+    """
+
+    name: str
+    values: np.ndarray
+    sign: int
+    group: str
+    signature: str
+    original: np.ndarray | None = None
+
+
+class Scores(NamedTuple):
+    """The scores of sets by all metrics.
+
+    values : data frame with a row for each set and a column for each metric
+    originals : the same, with the quirks of the paper's code
+    metrics : data frame with a row for each metric: `sign`, `group` and `signature`, as in `Column`
+    """
+
+    values: pd.DataFrame
+    originals: pd.DataFrame
+    metrics: pd.DataFrame
+
+    @classmethod
+    def of(cls, columns: Sequence[Column]) -> "Scores":
+        """Gather columns, whose names differ."""
+        names = [column.name for column in columns]
+        for column in columns:
+            if names.count(column.name) > 1:
+                raise ValueError(f"two metrics are named {column.name!r}: rename a file or a metric of your own.")
+            if (bad := np.flatnonzero(~np.isfinite(column.values))).size:
+                raise ValueError(f"{column.name} has no number for set {bad[0]} of {len(column.values)}.")
+        values = pd.DataFrame({column.name: column.values for column in columns})
+        originals = {column.name: column.original for column in columns if column.original is not None}
+        metrics = pd.DataFrame(columns, index=names)[["sign", "group", "signature"]]
+        return cls(values, values.assign(**originals), metrics)
+
+
+class Rater(NamedTuple):
+    """Ratings of the texts of all sets: for each set, a list of numbers in [0, 1]."""
+
+    name: str
+    ratings: list[list[float]]
+    signature: str
+
+
+def score_sets(
+    sets: list[list[str]],
+    model: str = DEFAULT_MODEL,
+    cache_dir: Path | None = None,
+    own: Sequence[tuple[str, int]] = (),
+    ratings: Sequence[Path] = (),
+    gruen: bool = True,
+) -> Scores:
+    """Score all sets by all metrics.
+
+    Parameters
+    ----------
+    model, cache_dir : of the sentence encoder
+    own : paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is
+    ratings : files with ratings of quality
+    gruen : whether to rate by `gruen` too
+    """
+    # What may fail comes before what takes long.
+    raters = [read_rater(path, sets) for path in ratings]
+    own_columns = [own_column(path, sign, sets) for path, sign in own]
+    with tempfile.TemporaryDirectory() as folder:
+        # Each text is encoded once for all metrics.
+        encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty() or None}
+        columns = [*form_columns(sets), *content_columns(sets, encoder)]
+        if gruen:
+            raters.insert(0, gruen_rater(sets, encoder["cache_dir"]))
+        for rater in raters:
+            columns += quality_columns(sets, rater, encoder)
+    return Scores.of([*columns, *own_columns, *rule_columns(sets)])
+
+
+def gruen_rater(sets: list[list[str]], cache_dir: Any = None) -> Rater:
+    """Rate texts by `gruen` at its defaults."""
+    texts = list(dict.fromkeys(text for members in sets for text in members))
+    result = load("gruen").compute(predictions=texts, cache_dir=cache_dir)
+    rated = dict(zip(texts, result["scores"], strict=True))
+    return Rater("GRUEN", [[rated[text] for text in members] for members in sets], result["signature"])
+
+
+def read_rater(path: Path, sets: list[list[str]]) -> Rater:
+    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater."""
+    rated: dict[str, float] = {}
+    signature = path.name
+    for where, record in read_objects(path):
+        text, quality = record.get("text"), record.get("quality")
+        if not isinstance(text, str):
+            raise ValueError(f"{where}: 'text' must be a string. Got {text!r:.80}.")
+        if isinstance(quality, bool) or not isinstance(quality, (int, float)) or not 0 <= quality <= 1:
+            raise ValueError(f"{where}: 'quality' must be a number in [0, 1]. Got {quality!r:.80}.")
+        rated[text] = float(quality)
+        signature = str(record.get("signature", signature))
+    missing = {text for members in sets for text in members} - rated.keys()
+    if missing:
+        raise ValueError(
+            f"{path} does not rate {len(missing)} of the texts, such as {min(missing)!r:.80}. List them all by "
+            "--list-texts FILE, and rate those."
+        )
+    return Rater(path.stem, [[rated[text] for text in members] for members in sets], signature)
+
+
+def form_columns(sets: list[list[str]]) -> Iterator[Column]:
+    """Score n-gram overlap, Distinct, Entropy, and Vendi on n-grams."""
+    result = load("self_bleu").compute(predictions=sets, max_order=4, details=True)
+    signature = result["signature"]
+    values = {key: np.array([detail[key] for detail in result["details"]]) for key in result["details"][0]}
+    yield Column("self-BLEU-3", values["self_bleu_3"], -1, "form", signature.replace("order:4", "order:3"))
+    yield Column("self-BLEU-4", values["self_bleu_4"], -1, "form", signature)
+    # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins.
+    totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
+    original = values["distinct_4"] * totals / (totals + 1e-10)
+    yield Column("Distinct-4", values["distinct_4"], 1, "form", signature, original)
+    yield Column("Entropy-2", values["entropy_2"], 1, "form", signature)
+    yield from _vendi_columns("VS-ngram", "form", predictions=sets, kernel="ngram")
+
+
+def _vendi_columns(name: str, group: str, **settings: Any) -> Iterator[Column]:
+    """Score Vendi of each order."""
+    result = load("vendi_embed").compute(**settings, q=[0.5, 1, "inf"], details=True)
+    for order, shown in _ORDERS.items():
+        values = np.array([detail["by_order"][order] for detail in result["details"]])
+        yield Column(f"{name}-{shown}", values, 1, group, result["signature"])
+
+
+def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[Column]:
+    """Score distances, Vendi and the number of meanings on embeddings."""
+    result = load("chamfer_diversity").compute(predictions=sets, details=True, **encoder)
+    similarity = np.array([1 - detail["mean_pairwise_distance"] for detail in result["details"]])
+    yield Column("self-CosSim", similarity, -1, "content", result["signature"])
+    yield Column("Chamfer", np.array(result["scores"]), 1, "content", result["signature"])
+    yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
+    if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
+        return  # The threshold of the classes is for cosines of the default model.
+    from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
+
+    result = load("semantic_entropy").compute(predictions=sets, same=DEFAULT_SAME, **encoder)
+    yield Column("VS-Classes-0", np.array(result["n_classes_scores"]), 1, "content", result["signature"])
+    yield Column("VS-Classes-1", np.exp(result["scores"]), 1, "content", result["signature"])
+
+
+def quality_columns(sets: list[list[str]], rater: Rater, encoder: dict[str, Any]) -> Iterator[Column]:
+    """Score quality alone, and diversity weighted by it."""
+    quality = rater.ratings
+    yield Column(f"{rater.name} alone", np.array([np.mean(row) for row in quality]), 1, "rule", rater.signature)
+    signed = f"quality:({rater.signature})"
+    settings: dict[str, Any]
+    for name, metric, settings in (("Chamfer", "chamfer_diversity", {}), ("VS-Embed-0.5", "vendi_embed", {"q": 0.5})):
+        result = load(metric).compute(predictions=sets, quality=quality, **settings, **encoder)
+        values = np.array(result["quality_scores"])
+        yield Column(f"{rater.name} × {name}", values, 1, "quality", f"{result['signature']}|{signed}")
+    # The texts of sufficient quality; a set scores 0 if there is none.
+    good = [
+        [text for text, rating in zip(*each, strict=True) if rating >= MIN_QUALITY]
+        for each in zip(sets, quality, strict=True)
+    ]
+    scores = np.zeros(len(sets))
+    if any(good):
+        result = load("vendi_embed").compute(predictions=list(filter(None, good)), q=0.5, **encoder)
+        scores[list(map(bool, good))] = result["scores"]
+        signed = f"{result['signature']}|min_quality:{MIN_QUALITY}|{signed}"
+        yield Column(f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}", scores, 1, "quality", signed)
+
+
+def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
+    """Score sets by trivial rules."""
+    words = [" ".join(members).split() for members in sets]
+    counts = np.array([float(len(words_of_set)) for words_of_set in words])
+    yield Column("rule: longer set", counts, 1, "rule", "number of words")
+    yield Column("rule: shorter set", -counts, 1, "rule", "minus number of words")
+    distinct = np.array([float(len({word.casefold() for word in words_of_set})) for words_of_set in words])
+    yield Column("rule: more distinct words", distinct, 1, "rule", "number of different words")
+
+
+def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
+    """Score sets by any module of `evaluate`: in one call if it takes sets and returns `scores`, else one by one."""
+    metric = load_metric(path)
+    with suppress(Exception):  # the metric may not take sets
+        result = metric.compute(predictions=sets)
+        if isinstance(result.get("scores"), list) and len(result["scores"]) == len(sets):
+            values = np.array(result["scores"], dtype=np.float64)
+            return Column(metric.name, values, sign, "own", str(result.get("signature", path)))
+    # A call that failed may have left the metric in an inconsistent state.
+    metric = load_metric(path)
+    scores = []
+    for members in sets:
+        try:
+            result = metric.compute(predictions=members)
+        except Exception as error:  # a metric of the caller may raise anything
+            raise ValueError(f"--metric {path}: {type(error).__name__}: {error}") from error
+        numbers = {key: value for key, value in result.items() if isinstance(value, (int, float))}
+        if metric.name not in numbers and len(numbers) != 1:
+            got = ", ".join(result) or "nothing"
+            raise ValueError(f"--metric {path} must return one number, or one named {metric.name!r}. Got {got}.")
+        scores.append(float(numbers.get(metric.name, next(iter(numbers.values())))))
+    return Column(metric.name, np.array(scores), sign, "own", str(result.get("signature", path)))

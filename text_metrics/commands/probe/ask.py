@@ -1,0 +1,114 @@
+"""`text-metrics probe ask`: have a model answer questions many times over."""
+
+import argparse
+import sys
+from collections import defaultdict
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from text_metrics.commands.probe.cleaning import clean
+from text_metrics.commands.probe.files import is_released
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
+from text_metrics.commands.shared.command import add_command
+from text_metrics.commands.shared.files import read_objects, write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.metrics.probeval.probeval_released import parse_target
+
+DESCRIPTION = """\
+Ask a chat model each question many times, and write its answers.
+
+    text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe ask questions.jsonl answers.jsonl --model my-model --base-url http://localhost:8000/v1
+
+A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
+of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
+kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
+"""
+INSTRUCTIONS = (
+    "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
+    "Give one answer and nothing else."
+)
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "ask", "have a model answer questions many times over", DESCRIPTION)
+    parser.add_argument("questions", type=Path, help="questions, as JSON lines")
+    parser.add_argument("answers", type=Path, help="where to write the answers")
+    parser.add_argument("--samples", type=int, default=100, help="answers to each question")
+    parser.add_argument("--shots", type=Path, metavar="FILE", help="examples: `question` and `answer` on each line")
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def read_questions(path: Path) -> dict[str, str]:
+    """Read questions, on each line `id`, `question` and perhaps `sentence`, or a released record: texts by id."""
+    questions: dict[str, str] = {}
+    for where, record in read_objects(path):
+        if is_released(record):
+            record = parse_target(record, where)
+        name = record.get("id")
+        if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
+            raise ValueError(f"{where} must have an 'id', a string or an integer. Got {name!r:.80}.")
+        if str(name) in questions:
+            raise ValueError(f"{where}: question {name!r} appears twice.")
+        questions[str(name)] = _question(record, where)
+    return questions
+
+
+def read_shots(path: Path) -> list[tuple[str, str]]:
+    """Read examples, on each line `question`, `answer` and perhaps `sentence`: pairs of a question and its answer."""
+    shots = []
+    for where, record in read_objects(path):
+        answer = record.get("answer")
+        if not isinstance(answer, str) or not answer.strip():
+            raise ValueError(f"{where} must have an 'answer', a string. Got {answer!r:.80}.")
+        shots.append((_question(record, where), answer.strip()))
+    return shots
+
+
+def _question(record: dict[str, Any], where: str) -> str:
+    """Read the sentence that a question is about, if there is one, and the question."""
+    sentence, question = (record.get(name) or "" for name in ("sentence", "question"))
+    if not (isinstance(sentence, str) and isinstance(question, str) and question.strip()):
+        got = f"{question!r:.80} and {sentence!r:.80}"
+        raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {got}.")
+    return " ".join(f"{sentence} {question}".split())
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
+    if arguments.samples < 1:
+        raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+    out = arguments.answers
+    check_outputs([arguments.questions, arguments.shots], [out, journal_file(out)])
+    questions = read_questions(arguments.questions)
+    shots = read_shots(arguments.shots) if arguments.shots else []
+    # Two questions of the same words are asked each for itself.
+    numbers: dict[str, count[int]] = defaultdict(count)
+    requests = [
+        Request(f"question {name!r}", few_shot(INSTRUCTIONS, shots, text), _encodable, next(numbers[text]))
+        for name, text in questions.items()
+        for _ in range(arguments.samples)
+    ]
+    with Chat(arguments, out) as chat:
+        answers, code = chat.ask(requests)
+    lines, n_complete = [], 0
+    for i, (name, text) in enumerate(questions.items()):
+        own = answers[i * arguments.samples : (i + 1) * arguments.samples]
+        raw = [answer for answer in own if answer is not None]
+        n_complete += len(raw) == arguments.samples
+        if raw:
+            line = {"id": name, "question": text, "answers": [clean(answer) for answer in raw], "raw": raw}
+            lines.append({**line, "model": arguments.model, "temperature": arguments.temperature})
+    write_jsonl(out, lines)
+    complete = f"{n_complete} of {len(questions)} questions have all their {arguments.samples} answers"
+    print(f"{out}: {complete}.", file=sys.stderr)
+    return code
+
+
+def _encodable(answer: str) -> str:
+    """Return an answer; raises a ValueError if a file cannot hold it, because a surrogate has no partner."""
+    answer.encode()
+    return answer
