@@ -1,7 +1,6 @@
 """Run the built demos and take screenshots of each, empty and with a result, on a laptop and a phone, light and dark.
 
-They are written to build/screenshots, and one of each demo to docs/screenshots, for the README. Needs Chromium
-(`apt-get install chromium-headless-shell`).
+They are written to build/screenshots, and one of each demo to docs/screenshots. Needs chromium-headless-shell.
 
     python -m scripts.tooling.screenshots [name ...]
 """
@@ -15,8 +14,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import sync_playwright
 
 from scripts.tooling.build_space import BUILD, ROOT, build, space_names
 from text_metrics.commands.shared.command import make_parser
@@ -33,16 +35,17 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    url, settings = f"http://127.0.0.1:{port}/", {"GRADIO_SERVER_PORT": port, "HF_HUB_OFFLINE": "1"} | environment
+    url = f"http://127.0.0.1:{port}/"
+    settings = os.environ | {"GRADIO_SERVER_PORT": port, "HF_HUB_OFFLINE": "1"} | environment
     with log.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "app.py"], cwd=folder, env=os.environ | settings, stdout=out, stderr=out
-        )
+        process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=settings, stdout=out, stderr=out)
         try:
-            end = time.monotonic() + START_SECONDS
-            while not _answers(url):
+            end, answered = time.monotonic() + START_SECONDS, False
+            while not answered:
                 if process.poll() is not None or time.monotonic() > end:
                     raise RuntimeError(f"{folder.name} did not start:\n{log.read_text()[-4_000:]}")
+                with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
+                    answered = True
                 time.sleep(0.2)
             yield url
         finally:
@@ -50,25 +53,11 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[str]:
             process.wait(timeout=60)
 
 
-def _answers(url: str) -> bool:
-    with contextlib.suppress(OSError):
-        urllib.request.urlopen(url, timeout=5).close()
-        return True
-    return False
-
-
 @contextlib.contextmanager
 def browser() -> Iterator[Any]:
-    """Start Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Its sandbox does not work for root, as which CI runs.
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        try:
-            yield opened
-        finally:
-            opened.close()
+    """Start Chromium, without its sandbox, which does not work for root, as which CI runs."""
+    with sync_playwright() as p, p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]) as opened:
+        yield opened
 
 
 def open_page(opened: Any, url: str, size: dict[str, int], scheme: str = "light") -> Any:
@@ -80,9 +69,9 @@ def open_page(opened: Any, url: str, size: dict[str, int], scheme: str = "light"
     return page
 
 
-def click_example(page: Any, place: int = 0) -> None:
-    """Click an example and wait for its answer and its figures."""
-    page.locator(".tm-examples button").nth(place).click()
+def click_example(page: Any) -> None:
+    """Click the first example and wait for its answer and its figures."""
+    page.locator(".tm-examples button").first.click()
     page.locator("#answer [data-value]").first.wait_for()
     wait_for_figures(page)
 
@@ -90,30 +79,24 @@ def click_example(page: Any, place: int = 0) -> None:
 def wait_for_figures(page: Any) -> None:
     """Wait until every panel that is shown has its content."""
     page.locator(".tm-picture:visible").first.wait_for()
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.tm-picture .empty')].every(place => !place.offsetParent)"
-    )
+    page.wait_for_function("[...document.querySelectorAll('.tm-picture .empty')].every(place => !place.offsetParent)")
 
 
 def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
-    states, readme = BUILD / "screenshots", ROOT / "docs" / "screenshots"
-    states.mkdir(parents=True, exist_ok=True)
-    with browser() as opened:
-        for name in parser.parse_args().names:
-            with served(build(name), states / f"{name}.log") as url:
-                for device, size in (("laptop", LAPTOP), ("phone", PHONE)):
-                    for scheme in ("light", "dark"):
-                        page, path = open_page(opened, url, size, scheme), states / f"{name}-{device}-{scheme}"
-                        page.screenshot(path=f"{path}-empty.png")
-                        click_example(page)
-                        if (device, scheme) == ("laptop", "light"):
-                            page.screenshot(path=readme / f"{name}.png")
-                        page.screenshot(path=f"{path}-result.png", full_page=True)
-                        page.close()
-            print(f"{name}: {states}, {readme / name}.png")
+    (states := BUILD / "screenshots").mkdir(parents=True, exist_ok=True)
+    for name in parser.parse_args().names:
+        with served(build(name), states / f"{name}.log") as url, browser() as opened:
+            for (device, size), scheme in product((("laptop", LAPTOP), ("phone", PHONE)), ("light", "dark")):
+                page, path = open_page(opened, url, size, scheme), states / f"{name}-{device}-{scheme}"
+                page.screenshot(path=f"{path}-empty.png")
+                click_example(page)
+                page.screenshot(path=f"{path}-shown.png")
+                page.screenshot(path=f"{path}-result.png", full_page=True)
+                page.close()
+        shutil.copyfile(states / f"{name}-laptop-light-shown.png", ROOT / "docs" / "screenshots" / f"{name}.png")
 
 
 if __name__ == "__main__":

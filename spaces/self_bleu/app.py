@@ -26,8 +26,6 @@ _WRITTEN = dict(zip(_LABELS, ("#dfe1fd", "#c8ccfb", "#b0b6f9", "#9a9ff7", "#8489
 _SHUFFLED = dict(zip(_LABELS, ("#fbe0d5", "#f7c9b5", "#f3b296", "#ef9c77", "#eb865a"), strict=True))
 # Tokens that are marked: a browser is slow with more.
 _MOST_TOKENS = 800
-# Smaller differences are not named.
-_EQUAL = 0.005
 # The lower bound of each interpretation.
 WORDS = (
     (0.8, "They nearly copy each other."),
@@ -154,11 +152,9 @@ def answer(
         ]
         ends = ("0: nothing repeated", "1: copies")
         cards.append(panels.Card(name, value, f"self-BLEU-{order}", meaning, value, ends, series, facts))
-    first, other = (
-        ("Set 1 repeats", "set 2") if len(pairs) == 2 else ("These texts repeat", "their words in random order")
-    )
+    first, other = ("These texts repeat", "shuffled words") if len(pairs) == 1 else ("Set 1 repeats", "set 2")
     gap = pairs[0][1] - (pairs[1][1] if len(pairs) == 2 else pairs[0][2])
-    than = "as much as" if abs(gap) < _EQUAL else "more than" if gap > 0 else "less than"
+    than = "as much as" if abs(gap) < 0.005 else "more than" if gap > 0 else "less than"
     verdict = f"{first} {than} {other}. Self-BLEU compares words, not meanings."
     return panels.answer(cards, unread or verdict, notes, result["signature"])
 
@@ -169,7 +165,7 @@ def cautions(given: sets.Sets, tokens: list[list[list[str]]], order: int, tokeni
     letters = "".join(letter for text in scored for word in text for letter in word if letter.isalpha())
     if tokenizer not in ("char", "zh") and 2 * len(_UNSPACED.findall(letters)) > len(letters):
         return "These texts have no spaces between words: choose Chinese or Characters for “Split texts at”.", []
-    n_short, notes = sum(len(text) < order for text in scored), []
+    n_short, notes = sum(len(text) < order for text in scored), list[str]()
     if n_short == len(scored):
         return f"Too short to compare: no text has {order} words. Make the longest phrase shorter.", []
     if n_short:
