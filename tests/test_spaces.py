@@ -133,7 +133,7 @@ def test_a_visit_by_phone(demo, chromium, load):
     # The answer comes into view by itself, and nothing is wider than the window.
     page.wait_for_function("document.getElementById('answer').getBoundingClientRect().top < window.innerHeight / 2")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    click_example(page)
+    wait_for_figures(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     faults = faults_of(page, "dark")
     page.close()

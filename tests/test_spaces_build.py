@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from scripts.tooling import build_space, push_space
-from tests import preloaded
 from tests.conftest import ROOT
 from tests.demos import CASES, NAMES
 
@@ -66,7 +65,8 @@ def test_requirements_are_pinned_and_whole(built, name):
 def run_alone(program, cwd, **environment):
     """Run a program in a fresh process that knows nothing of the checkout."""
     settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = preloaded.run(program, cwd=cwd, env={**settings, **environment})
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=cwd, env=settings | environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -1,6 +1,6 @@
 """Run the built demos and take screenshots of each, empty and with a result, on a laptop and a phone, light and dark.
 
-They are written to build/screenshots, and one of each demo to docs/screenshots. Needs chromium-headless-shell.
+They are in build/screenshots, and one of each demo in docs/screenshots. Needs chromium-headless-shell.
 
     python -m scripts.tooling.screenshots [name ...]
 """
@@ -25,8 +25,7 @@ from text_metrics.commands.shared.command import make_parser
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 LAPTOP, PHONE = {"width": 1280, "height": 1160}, {"width": 390, "height": 844}
-# A busy machine takes long.
-START_SECONDS, PAGE_SECONDS = 240, 120
+SECONDS_TO_START, SECONDS_TO_ANSWER = 240, 120
 
 
 @contextlib.contextmanager
@@ -40,7 +39,7 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[str]:
     with log.open("w") as out:
         process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=settings, stdout=out, stderr=out)
         try:
-            end, answered = time.monotonic() + START_SECONDS, False
+            end, answered = time.monotonic() + SECONDS_TO_START, False
             while not answered:
                 if process.poll() is not None or time.monotonic() > end:
                     raise RuntimeError(f"{folder.name} did not start:\n{log.read_text()[-4_000:]}")
@@ -63,7 +62,7 @@ def browser() -> Iterator[Any]:
 def open_page(opened: Any, url: str, size: dict[str, int], scheme: str = "light") -> Any:
     """Open a demo in a window of the given size, and wait until it can be used."""
     page = opened.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
-    page.set_default_timeout(1000 * PAGE_SECONDS)
+    page.set_default_timeout(1000 * SECONDS_TO_ANSWER)
     page.goto(f"{url}?__theme={scheme}")
     page.get_by_role("button", name="Score", exact=True).wait_for()
     return page
@@ -95,7 +94,6 @@ def main() -> None:
                 click_example(page)
                 page.screenshot(path=f"{path}-shown.png")
                 page.screenshot(path=f"{path}-result.png", full_page=True)
-                page.close()
         shutil.copyfile(states / f"{name}-laptop-light-shown.png", ROOT / "docs" / "screenshots" / f"{name}.png")
 
 

@@ -327,8 +327,9 @@ def _changes(space: Space, shown: _Shown, source: int, result: Result, folder: P
 
 def _filled(table: pd.DataFrame) -> Any:
     shown = table.head(_MOST_ROWS).round(4)
+    shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
-    lengths = [max(len(name), *map(len, shown[name].astype(str)), 1) for name in shown.columns]
+    lengths = [max(len(name), *(len(str(cell)) for cell in shown[name])) for name in shown.columns]
     weights = [4 + min(length, 60) for length in lengths]
     return gr.update(value=shown, column_widths=[f"{100 * weight / sum(weights):.1f}%" for weight in weights])
 

@@ -121,17 +121,17 @@ def text_bars(
 
     values : for each set, a number for each text, or None
     """
-    drawn = [(series, i, j) for series, i in enumerate(shown) for j in range(min(len(sets.texts[i]), MOST_DRAWN))]
-    drawn = [(series, i, j) for series, i, j in drawn if (of_set := values[i]) and of_set[j] is not None]
+    known = [(i, j) for i in shown for j, value in enumerate(values[i] or []) if value is not None]
+    drawn = [(i, j) for i, j in known if j < MOST_DRAWN]
     if not drawn:
         return None
     groups = {
-        sets.figure_name(of_group): [values[i][j] if i == of_group else None for _, i, j in drawn]  # type: ignore[index]
+        sets.figure_name(of_group): [values[i][j] if i == of_group else None for i, j in drawn]  # type: ignore[index]
         for of_group in shown
     }
-    names = [sets.text_name(i, j) for _, i, j in drawn]
-    figure = plots.bars(groups, names, title, [sets.texts[i][j] for _, i, j in drawn], is_shared=True)
-    return Drawn(figure, caption + first_of(len(drawn), sum(len(sets.texts[i]) for i in shown)))
+    names = [sets.text_name(i, j) for i, j in drawn]
+    figure = plots.bars(groups, names, title, [sets.texts[i][j] for i, j in drawn], is_shared=True)
+    return Drawn(figure, caption + first_of(len(drawn), len(known)))
 
 
 def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:

@@ -19,13 +19,12 @@ TOKENIZERS = {
     "char": "Characters",
     "zh": "Chinese",
 }
-MOST_ORDERS = 5
+# Orders of n-grams, and tokens that are marked: a browser is slow with more.
+MOST_ORDERS, _MOST_TOKENS = 5, 800
 # Labels of repeated phrases by their lengths, with the colours of their marks.
 _LABELS = ("single", *(f"{n} in a row" for n in range(2, MOST_ORDERS + 1)))
 _WRITTEN = dict(zip(_LABELS, ("#dfe1fd", "#c8ccfb", "#b0b6f9", "#9a9ff7", "#8489f5"), strict=True))
 _SHUFFLED = dict(zip(_LABELS, ("#fbe0d5", "#f7c9b5", "#f3b296", "#ef9c77", "#eb865a"), strict=True))
-# Tokens that are marked: a browser is slow with more.
-_MOST_TOKENS = 800
 # The lower bound of each interpretation.
 WORDS = (
     (0.8, "They nearly copy each other."),
