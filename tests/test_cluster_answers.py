@@ -50,7 +50,7 @@ def clusters_of(row):
 
 def test_answers_are_clustered_and_labelled(run, load, tmp_path):
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
-    arguments = (TARGETS, out, "--answers", PREDICTIONS, labels)
+    arguments = (TARGETS, "--out", out, "--answers", PREDICTIONS, labels)
     with serve(reply_by_last_word) as server:
         code, shown = run(*arguments, "--base-url", server.url)
         assert code == 0, shown
@@ -76,13 +76,13 @@ def test_answers_are_clustered_and_labelled(run, load, tmp_path):
         }
         # Other answers: only what is new is asked for.
         more = write_jsonl(tmp_path / "more.jsonl", [{"id": "q1", "answers": ["big pot", "Pot ", "  ", "kettle"]}])
-        assert run(TARGETS, out, "--answers", more, labels, "--base-url", server.url)[0] == 0
+        assert run(TARGETS, "--out", out, "--answers", more, labels, "--base-url", server.url)[0] == 0
         assert len(server.requests) == 5
         assert json.loads(labels.read_text(encoding="utf-8")) == {
             "q1": {"big pot": "pot", "Pot ": "pot", "  ": "wrong", "kettle": "kettle"}
         }
         # Without a model's answers, all questions are clustered.
-        assert run(TARGETS, out, "--base-url", server.url)[0] == 0
+        assert run(TARGETS, "--out", out, "--base-url", server.url)[0] == 0
         assert [row["id"] for row in read_jsonl(out)] == ["q1", "q2", "q3"]
     probeval = load("probeval")
     predictions = probeval.from_cfc(TARGETS, PREDICTIONS)["predictions"]
@@ -97,7 +97,7 @@ def test_many_answers_are_asked_for_in_blocks(run, tmp_path):
     model = write_jsonl(tmp_path / "model.jsonl", [{"id": "q", "answers": new}])
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
     with serve(reply_by_last_word) as server:
-        assert run(people, out, "--answers", model, labels, "--base-url", server.url)[0] == 0
+        assert run(people, "--out", out, "--answers", model, labels, "--base-url", server.url)[0] == 0
         assert len(server.requests) == 1 + 3
     found = json.loads(labels.read_text(encoding="utf-8"))["q"]
     assert found == {text: text.split()[-1] for text in new}
@@ -105,7 +105,7 @@ def test_many_answers_are_asked_for_in_blocks(run, tmp_path):
 
 def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(run, tmp_path):
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
-    arguments = (TARGETS, out, "--answers", PREDICTIONS, labels, "--attempts", 2)
+    arguments = (TARGETS, "--out", out, "--answers", PREDICTIONS, labels, "--attempts", 2)
     with serve(lambda question, _: "I cannot." if "boil" in question else reply_by_last_word(question)) as server:
         code, shown = run(*arguments, "--base-url", server.url)
         assert code == 1
@@ -136,11 +136,9 @@ def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(r
 def test_unreadable_clusters(answer, message):
     with pytest.raises(ValueError, match=message):
         cluster_answers.parse_clusters(answer, 2)
-
-
-def test_names_that_differ_in_case_or_spaces_are_one_cluster():
-    answer = 'An example: {"x": 1}. Here: {"1": "Red  wine", "2": "red wine"}'
-    assert cluster_answers.parse_clusters(answer, 2) == ["red wine", "red wine"]
+    # Names that differ in case or spaces are one cluster.
+    good = 'An example: {"x": 1}. Here: {"1": "Red  wine", "2": "red wine"}'
+    assert cluster_answers.parse_clusters(good, 2) == ["red wine", "red wine"]
 
 
 @pytest.mark.parametrize("value", ["3", "-1", "1.0", '"1"', "true", "null"])
@@ -155,17 +153,15 @@ def test_unreadable_matches(value):
     [
         ([{"id": "q", "answers": []}], [{"id": "q", "answers": ["a"]}], "needs at least one gold answer"),
         ([{"id": "q", "answers": ["a"]}], [{"id": "p", "answers": ["a"]}], "'p'"),
-        ([{"id": "q", "answers": ["a", " "]}], [], "answer 1 is blank"),
-        ([{"answers": ["a"]}], [], "line 1 must have 'id'"),
+        ([{"answers": ["a"]}], [], "line 1 must have an 'id'"),
         ([{"id": "q", "answers": ["a"]}], [["a"]], "must be a JSON object from"),
-        ([{"metadata": {"id": "q"}}], [{"id": "q", "answers": ["a"]}], "is not a record of answer clusters"),
     ],
 )
 def test_bad_input_is_named_before_anything_is_asked(run, tmp_path, people, model, message):
     paths = [write_jsonl(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((people, model))]
     out, labels = tmp_path / "out.jsonl", tmp_path / "labels.json"
     more = ("--answers", paths[1], labels) if model else ()
-    code, shown = run(paths[0], out, *more, "--base-url", "http://127.0.0.1:9/v1")
+    code, shown = run(paths[0], "--out", out, *more, "--base-url", "http://127.0.0.1:9/v1")
     assert code == 2
     assert message in shown
     assert not out.exists()

@@ -77,11 +77,11 @@ COMMANDS = {
     ),
     "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "probe, questions": lambda path: (
-        *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "probe, targets": lambda path: ("probe", "sensitivity", path),
     "cluster-answers": lambda path: (
-        *("cluster-answers", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("cluster-answers", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
 }
 # A line of three, and what is wrong with the second.

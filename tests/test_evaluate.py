@@ -1,7 +1,10 @@
 """The ways `evaluate` brings input: load by path, combine, add, add_batch, several processes."""
 
+import inspect
 import json
 import os
+import shutil
+import sys
 import time
 
 import evaluate
@@ -20,11 +23,14 @@ for path in sys.argv[1:]:
 """
 
 
-def test_loads_from_any_directory(tmp_path):
-    """All in one process; tests/test_spaces.py loads each in a process of its own."""
-    names = [*SET_METRICS, *TEXT_METRICS]
-    environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-    done = programs.run(SCORE_EACH, *(METRICS / name for name in names), cwd=tmp_path, env=environment)
+def test_each_folder_loads_elsewhere_alone(tmp_path):
+    """With empty caches, and no network; all in one process. tests/test_spaces.py loads each in its own."""
+    names = (*SET_METRICS, *TEXT_METRICS, "semantic_entropy")
+    folders = [shutil.copytree(METRICS / name, tmp_path / "copies" / name) for name in names]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    environment = {**os.environ, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+    done = programs.run(SCORE_EACH, *folders, cwd=empty, env=environment)
     assert done.returncode == 0, done.stderr
     for name, line in zip(names, done.stdout.splitlines(), strict=True):
         assert f"'{name}':" in line
@@ -160,3 +166,20 @@ def test_texts_that_come_in_pieces_are_scored_as_one(name):
     assert metric.compute(predictions=FLAT[6:]) == expected
     with pytest.raises(TypeError, match=r"predictions\[0\] must be a text\. Got None"):
         metric.add(prediction=None)
+
+
+def test_a_call_enters_few_files(load):
+    metric, files = load("vendi_embed"), set()
+
+    def note(frame, event, argument):
+        if "evaluate_modules" in frame.f_code.co_filename:
+            files.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        metric.compute(predictions=SETS, quality=[[0.5] * len(members) for members in SETS])
+    finally:
+        sys.setprofile(None)
+    assert 3 < len(files) <= 10
+    arguments = [name for name in inspect.signature(metric.compute).parameters if name not in ("self", "references")]
+    assert len(arguments) == 17

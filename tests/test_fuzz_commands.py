@@ -129,7 +129,7 @@ READERS = {
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
         lambda path: read_pairs([path], Sets()),
     ),
-    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, [["a", "b"]])),
+    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
     "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
     "compare": (
         "a.jsonl",

@@ -10,7 +10,7 @@ import pytest
 from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, write_jsonl
-from text_metrics.commands import candidate_sets, judge_diversity
+from text_metrics.commands import candidate_sets
 from text_metrics.commands.meta_eval.pairs import read_verdict
 
 PAIRS = [
@@ -124,13 +124,6 @@ def test_bad_pairs_are_named_before_anything_is_asked(run, tmp_path, line, messa
     assert code == 2
     assert message in shown
     assert not (tmp_path / "out.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"), [(3, 2, 0), (2, 3, 1), (3, 3, 2), (3.4, 3.0, 2), (3.4, 2.9, 0), (2.9, 3.4, 1)]
-)
-def test_verdicts_leave_out_what_is_vague(first, second, expected):
-    assert judge_diversity.verdict(first, second) == expected
 
 
 # Candidate sets.

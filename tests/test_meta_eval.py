@@ -13,7 +13,7 @@ from tests.conftest import METRICS, ROOT
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.meta_eval import agreement, scores, tables
 from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
-from text_metrics.commands.meta_eval.pairs import Sets, labelled_sets, read_kinds, read_pairs, read_verdict
+from text_metrics.commands.meta_eval.pairs import Sets, is_vague, labelled_sets, read_kinds, read_pairs, read_verdict
 from text_metrics.commands.meta_eval.scores import Column, Scores
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
@@ -91,6 +91,14 @@ def test_a_set_that_comes_twice_is_scored_once(tmp_path):
 )
 def test_verdicts(record, expected):
     assert read_verdict(record, "here") == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(3, 3, True), (3.4, 3.0, True), (3.4, 2.9, False), (2.9, 3.4, False), (3, 2, False)],
+)
+def test_scores_less_than_half_a_point_apart_are_vague(first, second, expected):
+    assert is_vague(first, second) is expected
 
 
 @pytest.mark.parametrize(
@@ -327,13 +335,13 @@ def test_files_of_kinds_that_do_not_match_are_named(kinds_folder):
 def test_ratings_come_from_a_file(tmp_path):
     rows = [{"text": text, "quality": quality} for text, quality in (("a", 0.5), ("b", 1), ("c", 0))]
     path = write_jsonl(tmp_path / "mine.jsonl", rows)
-    rater = scores.read_rater(path, [["a", "b"], ["c"]])
-    assert (rater.name, rater.ratings) == ("mine", [[0.5, 1], [0]])
+    rater = scores.read_rater(path, ["a", "b", "c"])
+    assert (rater.name, rater.ratings) == ("mine", {"a": 0.5, "b": 1, "c": 0})
     with pytest.raises(ValueError, match=r"does not rate 1 of the texts, such as 'd'.*--list-texts"):
-        scores.read_rater(path, [["a", "d"]])
+        scores.read_rater(path, ["a", "d"])
     for row, message in (({"text": "a", "quality": 2}, "'quality'"), ({"text": 7, "quality": 1}, "'text'")):
         with pytest.raises(ValueError, match=f"line 1: {message}"):
-            scores.read_rater(write_jsonl(path, [row]), [["a"]])
+            scores.read_rater(write_jsonl(path, [row]), ["a"])
 
 
 # The whole, on our own pairs.
@@ -414,7 +422,7 @@ def test_the_command_writes_tables_and_pictures_with_metrics_of_ones_own(own_met
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
     frames = {name: pd.DataFrame(rows) for name, rows in results.items()}
-    names = {f"{name}.csv" for name in tables.tables(frames)} | {"agreement.svg", "kappa.svg", "distributions.svg"}
+    names = {f"{name}.csv" for name in tables.tables(frames)} | {"agreement.svg"}
     assert {path.name for path in out.iterdir()} == {"results.json"} | names
     shown = pd.read_csv(out / "agreement-all.csv", dtype=str)
     first = shown["judged_pairs, all (12), accuracy"].iloc[0]

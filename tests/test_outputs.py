@@ -72,16 +72,19 @@ COMMANDS = {
     "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl", "--out"]),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
-        ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
+        ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl", "--out"],
     ),
     "cluster-answers --answers": (
         ["data.jsonl", "other.jsonl"],
-        ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
+        ["cluster-answers", *CHAT, "data.jsonl", "--out", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
-    "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
-    **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--json", "--setting cache_dir=")},
+    "probe ask": (
+        ["data.jsonl", "other.jsonl"],
+        ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl", "--out"],
+    ),
+    **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
     **{
-        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--json"])
+        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--out"])
         for name in ("annotators", "sensitivity")
     },
 }
@@ -92,11 +95,11 @@ PAIRS_OF_OUTPUTS = {
     "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
     "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}"],
     "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
-    "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
+    "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "--out", "{0}", "--answers", "other.jsonl", "{1}"],
     "cluster-answers, journal": [
-        *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
+        *("cluster-answers", *CHAT, "data.jsonl", "--out", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
-    "probe report": [*REPORT, "--json", "{0}", "--setting", "cache_dir={1}"],
+    "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 
@@ -219,8 +222,7 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     Path(data).parent.mkdir(parents=True, exist_ok=True)
     Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    ends = [data, output] if words[0] in ("cluster-answers", "probe") else [data, "--out", output]
-    words = [*words, *(ends if data not in words else ends[1:])]
+    words = [*words, *([] if data in words else [data]), "--out", output]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
@@ -249,7 +251,7 @@ GUARDED = {
         ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out", "out.jsonl"],
         "out.jsonl",
     ),
-    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--json", "out.json"], "out.json"),
+    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--out", "out.json"], "out.json"),
 }
 
 

@@ -48,7 +48,7 @@ ABSENT = {
     "report": "a=absent.jsonl b=absent.jsonl --text-key texts --by-line",
     "choose": "absent.jsonl --text-key texts --keep 1",
     "probe": "report absent.jsonl absent.jsonl",
-    "cluster-answers": "absent.jsonl out.jsonl --model m",
+    "cluster-answers": "absent.jsonl --out out.jsonl --model m",
     "meta-eval": "absent.jsonl",
     "judge-diversity": "absent.jsonl --out out.jsonl --model m",
     "candidate-sets": "pairs absent.jsonl --out out.jsonl",

@@ -91,7 +91,7 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
     shot = {"sentence": "It rains.", "question": "Where?", "answer": "outside"}
     shots = write_jsonl(tmp_path / "shots.jsonl", [shot])
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
-        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--shots", shots)
+        command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url, "--shots", shots)
         code, _, shown = run(*command, "--samples", "4")
         assert code == 0, shown
         assert "3 of 3 questions have all their 4 answers" in shown
@@ -119,29 +119,12 @@ def test_released_targets_are_asked_and_bad_answers_are_named(run, tmp_path):
     out = tmp_path / "answers.jsonl"
     with serve(lambda question, number: "dog" if "boil" in question else "half \ud83d") as server:
         options = ("--model", "m", "--base-url", server.url, "--samples", 2, "--attempts", 2)
-        code, _, shown = run("ask", TARGETS, out, *options)
+        code, _, shown = run("ask", TARGETS, "--out", out, *options)
         assert code == 1
         assert shown.count("question 'q2': none of 2 answers can be parsed") == 2
         assert "1 of 3 questions have all their 2 answers" in shown
     (line,) = read_jsonl(out)
     assert (line["id"], line["question"], line["answers"]) == ("q1", "what do you boil water in?", ["dog"] * 2)
-
-
-@pytest.mark.parametrize(
-    ("lines", "options", "message"),
-    [
-        ([{"id": "a"}], (), "line 1 must have a 'question'"),
-        ([{"question": "Who?"}], (), "line 1 must have an 'id'"),
-        ([{"id": "a", "question": "Who?"}] * 2, (), "line 2: question 'a' appears twice"),
-        (QUESTIONS, ("--samples", 0), "--samples"),
-    ],
-)
-def test_what_cannot_be_asked_is_named(run, tmp_path, lines, options, message):
-    path, here = write_jsonl(tmp_path / "questions.jsonl", lines), ("--base-url", "http://127.0.0.1:9/v1")
-    code, _, shown = run("ask", path, tmp_path / "out.jsonl", "--model", "m", *here, *options)
-    assert code == 2
-    assert message in shown
-    assert not (tmp_path / "out.jsonl").exists()
 
 
 # The report.
@@ -230,12 +213,9 @@ def test_a_model_like_people_is_as_good_as_people(report):
 
 def test_samples_are_drawn_without_replacement(rng):
     counts = np.array([5, 0, 3, 2])
-    for _ in range(20):
-        drawn = draw(counts, 4, rng)
-        assert drawn.sum() == 4
-        assert (drawn <= counts).all()
-    assert (draw(counts, 10, rng) == counts).all()
-    assert (draw(counts, 99, rng) == counts).all()
+    drawn = [draw(counts, 4, rng) for _ in range(20)]
+    assert all(sample.sum() == 4 and (sample <= counts).all() for sample in drawn)
+    assert all((draw(counts, size, rng) == counts).all() for size in (10, 99))
 
 
 def test_halves_are_all_of_people(references, rng):
@@ -251,7 +231,7 @@ def test_halves_are_all_of_people(references, rng):
 def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
     rows = [{"id": "q1", "answers": ["a pot", " ", " "]}, {"id": "q2", "answers": [" "]}, {"q7": ["x"]}]
     given = write_jsonl(tmp_path / "b|x.jsonl", rows)
-    command = ("report", TARGETS, f"a={PREDICTIONS}", given, "--rounds", 2, "--json", tmp_path / "r.json")
+    command = ("report", TARGETS, f"a={PREDICTIONS}", given, "--rounds", 2, "--out", tmp_path / "r.json")
     code, shown, said = run(*command)
     assert code == 0, said
     assert "b|x: unknown: q7" in said
@@ -266,33 +246,38 @@ def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
     assert (tmp_path / "r.json").read_bytes() == first
 
 
+REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("ask", [{"id": "a"}]), "line 1 must have a 'question'"),
+        (("ask", [{"question": "Who?"}]), "line 1 must have an 'id'"),
+        (("ask", [{"id": "a", "question": "Who?"}] * 2), "line 2: question 'a' appears twice"),
+        (("ask", QUESTIONS, "--samples", 0), "--samples"),
         (("report", TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
-        (("report", TARGETS, f"a={PREDICTIONS}", f"a={PREDICTIONS}"), "Got 'a'"),
-        (("report", TARGETS, f"{UNIFORM}={PREDICTIONS}"), f"Got '{UNIFORM}'"),
-        (("report", TARGETS, PREDICTIONS, "--setting", "labels=3"), "--setting labels"),
-        (("report", TARGETS, PREDICTIONS, "--setting", "matcher=cosin"), "matcher must be one of"),
-        (("report", TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human'"),
-        (("report", TARGETS, PREDICTIONS, "--rounds", 0), "--rounds"),
-        (("report", TARGETS, PREDICTIONS, "--confidence", 95), "confidence"),
-        (("report", PREDICTIONS, PREDICTIONS), "line 1 must have 'id' and 'answers', or be a released record"),
+        (("report", PREDICTIONS, PREDICTIONS), "line 1 must have an 'id'"),
         (("report", TARGETS, TARGETS), "answer 'raw' has no 'count'"),
+        (("report", TARGETS, [{"q7": ["x"]}]), "questions.jsonl: "),
+        ((*REPORT, f"a={PREDICTIONS}"), "Got 'a'"),
+        ((*REPORT, f"{UNIFORM}={PREDICTIONS}"), f"Got '{UNIFORM}'"),
+        ((*REPORT, "--setting", "labels=3"), "--setting labels"),
+        ((*REPORT, "--setting", "matcher=cosin"), "matcher must be one of"),
+        ((*REPORT, "--setting", "matcher=human"), "matcher='human'"),
+        ((*REPORT, "--rounds", 0), "--rounds"),
+        ((*REPORT, "--confidence", 95), "confidence"),
         (("annotators", TARGETS, "--sizes", 0), "--sizes"),
     ],
 )
-def test_what_cannot_be_reported_is_named(run, words, message):
-    code, _, shown = run(*words)
-    assert code == 2
-    assert message in shown
-
-
-def test_a_file_of_other_questions_is_named(run, tmp_path):
-    given = write_jsonl(tmp_path / "a.jsonl", [{"q7": ["x"]}])
-    code, _, said = run("report", TARGETS, given)
-    assert code == 2
-    assert f"{given}: " in said
+def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
+    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    words = [write_jsonl(path, word) if isinstance(word, list) else word for word in words]
+    server = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1") if words[0] == "ask" else ()
+    code, shown, said = run(*words, *server, "--out", out)
+    assert (code, shown) == (2, "")
+    assert message in said
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("answers", [[], [" \n", "\u3000"], {" ": 3}, ["<|endoftext|>Paris", '""']])
@@ -333,13 +318,11 @@ def test_the_error_is_that_of_the_exact_test(rng):
 
 def test_annotators_are_reported(run, tmp_path, references):
     targets = write_jsonl(tmp_path / "targets.jsonl", references[:3])
-    words = ("--sizes", 5, 20, 80, "--divergences", 0.2, 1, "--json", tmp_path / "a.json")
+    words = ("--sizes", 5, 20, 80, "--divergences", 0.2, 1, "--out", tmp_path / "a.json")
     code, shown, said = run("annotators", targets, *words)
     assert code == 0, said
     found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    means = [point["mean"] for point in found["smoothed"]]
-    assert means == sorted(means, reverse=True)
-    assert all(point["low"] <= point["mean"] <= point["high"] for point in found["smoothed"])
+    assert found["smoothed"] == sorted(found["smoothed"], reverse=True)
     # Less distance needs more people.
     assert found["needed"][0] > found["needed"][1] > 5
     assert found["errors"][0] == sorted(found["errors"][0], reverse=True)
@@ -364,7 +347,7 @@ def test_changes_are_what_they_are_called():
 
 def test_scores_respond(run, references, tmp_path):
     targets = write_jsonl(tmp_path / "targets.jsonl", references)
-    code, shown, said = run("sensitivity", targets, "--json", tmp_path / "s.json")
+    code, shown, said = run("sensitivity", targets, "--out", tmp_path / "s.json")
     assert code == 0, said
     changes = {change["title"]: change for change in json.loads((tmp_path / "s.json").read_text())["changes"]}
     # The questions have four clusters: too few for five ranks.
@@ -398,7 +381,7 @@ def test_released_test_set(run, shared_data, tmp_path):
     folder = shared_data / "data" / "probeval" / "cfc_test"
     model = folder / "models" / "0715modelft_grad8lr5e-06sample200_temp1.0.jsonl"
     command = ("report", folder / "targets.jsonl", f"tuned={model}", f"others={folder / 'human_predictions.json'}")
-    code, shown, said = run(*command, "--rounds", 2, "--json", tmp_path / "r.json")
+    code, shown, said = run(*command, "--rounds", 2, "--out", tmp_path / "r.json")
     assert code == 0, said
     found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert found["distinct"] == ["tuned"]

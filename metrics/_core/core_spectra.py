@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from .core_encoder import to_tensor, unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import describe, show, to_float
-from .core_similarity import to_tensor, unit_rows
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4

@@ -8,7 +8,6 @@ import numpy as np
 from .chamfer_diversity_scores import describe_sets, measure
 from .chamfer_diversity_settings import ChamferSettings
 from .core_cache import through_cache as through_cache
-from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import find_scored_sets, mean_by_set, parse_sets, parse_values
 from .core_metric import TextMetric
@@ -25,8 +24,8 @@ from .core_results import (
     signature,
 )
 from .core_settings import Settings as Settings
-from .core_similarity import SourceSettings as SourceSettings
-from .core_tokens import count_tokens as count_tokens
+from .core_similarity import parse_similarity as parse_similarity
+from .core_windows import split_windows as split_windows
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from .core_encoder import SourceSettings
 from .core_results import confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, setting
-from .core_similarity import SourceSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,10 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
+import re
 import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,16 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_cache import cache_folder, through_cache
-from .core_device import find_device
-from .core_inputs import TextSets, parse_embeddings
-from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_model, load_once, quiet_loading
+from .core_inputs import LIMITS, TextSets, parse_embeddings
+from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, quiet_loading
 from .core_numbers import float_type, parse_matrix
-from .core_results import caller_name
-from .core_settings import Settings, choice, count, flag, setting
-from .core_tokens import count_tokens, split_windows, token_batches
+from .core_results import UNBOUNDED, caller_name
+from .core_settings import PAIR, TEXT, Settings, choice, count, flag, setting
+from .core_windows import split_windows
 
 # Seconds before a progress bar appears.
 _DELAY = 0.5
+# Tokens in a batch, padding included: enough to keep a processor busy, few enough to stay in its cache.
+_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+# The largest part of a budget that may be padding.
+_PADDING = 1 / 8
+# Letters of scripts that are spelled, other than Latin: not Chinese characters, kana or Korean syllables.
+_SPELLED = re.compile(r"[^\0-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 logger = logging.getLogger(__name__)
 
 
@@ -74,6 +81,19 @@ class EncoderSettings(Settings):
             find_device(self.device)
         if not self.is_given and not self.is_default:
             find_model(self.model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EncoderSettings):
+    """Where similarities come from: an encoder, or embeddings or similarities that the caller gives."""
+
+    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
+    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
+
+    def check(self) -> None:
+        """Raise an error if both embeddings and similarities are given."""
+        if self.embeddings is not None and self.similarity is not None:
+            raise ValueError("embeddings and similarity are both given: pass one of them.")
 
 
 class LoadedEncoder(NamedTuple):
@@ -264,3 +284,85 @@ def _run_batches(
         order.append(batch)
         bar.update(len(batch))
     return np.concatenate(rows)[np.argsort(np.concatenate(order))]
+
+
+def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
+    """Batch sequences of similar length, the longest first, so that a lack of memory shows at once.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,), tokens of each sequence
+    device : decides the token budget of a batch
+    batch_size : sequences in a batch, whatever their tokens; if None, as many as fit the budget with little padding
+
+    Yields
+    ------
+    ndarray of shape (b,), indices of sequences
+    """
+    order = np.argsort(-lengths, kind="stable")
+    budget = _TOKEN_BUDGETS[device.split(":")[0]]
+    start = 0
+    while start < len(order):
+        n = batch_size
+        if n is None:
+            longest = max(1, int(lengths[order[start]]))
+            padding = np.cumsum(longest - lengths[order[start : start + max(1, budget // longest)]])
+            n = max(1, int(np.searchsorted(padding, budget * _PADDING, side="right")))
+        yield order[start : start + n]
+        start += n
+
+
+def count_tokens(tokenizer: Any, texts: list[str]) -> tuple[np.ndarray, int]:
+    """Return the number of tokens of each text, and how many texts the model does not know.
+
+    Without a tokenizer, characters are counted.
+    """
+    if tokenizer is None:
+        return np.fromiter(map(len, texts), np.int64, len(texts)), 0
+    lengths: list[int] = []
+    unread = 0
+    n_special = tokenizer.num_special_tokens_to_add()
+    for start in range(0, len(texts), LIMITS.tokenized_texts):
+        part = texts[start : start + LIMITS.tokenized_texts]
+        ids = tokenizer(part, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+        lengths += map(len, ids)
+        unread += sum(_is_unread(tokenizer, n_special, *pair) for pair in zip(part, ids, strict=True))
+    return np.array(lengths, dtype=np.int64), unread
+
+
+def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> bool:
+    """Return whether a quarter of the tokens is unknown, or half of them are single letters of another script.
+
+    Chinese characters are words, so they count only if they are unknown.
+    """
+    n_words = max(1, len(ids) - n_special)
+    if 4 * ids.count(tokenizer.unk_token_id) >= n_words:
+        return True
+    if text.isascii():
+        return False
+    pieces = (token.removeprefix("##").strip("▁") for token in tokenizer.convert_ids_to_tokens(ids))
+    letters = sum(len(piece) == 1 and piece.isalpha() and _SPELLED.match(piece) is not None for piece in pieces)
+    return 2 * letters >= n_words
+
+
+def to_tensor(array: np.ndarray, device: str) -> Any:
+    """Bring an array to a device, in float64."""
+    import torch
+
+    # torch shares memory with numpy, and warns if the array is read-only, such as a memory map.
+    return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
+
+
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
+    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    import torch
+
+    wanted, first = rows.ravel(), int(rows.flat[0])
+    # Sets of one size are mostly consecutive: a view of the array avoids a copy.
+    together = np.array_equal(wanted, np.arange(first, first + len(wanted)))
+    block = embeddings[first : first + len(wanted)] if together else embeddings[wanted]
+    vectors = to_tensor(block, device)
+    # float64 rows may be the caller's array, which must not change; others are already copies.
+    out = torch.empty_like(vectors) if block.dtype == np.float64 else vectors
+    torch.div(vectors, torch.linalg.vector_norm(vectors, dim=1, keepdim=True), out=out)
+    return out.reshape(*rows.shape, -1)

@@ -5,35 +5,19 @@ not grow with the square of a set.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings
+from .core_encoder import unit_rows
 from .core_inputs import LIMITS, TextSets, as_list, batches_by_size
 from .core_numbers import EPSILONS, float_type, parse_matrix
-from .core_results import UNBOUNDED
-from .core_settings import PAIR, TEXT, setting
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
 # Rounding of eigenvalues in float64.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceSettings(EncoderSettings):
-    """Where similarities come from: an encoder, or embeddings or similarities that the caller gives."""
-
-    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
-    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
-
-    def check(self) -> None:
-        """Raise an error if both embeddings and similarities are given."""
-        if self.embeddings is not None and self.similarity is not None:
-            raise ValueError("embeddings and similarity are both given: pass one of them.")
 
 
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
@@ -116,25 +100,6 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     rest = (vectors * np.where(values > limit, values, 0.0)) @ vectors.T
     roots = np.sqrt(rest.diagonal())
     return rest / np.outer(roots, roots)
-
-
-def to_tensor(array: np.ndarray, device: str) -> torch.Tensor:
-    """Bring an array to a device, in float64."""
-    # torch shares memory with numpy, and warns if the array is read-only, such as a memory map.
-    return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
-
-
-def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Tensor:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
-    wanted, first = rows.ravel(), int(rows.flat[0])
-    # Sets of one size are mostly consecutive: a view of the array avoids a copy.
-    together = np.array_equal(wanted, np.arange(first, first + len(wanted)))
-    block = embeddings[first : first + len(wanted)] if together else embeddings[wanted]
-    vectors = to_tensor(block, device)
-    # float64 rows may be the caller's array, which must not change; others are already copies.
-    out = torch.empty_like(vectors) if block.dtype == np.float64 else vectors
-    torch.div(vectors, torch.linalg.vector_norm(vectors, dim=1, keepdim=True), out=out)
-    return out.reshape(*rows.shape, -1)
 
 
 def nearest_neighbours(

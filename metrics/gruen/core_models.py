@@ -1,4 +1,4 @@
-"""Model names and folders, the Hugging Face Hub, digests, and the registry of the models that a process has loaded.
+"""Models: names, folders, the Hugging Face Hub, digests, devices, and the registry of those that a process has loaded.
 
 Local places are searched first: a model that is there needs no network. torch, which takes seconds to import, is
 imported by the functions that need it.
@@ -99,6 +99,37 @@ def token_limit(model: Any, tokenizer: Any) -> int:
         # RoBERTa's positions start after its padding index.
         return min(limit, table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
     return min(limit, getattr(model.config, "max_position_embeddings", None) or limit)
+
+
+def find_device(device: str | None) -> str:
+    """Return the full name of a device: the one given, or the fastest available.
+
+    Raises a ValueError if it is not the name of a device, or not available on this machine.
+    """
+    import torch
+
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        named = torch.device(device)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        named = None
+    if named is None or named.type not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")
+    if named.type == "cpu":
+        return "cpu"
+    try:
+        # So that 'cuda' and 'cuda:0' are the same key.
+        return str(torch.empty(0, device=named).device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {str(device)!r} is not available on this machine: {reason}") from None
+
+
+def matrix_device(device: str | None) -> str:
+    """Return the device for float64 matrices: mps does not support float64."""
+    full_name = find_device(device)
+    return full_name if full_name.startswith("cuda") else "cpu"
 
 
 def find_model(model: str | os.PathLike[str]) -> ModelFiles:

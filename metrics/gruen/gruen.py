@@ -8,7 +8,6 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
-from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import parse_texts
 from .core_language import find_unread
@@ -17,8 +16,8 @@ from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_settings import Settings as Settings
-from .core_tokens import count_tokens as count_tokens
 from .core_vectors import load_vectors as load_vectors
+from .core_windows import split_windows as split_windows
 from .gruen_backbone import run_batches as run_batches
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone

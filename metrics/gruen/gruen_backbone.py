@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_device import find_device
 from .core_encoder import EncoderSettings, progress_bar
-from .core_tokens import Windows, split_windows
+from .core_models import find_device
+from .core_windows import Windows, split_windows
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
 Forward = Callable[[np.ndarray, Any], torch.Tensor]

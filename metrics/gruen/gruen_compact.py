@@ -16,9 +16,8 @@ from scipy.special import expit
 from torch import nn
 from torch.nn import functional
 
-from .core_device import find_device
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, file_digest, find_model, load_once, quiet_loading
+from .core_models import DEFAULT_MODEL, file_digest, find_device, find_model, load_once, quiet_loading
 from .gruen_backbone import SentenceScores, read_windows, run_batches
 
 WEIGHTS_FILE = "gruen_compact.safetensors"

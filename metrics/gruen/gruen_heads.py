@@ -3,8 +3,7 @@
 import threading
 from typing import Any, NamedTuple
 
-from .core_device import find_device
-from .core_models import find_transformer, load_once, quiet_loading, token_limit
+from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
 
 
 class LoadedHead(NamedTuple):

@@ -9,7 +9,6 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
-from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
@@ -26,8 +25,8 @@ from .core_results import (
     signature,
 )
 from .core_settings import Settings
-from .core_tokens import count_tokens as count_tokens
 from .core_vectors import load_vectors as load_vectors
+from .core_windows import split_windows as split_windows
 from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import WordNetMatcher, cluster_maximum

@@ -4,7 +4,6 @@ from typing import Any
 
 import evaluate
 
-from .core_device import one_thread as one_thread
 from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens

@@ -7,7 +7,6 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
-from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import lists_by_set, parse_probabilities, parse_sets, parse_values, sum_by_set
 from .core_metric import TextMetric
@@ -24,8 +23,7 @@ from .core_results import (
     signature,
 )
 from .core_settings import Settings as Settings
-from .core_similarity import unit_rows as unit_rows
-from .core_tokens import count_tokens as count_tokens
+from .core_windows import split_windows as split_windows
 from .semantic_entropy_classes import find_classes
 from .semantic_entropy_grouping import group as group
 from .semantic_entropy_pairs import mutual_entailment as mutual_entailment

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_device import find_device
 from .core_encoder import EncoderSettings
-from .core_models import find_transformer, load_once, quiet_loading, token_limit
+from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
 
 Pairs = Sequence[tuple[str, str]]
 # Pairs in a batch by default.

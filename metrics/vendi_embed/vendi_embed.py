@@ -1,17 +1,25 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
-from .core_device import one_thread as one_thread
-from .core_encoder import EncoderSettings as EncoderSettings
-from .core_inputs import parse_probabilities, parse_sets, parse_values, sum_by_set
+from .core_encoder import embed_sets
+from .core_inputs import (
+    LIMITS,
+    TextSets,
+    batches_by_size,
+    parse_probabilities,
+    parse_sets,
+    parse_values,
+    sum_by_set,
+)
 from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_ngrams import Tokens as Tokens
+from .core_models import matrix_device
+from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
 from .core_numbers import describe as describe
 from .core_results import (
     SETS,
@@ -21,14 +29,17 @@ from .core_results import (
     format_order,
     format_sizes,
     parse_confidence_by,
+    rows_of,
     signature,
 )
 from .core_settings import Settings as Settings
-from .core_similarity import SourceSettings as SourceSettings
-from .core_spectra import vendi_scores
-from .core_tokens import count_tokens as count_tokens
-from .vendi_embed_scores import describe_sets, make_matrices
+from .core_similarity import parse_similarity
+from .core_spectra import Matrices, embedding_matrices, kernel_matrices, row_error, spectra, vendi_scores
+from .core_windows import split_windows as split_windows
 from .vendi_embed_settings import VendiSettings
+
+# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
+_NGRAM_ORDERS = 4
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -141,7 +152,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         units = parse_confidence_by(settings.confidence_by, m, "set")
         summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds, sizes)
 
-        matrices, signed = make_matrices(sets, weights, settings)
+        matrices, signed = _make_matrices(sets, weights, settings)
         scores = vendi_scores(matrices, m, settings.orders)
 
         result = summary.of("vendi_embed", scores[:, 0])
@@ -154,7 +165,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             weighted = sum_by_set(quality * shares, sizes) * scores[:, 0]
             result |= summary.of("quality_vendi_embed", weighted, "quality_", bounds=(0.0, float))
         if settings.details:
-            result["details"] = describe_sets(sizes, scores, settings.orders, matrices)
+            result["details"] = _describe_sets(sizes, scores, settings.orders, matrices)
         result["signature"] = signature(
             "vendi_embed",
             q=",".join(map(format_order, settings.orders)),
@@ -164,3 +175,66 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result
+
+
+def _make_matrices(
+    sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
+) -> tuple[Iterable[Matrices], dict[str, Any]]:
+    """Compare the texts of each set.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
+
+    Returns
+    -------
+    matrices : of sets of equal size, with the eigenvalues of their weighted kernels
+    signed : the entries of a signature
+    """
+    matrices, signed = _matrices(sets, weights, settings)
+    # Details read them a second time.
+    return list(matrices) if settings.details else matrices, signed
+
+
+def _matrices(
+    sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
+) -> tuple[Iterator[Matrices], dict[str, Any]]:
+    device = matrix_device(settings.device)
+    if settings.kernel == "ngram":
+        kernels, signed = word_kernels(sets)
+        return kernel_matrices(kernels, sets.sizes, weights, device=device), signed
+    if settings.similarity is not None:
+        squares = parse_similarity(settings.similarity, sets, repair=True)
+        batches = batches_by_size(sets.sizes, LIMITS.block_rows)
+        kernels = ((members, np.stack([squares[i] for i in members])) for members, _ in batches)
+        return kernel_matrices(kernels, sets.sizes, weights, device=device), {"similarity": "given"}
+    vectors, signed = embed_sets(sets, settings.embeddings, settings)
+    error = row_error(signed.get("precision"))
+    matrices = embedding_matrices(vectors, sets.sizes, weights, device=device, error=error)
+    return matrices, {"kernel": "embedding", **signed}
+
+
+def word_kernels(sets: TextSets) -> tuple[Iterator[tuple[np.ndarray, np.ndarray]], dict[str, str]]:
+    """Make the matrices of `kernel="ngram"`, the mean of the cosines of 1- to 4-gram counts of words."""
+    import nltk
+    from nltk.tokenize import NLTKWordTokenizer
+
+    # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
+    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
+    tokens = number_tokens([words[text] for text in sets.texts])
+    tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    return ngram_kernels(tables, sets.sizes, LIMITS.block_rows), signed
+
+
+def _describe_sets(
+    sizes: np.ndarray, scores: np.ndarray, orders: list[float], matrices: Iterable[Matrices]
+) -> list[dict[str, Any]]:
+    """List for each of m sets what `details` shows, from the scores at each order, (m, len(orders))."""
+    names = [format_order(order) for order in orders]
+    columns = {
+        "size": sizes.tolist(),
+        "by_order": [dict(zip(names, row, strict=True)) for row in scores.tolist()],
+        "eigenvalues": [values.tolist() for values in spectra(matrices, len(sizes))],
+    }
+    return rows_of(columns)

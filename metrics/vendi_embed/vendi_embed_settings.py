@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from .core_encoder import SourceSettings
 from .core_numbers import describe
 from .core_results import confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, setting
-from .core_similarity import SourceSettings
 from .core_spectra import parse_orders
 
 

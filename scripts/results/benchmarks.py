@@ -79,7 +79,8 @@ def main() -> int:
     formatted(table).to_csv(ROOT / "results" / "benchmarks.csv", index=False)
     machine = read["machine"]
     print(f"Commit {read['commit'][:7]}; {machine['cpu']}, {machine['num_cpu']} cores, {machine['os']}.")
-    missed = table[table["speed-up"] < table["required"]]
+    # A case that failed has no speed-up.
+    missed = table[table["required"].notna() & ~(table["speed-up"] >= table["required"])]
     for line in missed.itertuples():
         print(f"{line.case}, n = {line.n}: less than the required speed-up", file=sys.stderr)
     return 1 if len(missed) else 0

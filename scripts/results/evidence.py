@@ -1,6 +1,6 @@
 """Write the meta-evaluation on the released data to results/, beside what the paper prints.
 
-    python -m scripts.results.evidence            write results/*.csv and results/evidence/*.svg
+    python -m scripts.results.evidence            write results/*.csv and results/evidence/agreement.svg
     python -m scripts.results.evidence --check    write nothing; exit with 1 if a table would differ
 
 The data are those under $METRICS_TEST_DATA.
@@ -14,7 +14,7 @@ import pandas
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics.commands.meta_eval.main import evaluate_all, parse_arguments
-from text_metrics.commands.meta_eval.pictures import pictures
+from text_metrics.commands.meta_eval.picture import agreement_picture
 from text_metrics.commands.meta_eval.tables import tables
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
@@ -89,8 +89,7 @@ def main() -> int:
                 write_text(path, text)
     print(f"{len(differing)} tables differ: {', '.join(differing)}" if differing else "No table differs.")
     if not check:
-        for name, figure in pictures(report).items():
-            save_figure(figure, ROOT / "results" / "evidence" / f"{name}.svg")
+        save_figure(agreement_picture(report["agreement"]), ROOT / "results" / "evidence" / "agreement.svg")
     return int(bool(check and differing))
 
 

@@ -25,7 +25,6 @@ from scipy.stats import spearmanr
 
 from scripts import ROOT
 from scripts.arguments import data_folder
-from text_metrics.commands.meta_eval.agreement import percentile_interval
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
@@ -264,7 +263,7 @@ def mean_cell(values: np.ndarray) -> str:
     """Format the mean over questions, with its 95 % bootstrap interval."""
     values = values[~np.isnan(values)]
     drawn = np.random.default_rng(SEED).integers(len(values), size=(RESAMPLES, len(values)))
-    low, high = percentile_interval(values[drawn].mean(axis=1))
+    low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975]).tolist()
     return f"{values.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 

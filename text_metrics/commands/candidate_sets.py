@@ -91,10 +91,8 @@ def load_tagger() -> Tagger:
     try:
         nltk.pos_tag(["word"])
     except LookupError:
-        raise ValueError(
-            "NLTK's tagger, which finds the nouns to permute, is not installed. Download it with "
-            "'python -m nltk.downloader averaged_perceptron_tagger_eng', or pass --no-noun-shuffle."
-        ) from None
+        download = "python -m nltk.downloader averaged_perceptron_tagger_eng"
+        raise ValueError(f"NLTK's tagger is not installed. Run '{download}', or pass --no-noun-shuffle.") from None
     return nltk.pos_tag
 
 

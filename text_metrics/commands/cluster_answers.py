@@ -1,7 +1,7 @@
 """Have a chat model cluster people's answers, and assign a model's answers to these clusters, for probeval.
 
-    text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o
-    text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o --answers sampled.jsonl labels.json
+    text-metrics cluster-answers people.jsonl --out clustered.jsonl --model gpt-4o
+    text-metrics cluster-answers people.jsonl --out clustered.jsonl --model gpt-4o --answers sampled.jsonl labels.json
 
 A line of people.jsonl is a question with people's answers, a reference of probeval with an id, or a record of
 Commonsense Frame Completion or ProtoQA. clustered.jsonl has a cluster for each answer. `--answers` reads a model's
@@ -189,12 +189,12 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
-    parser.add_argument("clustered", type=Path, help="where to write them with clusters")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write them with clusters")
     names, help = ("ANSWERS", "LABELS"), "a model's answers, and their labels"
     parser.add_argument("--answers", type=Path, nargs=2, metavar=names, help=help)
     add_arguments(parser)
     arguments = parser.parse_args()
-    out, (answers, labels_file) = arguments.clustered, arguments.answers or (None, None)
+    out, (answers, labels_file) = arguments.out, arguments.answers or (None, None)
     check_outputs([arguments.people, answers], [out, labels_file, journal_file(out)])
     references, new_of = read(arguments.people, answers)
     with Chat(arguments, out) as chat:

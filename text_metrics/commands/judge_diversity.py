@@ -94,11 +94,6 @@ def parse_ratings(answer: str) -> tuple[float, float]:
     raise ValueError(f'it must hold {{"set1": <rating>, "set2": <rating>}}, both from {LOWEST} to {HIGHEST}')
 
 
-def verdict(first: float, second: float) -> int:
-    """Call the set with the higher rating, as the paper does: 0 the first, 1 the second, 2 neither."""
-    return 2 if is_vague(first, second) else int(second > first)
-
-
 @command
 def main() -> int:
     """Run the command."""
@@ -133,7 +128,9 @@ def main() -> int:
             # Set 2 came first in the second half of the requests.
             turned = [*ratings[:n_samples], *(rating[::-1] for rating in ratings[n_samples:])]
             first, second = np.mean(turned, axis=0).tolist()
-            scores = {"Diversity_Set1": first, "Diversity_Set2": second, "llm_diversity": verdict(first, second)}
+            # As the paper does: 0 for the first set, 1 for the second, 2 for neither.
+            verdict = 2 if is_vague(first, second) else int(second > first)
+            scores = {"Diversity_Set1": first, "Diversity_Set2": second, "llm_diversity": verdict}
             judged.append({**record, **scores, "judge": judge})
     write_jsonl(arguments.out, judged)
     print(f"{arguments.out}: {len(judged)} of {len(records)} pairs are judged.", file=sys.stderr)

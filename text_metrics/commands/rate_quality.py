@@ -28,9 +28,8 @@ from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
-from text_metrics.metrics._core.core_encoder import progress_bar
+from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
 from text_metrics.metrics._core.core_results import signature
-from text_metrics.metrics._core.core_tokens import token_batches
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}

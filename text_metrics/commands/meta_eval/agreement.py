@@ -19,13 +19,7 @@ LEVEL = 0.95
 _TIE = 1e-9
 _RESAMPLES = 1000
 _SEED = 0
-_QUANTILES = {"p5": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
 _KAPPAS = ("form with form", "content with content", "form with content", "form with judge", "content with judge")
-
-
-def percentile_interval(resampled: np.ndarray) -> list[float]:
-    """Return the interval that holds `LEVEL` of resampled values, in equal tails."""
-    return np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
 
 
 class Bootstrap:
@@ -177,7 +171,7 @@ def kappa_by_quality(scores: Scores, pairs: pd.DataFrame, parity: bool) -> tuple
 
     Returns
     -------
-    matrices : `part`, `n`, `first`, `second` and `kappa`
+    matrices : `part`, `first`, `second` and `kappa`
     means : `part`, `n`, `groups` and the mean `kappa` with its interval: of form metrics with content metrics, of each
         group within itself, and of each with the judge
     """
@@ -205,7 +199,7 @@ def kappa_by_quality(scores: Scores, pairs: pd.DataFrame, parity: bool) -> tuple
         np.fill_diagonal(resampled[0], 1.0)
         table = pd.DataFrame(resampled[0], index=annotators.columns, columns=annotators.columns)
         table = table.rename_axis("first").reset_index().melt("first", var_name="second", value_name="kappa")
-        matrices.append(table.assign(part=part, n=int(where.sum())))
+        matrices.append(table.assign(part=part))
     return pd.concat(matrices, ignore_index=True), pd.concat(means, ignore_index=True) if means else pd.DataFrame()
 
 
@@ -222,21 +216,20 @@ def people_agreement(scores: Scores, people: pd.DataFrame) -> pd.DataFrame:
     chosen = choices(scores, people).assign(**{FIRST_RULE: 0.0})
     chosen.insert(0, JUDGE, people["verdict"])
     majority = _majority(votes.mean(axis=1))
-    others = (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
     ones = votes.sum(axis=1)
-    pairs_of_people = ones * (ones - 1) + (n_people - ones) * (n_people - ones - 1)
-    of_people = {
-        "majority": 1 - np.abs(votes - _majority(others)).mean(axis=1),
-        "person": pairs_of_people / (n_people * (n_people - 1)) if n_people > 1 else np.full(len(votes), np.nan),
-    }
+    agreeing_people = ones * (ones - 1) + (n_people - ones) * (n_people - ones - 1)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where there is one person only
+        others = (ones[:, None] - votes) / (n_people - 1)
+        person_with_one = agreeing_people / (n_people * (n_people - 1))
+    person_with_others = 1 - np.abs(votes - _majority(others)).mean(axis=1)
     hits = 1 - np.abs(chosen.to_numpy() - majority[:, None])
     with_one = 1 - np.abs(chosen.to_numpy()[:, :, None] - votes[:, None, :]).mean(axis=2)
     names = [PERSON, *chosen]
     balanced = bootstrap.balanced(hits, majority)
     summaries = (
-        bootstrap.summary("majority", bootstrap.means(np.column_stack([of_people["majority"], hits])), names),
+        bootstrap.summary("majority", bootstrap.means(np.column_stack([person_with_others, hits])), names),
         bootstrap.summary("balanced", balanced, chosen.columns),
-        bootstrap.summary("person", bootstrap.means(np.column_stack([of_people["person"], with_one])), names),
+        bootstrap.summary("person", bootstrap.means(np.column_stack([person_with_one, with_one])), names),
     )
     return pd.concat(summaries, axis=1).rename_axis("metric").reset_index()
 
@@ -249,23 +242,24 @@ def originals_above(scores: Scores, kinds: pd.DataFrame) -> pd.DataFrame:
     """Say how often each metric ranks the original above each poorer kind of the same concept, ties counting half."""
     values = (scores.values * scores.metrics["sign"]).to_numpy()
     frames = []
-    for generator, rows in kinds.groupby("generator", sort=False):
-        numbers = rows.pivot(index="concept", columns="kind", values="set")
-        bootstrap = Bootstrap(numbers.index)
-        for kind in [name for name in POORER if name in numbers]:
-            wins = 1 - second_is_higher(values[numbers[ORIGINAL]], values[numbers[kind]])
-            frame = bootstrap.summary("share", bootstrap.means(wins), scores.values.columns)
-            frames.append(frame.assign(generator=generator, kind=kind).rename_axis("metric").reset_index())
+    for kind in [name for name in POORER if (kinds["kind"] == name).any()]:
+        for generator, rows in kinds.groupby("generator", sort=False):
+            numbers = rows.pivot(index="concept", columns="kind", values="set").get([ORIGINAL, kind])
+            if numbers is not None:
+                bootstrap = Bootstrap(numbers.index)
+                wins = 1 - second_is_higher(*(values[numbers[name]] for name in (ORIGINAL, kind)))
+                frame = bootstrap.summary("share", bootstrap.means(wins), scores.values.columns)
+                frames.append(frame.assign(generator=generator, kind=kind).rename_axis("metric").reset_index())
     return pd.concat(frames, ignore_index=True)
 
 
 def distributions(scores: Scores, labels: dict[str, list[int]]) -> pd.DataFrame:
-    """Sum up the scores of the sets that bear each label: how many, mean, and quantiles as a box plot shows them."""
+    """Describe the scores of the sets that bear each label: n, mean, std, min, q1, median, q3 and max."""
     frames = []
-    metrics = [name for name in scores.values if not name.startswith("rule:")]
+    values = scores.values[[name for name in scores.values if not name.startswith("rule:")]]
     for label, members in labels.items():
-        of_label = scores.values[metrics].iloc[members]
-        quantiles = of_label.quantile(list(_QUANTILES.values())).set_axis(list(_QUANTILES)).T
-        frame = quantiles.assign(label=label, n=len(members), mean=of_label.mean())
-        frames.append(frame.rename_axis("metric").reset_index())
+        summary = (
+            values.iloc[members].describe().T.set_axis(["n", "mean", "std", "min", "q1", "median", "q3", "max"], axis=1)
+        )
+        frames.append(summary.assign(label=label).rename_axis("metric").reset_index())
     return pd.concat(frames, ignore_index=True)

@@ -8,7 +8,7 @@ pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the judge's
     text-metrics meta-eval pairs.jsonl --metric my/metric     pairs, and a metric of your own beside ours
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl  ratings of quality from a file
     text-metrics meta-eval pairs.jsonl --parity               ties go to set 1, as in the paper; else they count half
-    text-metrics meta-eval pairs.jsonl --out evaluation       all tables as CSV, pictures, and the results as JSON
+    text-metrics meta-eval pairs.jsonl --out evaluation       tables as CSV, a picture, and the results as JSON
 """
 
 import argparse
@@ -21,7 +21,6 @@ from text_metrics.commands.meta_eval.pairs import Sets, labelled_sets, read_kind
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
-from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 # The tables that are printed.
@@ -46,7 +45,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
     parser.add_argument("--list-texts", type=Path, metavar="FILE", help="write the texts to be rated, and stop")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write tables, pictures and results.json")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write tables, a picture and results.json")
     arguments = parser.parse_args(words)
     if not arguments.files and not arguments.sets:
         parser.error("there is nothing to evaluate on: name files of judged pairs, or pass --sets")
@@ -66,8 +65,7 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any]:
         write_jsonl(arguments.list_texts, ({"text": text} for text in distinct))
         return {}
     own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
-    for path, _ in own:
-        load_metric(path)  # fails before any work is done
+    # pandas takes a second to import.
     from text_metrics.commands.meta_eval import agreement
     from text_metrics.commands.meta_eval.scores import score_sets
 
@@ -88,15 +86,15 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_results(results: dict[str, Any], folder: Path) -> None:
-    """Write all tables as CSV, the pictures as SVG, and the results as JSON."""
-    from text_metrics.commands.meta_eval.pictures import pictures
+    """Write all tables as CSV, the picture of agreement as SVG, and the results as JSON."""
+    from text_metrics.commands.meta_eval.picture import agreement_picture
     from text_metrics.commands.meta_eval.tables import tables
     from text_metrics.commands.shared.plots import save_figure
 
     for name, table in tables(results).items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    for name, figure in pictures(results).items():
-        save_figure(figure, folder / f"{name}.svg")
+    if "agreement" in results:
+        save_figure(agreement_picture(results["agreement"]), folder / "agreement.svg")
     records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
     write_text(folder / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
 

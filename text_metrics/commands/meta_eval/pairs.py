@@ -61,25 +61,18 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
     people: list[dict[str, Any]] = []
     left_out = 0
     for path in paths:
-        stem, _, suffix = path.stem.rpartition("_")
-        named_part = suffix if suffix in ("high", "low") else ""
         for where, record in read_objects(path):
-            members = _read_members(record, where)
-            topic = read_topic(record)
-            if "human_diversity" in record:
-                votes = _read_votes(record, where, people)
-                verdict = record.get("llm_diversity")
-                row = {"topic": topic, "verdict": float(verdict) if verdict in (0, 1) else 0.5, "votes": votes}
-                people.append(row | dict(zip(("first", "second"), map(sets.add, members), strict=True)))
-                continue
-            if (verdict := read_verdict(record, where)) is None:
+            first, second = (read_texts(record, key, where) for key in ("set1", "set2"))
+            if len(first) != len(second):
+                got = f"Got {len(first)} and {len(second)}."
+                raise ValueError(f"{where}: set1 and set2 must have the same number of texts. {got}")
+            by_people = "human_diversity" in record
+            row = _read_people(record, where, people) if by_people else _read_judged(record, where, path.stem)
+            if row["verdict"] is None:
                 left_out += 1
                 continue
-            labels = [str(record.get(key) or "") for key in ("set1_label", "set2_label")]
-            part = named_part or ("low" if _LOW & set(labels) else "high" if _HIGH & set(labels) else "")
-            row = {"topic": topic, "verdict": verdict, "clear": _is_clear(record), "part": part}
-            row |= {"data": stem if named_part else path.stem, "label1": labels[0], "label2": labels[1]}
-            judged.append(row | dict(zip(("first", "second"), map(sets.add, members), strict=True)))
+            row |= {"topic": read_topic(record), "first": sets.add(first), "second": sets.add(second)}
+            (people if by_people else judged).append(row)
     if left_out:
         print(f"{left_out} pairs without a verdict are left out.", file=sys.stderr)
     if paths and not judged and not people:
@@ -95,24 +88,22 @@ def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
     return pd.DataFrame(rows).assign(concept=pd.factorize(pd.Series(topics, dtype=object))[0])
 
 
-def _read_members(record: dict[str, Any], where: str) -> list[list[str]]:
-    members = [read_texts(record, key, where) for key in ("set1", "set2")]
-    if len(members[0]) != len(members[1]):
-        raise ValueError(
-            f"{where}: set1 and set2 must have the same number of texts. Got {len(members[0])} and {len(members[1])}."
-        )
-    return members
+def _read_judged(record: dict[str, Any], where: str, file: str) -> dict[str, Any]:
+    stem, _, suffix = file.rpartition("_")
+    data, part = (stem, suffix) if suffix in ("high", "low") else (file, "")
+    first, second = (str(record.get(key) or "") for key in ("set1_label", "set2_label"))
+    part = part or ("low" if _LOW & {first, second} else "high" if _HIGH & {first, second} else "")
+    row = {"verdict": read_verdict(record, where), "clear": _is_clear(record)}
+    return {**row, "data": data, "part": part, "label1": first, "label2": second}
 
 
-def _read_votes(record: dict[str, Any], where: str, earlier: list[dict[str, Any]]) -> list[int]:
-    votes = record["human_diversity"]
+def _read_people(record: dict[str, Any], where: str, earlier: list[dict[str, Any]]) -> dict[str, Any]:
+    votes, verdict = record["human_diversity"], record.get("llm_diversity")
     if not isinstance(votes, list) or not votes or any(vote not in (0, 1) for vote in votes):
         raise ValueError(f"{where}: human_diversity must be a list of 0 and 1. Got {votes!r:.80}.")
     if earlier and len(votes) != (n_votes := len(earlier[0]["votes"])):
-        raise ValueError(
-            f"{where}: human_diversity must have as many votes as in the other pairs, {n_votes}. Got {len(votes)}."
-        )
-    return votes
+        raise ValueError(f"{where}: human_diversity must have {n_votes} votes, as other pairs. Got {len(votes)}.")
+    return {"votes": votes, "verdict": float(verdict) if verdict in (0, 1) else 0.5}
 
 
 def read_verdict(record: dict[str, Any], where: str) -> int | None:

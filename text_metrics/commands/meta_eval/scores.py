@@ -64,10 +64,10 @@ class Scores(NamedTuple):
 
 
 class Rater(NamedTuple):
-    """Ratings of the texts of all sets: for each set, a list of numbers in [0, 1]."""
+    """Ratings of texts in [0, 1], by text."""
 
     name: str
-    ratings: list[list[float]]
+    ratings: dict[str, float]
     signature: str
 
 
@@ -88,29 +88,23 @@ def score_sets(
     ratings : files with ratings of quality
     gruen : whether to rate by `gruen` too
     """
+    texts = list(dict.fromkeys(text for members in sets for text in members))
     # What may fail comes before what takes long.
-    raters = [read_rater(path, sets) for path in ratings]
+    raters = [read_rater(path, texts) for path in ratings]
     own_columns = [own_column(path, sign, sets) for path, sign in own]
     with tempfile.TemporaryDirectory() as folder:
         # Each text is encoded once for all metrics.
         encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty() or None}
         columns = [*form_columns(sets), *content_columns(sets, encoder)]
         if gruen:
-            raters.insert(0, gruen_rater(sets, encoder["cache_dir"]))
+            rated = load("gruen").compute(predictions=texts, cache_dir=encoder["cache_dir"])
+            raters.insert(0, Rater("GRUEN", dict(zip(texts, rated["scores"], strict=True)), rated["signature"]))
         for rater in raters:
             columns += quality_columns(sets, rater, encoder)
     return Scores.of([*columns, *own_columns, *rule_columns(sets)])
 
 
-def gruen_rater(sets: list[list[str]], cache_dir: Any = None) -> Rater:
-    """Rate texts by `gruen` at its defaults."""
-    texts = list(dict.fromkeys(text for members in sets for text in members))
-    result = load("gruen").compute(predictions=texts, cache_dir=cache_dir)
-    rated = dict(zip(texts, result["scores"], strict=True))
-    return Rater("GRUEN", [[rated[text] for text in members] for members in sets], result["signature"])
-
-
-def read_rater(path: Path, sets: list[list[str]]) -> Rater:
+def read_rater(path: Path, texts: Sequence[str]) -> Rater:
     """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater."""
     rated: dict[str, float] = {}
     signature = path.name
@@ -122,13 +116,12 @@ def read_rater(path: Path, sets: list[list[str]]) -> Rater:
             raise ValueError(f"{where}: 'quality' must be a number in [0, 1]. Got {quality!r:.80}.")
         rated[text] = float(quality)
         signature = str(record.get("signature", signature))
-    missing = {text for members in sets for text in members} - rated.keys()
-    if missing:
+    if missing := set(texts) - rated.keys():
         raise ValueError(
             f"{path} does not rate {len(missing)} of the texts, such as {min(missing)!r:.80}. List them all by "
             "--list-texts FILE, and rate those."
         )
-    return Rater(path.stem, [[rated[text] for text in members] for members in sets], signature)
+    return Rater(path.stem, rated, signature)
 
 
 def form_columns(sets: list[list[str]]) -> Iterator[Column]:
@@ -172,7 +165,7 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
 
 def quality_columns(sets: list[list[str]], rater: Rater, encoder: dict[str, Any]) -> Iterator[Column]:
     """Score quality alone, and diversity weighted by it."""
-    quality = rater.ratings
+    quality = [[rater.ratings[text] for text in members] for members in sets]
     yield Column(f"{rater.name} alone", np.array([np.mean(row) for row in quality]), 1, "rule", rater.signature)
     signed = f"quality:({rater.signature})"
     settings: dict[str, Any]
@@ -181,10 +174,7 @@ def quality_columns(sets: list[list[str]], rater: Rater, encoder: dict[str, Any]
         values = np.array(result["quality_scores"])
         yield Column(f"{rater.name} × {name}", values, 1, "quality", f"{result['signature']}|{signed}")
     # The texts of sufficient quality; a set scores 0 if there is none.
-    good = [
-        [text for text, rating in zip(*each, strict=True) if rating >= MIN_QUALITY]
-        for each in zip(sets, quality, strict=True)
-    ]
+    good = [[text for text in members if rater.ratings[text] >= MIN_QUALITY] for members in sets]
     scores = np.zeros(len(sets))
     if any(good):
         result = load("vendi_embed").compute(predictions=list(filter(None, good)), q=0.5, **encoder)
@@ -196,10 +186,10 @@ def quality_columns(sets: list[list[str]], rater: Rater, encoder: dict[str, Any]
 def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
     """Score sets by trivial rules."""
     words = [" ".join(members).split() for members in sets]
-    counts = np.array([float(len(words_of_set)) for words_of_set in words])
+    counts = np.array(list(map(len, words)), dtype=float)
     yield Column("rule: longer set", counts, 1, "rule", "number of words")
     yield Column("rule: shorter set", -counts, 1, "rule", "minus number of words")
-    distinct = np.array([float(len({word.casefold() for word in words_of_set})) for words_of_set in words])
+    distinct = np.array([len({word.casefold() for word in words_of_set}) for words_of_set in words], dtype=float)
     yield Column("rule: more distinct words", distinct, 1, "rule", "number of different words")
 
 
@@ -208,7 +198,7 @@ def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
     metric = load_metric(path)
     with suppress(Exception):  # the metric may not take sets
         result = metric.compute(predictions=sets)
-        if isinstance(result.get("scores"), list) and len(result["scores"]) == len(sets):
+        if len(result["scores"]) == len(sets):
             values = np.array(result["scores"], dtype=np.float64)
             return Column(metric.name, values, sign, "own", str(result.get("signature", path)))
     # A call that failed may have left the metric in an inconsistent state.

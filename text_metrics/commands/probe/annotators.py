@@ -9,8 +9,7 @@ from text_metrics.commands.probe.comparing import Scorer
 from text_metrics.commands.probe.files import Rows, Sections
 from text_metrics.commands.shared.formats import NONE, number, percent
 from text_metrics.metrics.probeval.probeval_pipeline import gold_side, model_side
-from text_metrics.metrics.probeval.probeval_sampling import divergences as scores_of
-from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
+from text_metrics.metrics.probeval.probeval_sampling import divergences, kl_divergence, smooth
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
 
 DESCRIPTION = """\
@@ -32,24 +31,20 @@ _DRAWS, _DIRECTIONS, _SAMPLES = 200, 5, 1000
 _MOST = 20_000
 
 
-def divergences(scorer: Scorer, debias: bool, m: int, rng: np.random.Generator) -> dict[str, float]:
-    """Draw m people of each question, with replacement, and score them against all: mean, and 5th to 95th percentile.
-
-    The percentiles are of the mean over questions.
-    """
-    means = np.zeros(_DRAWS)
+def divergence(scorer: Scorer, debias: bool, m: int, rng: np.random.Generator) -> float:
+    """Draw m people of each question, with replacement, and score them against all: mean over questions and draws."""
+    scores = []
     for clusters, _ in scorer.matched.values():
         counts = clusters.counts.sum(axis=0)
         samples = rng.multinomial(m, counts / counts.sum(), size=_DRAWS).astype(np.float64)
         weights = np.eye(len(counts), len(counts) + 1)
         gold, model = gold_side(clusters, scorer.settings), model_side(counts, weights, clusters, scorer.settings)
-        means += scores_of(gold, model, gold.times[None], samples, debias=debias) / len(scorer.matched)
-    low, high = np.percentile(means, [5, 95])
-    return {"mean": float(means.mean()), "low": float(low), "high": float(high)}
+        scores.append(divergences(gold, model, gold.times[None], samples, debias=debias))
+    return float(np.mean(scores))
 
 
-def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
-    """Find the distribution p exp(t · direction), normalized, t > 0, with KL(p ‖ q) equal to a divergence in nats.
+def tilt(p: np.ndarray, direction: np.ndarray, distance: float) -> np.ndarray:
+    """Find the distribution p exp(t · direction), normalized, t > 0, with KL(p ‖ q) equal to a distance in nats.
 
     All are ndarrays of shape (k,), k >= 2; p is positive and the direction not constant.
     """
@@ -57,7 +52,7 @@ def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
     from scipy.special import softmax
 
     def excess(t: float) -> float:
-        return float(kl_divergence(p, softmax(np.log(p) + t * direction))) - divergence
+        return float(kl_divergence(p, softmax(np.log(p) + t * direction))) - distance
 
     high = 1.0
     while excess(high) < 0:
@@ -80,26 +75,26 @@ def second_kind(p: np.ndarray, q: np.ndarray, m: int, rng: np.random.Generator, 
     return float(np.mean(under_q < threshold) + (1 - share) * np.mean(under_q == threshold))
 
 
-def mean_error(distributions: list[np.ndarray], divergence: float, m: int, rng: np.random.Generator) -> float:
+def mean_error(distributions: list[np.ndarray], distance: float, m: int, rng: np.random.Generator) -> float:
     """Average the type II error over questions, and over other distributions in random directions."""
     rates = []
     for p in distributions:
         for _ in range(_DIRECTIONS):
-            q = tilt(p, rng.normal(size=len(p)), divergence)
+            q = tilt(p, rng.normal(size=len(p)), distance)
             rates.append(second_kind(p, q, m, rng))
     return float(np.mean(rates))
 
 
-def needed(distributions: list[np.ndarray], divergence: float, rng: np.random.Generator) -> int | None:
+def needed(distributions: list[np.ndarray], distance: float, rng: np.random.Generator) -> int | None:
     """Find the least number of answers, to within 5 %, whose mean error is at most ERROR; None above 20 000."""
     low, high = 0, 5
-    while mean_error(distributions, divergence, high, rng) > ERROR:
+    while mean_error(distributions, distance, high, rng) > ERROR:
         low, high = high, high * 2
         if high > _MOST:
             return None
     while high - low > max(1, 0.05 * high):
         middle = (low + high) // 2
-        if mean_error(distributions, divergence, middle, rng) > ERROR:
+        if mean_error(distributions, distance, middle, rng) > ERROR:
             low = middle
         else:
             high = middle
@@ -132,11 +127,11 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: ProbevalS
         "n_people": float(np.mean([counts.sum() for counts in clusters])),
         "n_clusters": float(np.mean([len(counts) for counts in clusters])),
         "sizes": list(sizes),
-        "smoothed": [divergences(scorer, False, m, rng) for m in sizes],
-        "debiased": [divergences(scorer, True, m, rng) for m in sizes],
+        "smoothed": [divergence(scorer, False, m, rng) for m in sizes],
+        "debiased": [divergence(scorer, True, m, rng) for m in sizes],
         "divergences": list(nats),
-        "errors": [[mean_error(distributions, divergence, m, rng) for m in sizes] for divergence in nats],
-        "needed": [needed(distributions, divergence, rng) for divergence in nats],
+        "errors": [[mean_error(distributions, distance, m, rng) for m in sizes] for distance in nats],
+        "needed": [needed(distributions, distance, rng) for distance in nats],
     }
 
 
@@ -144,12 +139,12 @@ def sections(result: dict[str, Any]) -> Sections:
     """Lay both curves out."""
     header = ["m", *map(str, result["sizes"])]
     curves = [
-        [title, *(number(point["mean"], 3) for point in result[kind])]
+        [title, *(number(mean, 3) for mean in result[kind])]
         for kind, title in (("smoothed", "KL(all ‖ m people)"), ("debiased", "the same, debias=True"))
     ]
     rates = [
-        [f"{divergence:g} nats", *map(percent, errors), str(m or NONE)]
-        for divergence, errors, m in zip(result["divergences"], result["errors"], result["needed"], strict=True)
+        [f"{distance:g} nats", *map(percent, errors), str(m or NONE)]
+        for distance, errors, m in zip(result["divergences"], result["errors"], result["needed"], strict=True)
     ]
     people = f"{result['n_questions']} questions with {result['n_people']:.0f} people and {result['n_clusters']:.1f}"
     tested = "that m answers come from people's distribution and not from one at this divergence"

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.files import is_released
+from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import read_objects, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.metrics.probeval.probeval_released import parse_target
 
 DESCRIPTION = """\
 Ask a chat model each question many times, and write its answers.
 
-    text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
-    text-metrics probe ask questions.jsonl answers.jsonl --model my-model --base-url http://localhost:8000/v1
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model my-model --base-url http://localhost:8000/v1
 
 A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
 of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
@@ -35,7 +34,7 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(commands, "ask", "have a model answer questions many times over", DESCRIPTION)
     parser.add_argument("questions", type=Path, help="questions, as JSON lines")
-    parser.add_argument("answers", type=Path, help="where to write the answers")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the answers")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
     parser.add_argument("--shots", type=Path, metavar="FILE", help="examples: `question` and `answer` on each line")
     add_arguments(parser)
@@ -44,17 +43,7 @@ def add_parser(commands: Any) -> None:
 
 def read_questions(path: Path) -> dict[str, str]:
     """Read questions, on each line `id`, `question` and perhaps `sentence`, or a released record: texts by id."""
-    questions: dict[str, str] = {}
-    for where, record in read_objects(path):
-        if is_released(record):
-            record = parse_target(record, where)
-        name = record.get("id")
-        if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
-            raise ValueError(f"{where} must have an 'id', a string or an integer. Got {name!r:.80}.")
-        if str(name) in questions:
-            raise ValueError(f"{where}: question {name!r} appears twice.")
-        questions[str(name)] = _question(record, where)
-    return questions
+    return {str(record["id"]): _question(record, where) for where, record in read_records(path)}
 
 
 def read_shots(path: Path) -> list[tuple[str, str]]:
@@ -81,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    out = arguments.answers
+    out = arguments.out
     check_outputs([arguments.questions, arguments.shots], [out, journal_file(out)])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []

@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +28,9 @@ RULES = (UNIFORM, COMMONEST)
 Answers = Mapping[str, Mapping[str, Counter[str]]]
 
 
-class Matched(NamedTuple):
-    """The clusters of a question, and the clusters of all texts that anyone gave in answer to it.
-
-    weights : ndarray of shape (u, c + 1), rows summing to 1, `wrong` last
-    """
-
-    clusters: Clusters
-    weights: np.ndarray
+# The clusters of a question, and the weights of all texts that anyone gave in answer to it, and then of the clusters
+# themselves: ndarray of shape (u + c, c + 1), rows summing to 1, `wrong` last.
+Matched = tuple[Clusters, np.ndarray]
 
 
 class Scorer:
@@ -66,23 +61,20 @@ class Scorer:
         """Cluster the gold answers of a question, and match all texts of it."""
         with_texts = question._replace(answers=list(self._places[question.name]))
         clusters = cluster(with_texts, self.settings, self._resources)
-        return Matched(clusters, match(with_texts, clusters, self.settings, self._resources))
+        weights = match(with_texts, clusters, self.settings, self._resources)
+        return clusters, np.vstack([weights, np.eye(weights.shape[1])[:-1]])
 
-    def counts(self, name: str, answers: Mapping[str, int]) -> np.ndarray:
-        """Count answers over all texts of a question: ndarray of shape (u,), int."""
-        counts = np.zeros(len(self._places[name]), dtype=np.int64)
+    def counts(self, name: str, answers: Mapping[str, int], matched: Matched) -> np.ndarray:
+        """Count answers over all texts of a question, and none over its clusters: ndarray of shape (u + c,), int."""
+        counts = np.zeros(len(matched[1]), dtype=np.int64)
         for text, count in answers.items():
             counts[self._places[name][text]] = count
         return counts
 
     def score(self, matched: Matched, counts: np.ndarray) -> Scored:
-        """Score counts over all texts of a question."""
-        said = np.flatnonzero(counts)
-        return score(counts[said].astype(np.float64), matched.weights[said], matched.clusters, self.settings)
-
-    def score_clusters(self, clusters: Clusters, masses: np.ndarray) -> Scored:
-        """Score masses over the clusters themselves, ndarray of shape (c,), or (c + 1,) with `wrong` last."""
-        return score(masses, np.eye(len(masses), len(clusters.labels) + 1), clusters, self.settings)
+        """Score counts over all texts and clusters of a question."""
+        (clusters, weights), said = matched, np.flatnonzero(counts)
+        return score(counts[said].astype(np.float64), weights[said], clusters, self.settings)
 
 
 def draw(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -112,12 +104,12 @@ def halve(question: Question, rng: np.random.Generator) -> tuple[Question, dict[
     return gold, {text: int(count) for text, count in zip(question.gold, rest, strict=True) if count}
 
 
-def masses(rule: str, clusters: Clusters, total: float) -> np.ndarray:
-    """Return what a trivial rule answers: ndarray of shape (c,) with a given sum."""
+def apply_rule(rule: str, matched: Matched, total: float) -> np.ndarray:
+    """Return what a trivial rule answers: ndarray of shape (u + c,) with a given sum, over the clusters only."""
+    clusters, weights = matched
     counts = clusters.counts.sum(axis=0)
-    if rule == UNIFORM:
-        return np.full(len(counts), total / len(counts))
-    return np.where(np.arange(len(counts)) == counts.argmax(), total, 0.0)
+    shares = np.full(len(counts), 1 / len(counts)) if rule == UNIFORM else np.arange(len(counts)) == counts.argmax()
+    return np.concatenate([np.zeros(len(weights) - len(counts)), total * shares])
 
 
 def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
@@ -128,16 +120,15 @@ def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
     table = []
     for title in (*files, *RULES):
         scored = []
-        for name, (clusters, weights) in scorer.matched.items():
+        for name, matched in scorer.matched.items():
             if title in RULES:
-                counts = masses(title, clusters, float(clusters.counts.sum()))
-                result = scorer.score_clusters(clusters, counts)
+                counts = apply_rule(title, matched, float(matched[0].counts.sum()))
             elif name in files[title]:
-                counts = scorer.counts(name, files[title][name])
-                result = scorer.score(scorer.matched[name], counts)
+                counts = scorer.counts(name, files[title][name], matched)
             else:
                 continue
-            scored.append(ScoredQuestion(scorer.questions[name]._replace(counts=counts), clusters, weights, result))
+            question = scorer.questions[name]._replace(counts=counts)
+            scored.append(ScoredQuestion(question, *matched, scorer.score(matched, counts)))
         summary = summarize(scored)
         interval = mean_estimate(np.array(summary["scores"])).interval(level, (0.0, math.inf))
         names = [one.question.name for one in scored]
@@ -165,18 +156,18 @@ def against_people(
     for name, question in scorer.questions.items():
         for _ in range(rounds):
             half, rest = halve(question, rng)
-            matched, others = scorer.match(half), np.minimum(scorer.counts(name, rest), most)
+            matched = scorer.match(half)
+            people = np.minimum(scorer.counts(name, rest, matched), most)
             for title, of_questions in pairs.items():
                 if title in RULES:
-                    own = masses(title, matched.clusters, float(others.sum()))
-                    scored = [scorer.score_clusters(matched.clusters, own), scorer.score(matched, others)]
+                    samples = [apply_rule(title, matched, float(people.sum())), people]
                 elif name in files[title]:
-                    counts = np.minimum(scorer.counts(name, files[title][name]), most)
-                    size = int(min(counts.sum(), others.sum()))
-                    scored = [scorer.score(matched, draw(sample, size, rng)) for sample in (counts, others)]
+                    counts = np.minimum(scorer.counts(name, files[title][name], matched), most)
+                    size = int(min(counts.sum(), people.sum()))
+                    samples = [draw(sample, size, rng) for sample in (counts, people)]
                 else:
                     continue
-                of_questions[name].append([side.score for side in scored])
+                of_questions[name].append([scorer.score(matched, sample).score for sample in samples])
     # All questions have the same number of rounds.
     table = [
         _test(title, np.array(list(of_questions.values())).mean(axis=1), level) for title, of_questions in pairs.items()

@@ -1,6 +1,6 @@
 """Files of people's answers and of models' answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,33 @@ Rows = list[dict[str, Any]]
 Sections = list[tuple[str, str, list[list[str]]]]
 
 
-def is_released(record: Mapping[str, Any]) -> bool:
-    """Return whether this is a record of Commonsense Frame Completion or ProtoQA."""
-    return "metadata" in record or "questionid" in record
+def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield questions with their places: objects with an id of their own, or records of a released file."""
+    names = set()
+    for where, record in read_objects(path):
+        # Commonsense Frame Completion or ProtoQA.
+        if "metadata" in record or "questionid" in record:
+            record = parse_target(record, where)
+        name = record.get("id")
+        if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
+            raise ValueError(f"{where} must have an 'id', a string or an integer. Got {name!r:.80}.")
+        if str(name) in names:
+            raise ValueError(f"{where}: question {name!r:.80} appears twice.")
+        names.add(str(name))
+        yield where, record
 
 
 def read_references(path: Path) -> Rows:
     """Read people's answers as references of probeval: released files, or a reference with an id on each line."""
-    references: dict[str, dict[str, Any]] = {}
-    for where, record in read_objects(path):
-        if not is_released(record) and not (record.get("id") and "answers" in record):
-            raise ValueError(f"{where} must have 'id' and 'answers', or be a released record of answer clusters.")
+    references = []
+    for where, record in read_records(path):
+        if "answers" not in record:
+            raise ValueError(f"{where} must have 'answers', or be a released record of answer clusters.")
         try:
-            reference = parse_reference(parse_target(record, where) if is_released(record) else record, where)
+            references.append(parse_reference(record, where))
         except TypeError as error:
             raise ValueError(str(error)) from error
-        if reference["id"] in references:
-            raise ValueError(f"{where}: question {reference['id']!r:.80} appears twice.")
-        references[reference["id"]] = reference
-    return list(references.values())
+    return references
 
 
 def read_predictions(path: Path, references: Rows) -> tuple[list[Question], list[str]]:

@@ -1,6 +1,6 @@
 """Ask a model questions that have many right answers, and report how its answers compare with people's.
 
-    text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
     text-metrics probe report targets.jsonl answers.jsonl
     text-metrics probe annotators targets.jsonl
     text-metrics probe sensitivity targets.jsonl
@@ -32,10 +32,10 @@ PIPELINE = ("clustering", "matcher", "threshold", "linkage", "distance", "seed",
 
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
-    """Print a report on people's answers as Markdown, and write its numbers if --json is given; return 0."""
+    """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting)
     reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ())), *paths_of(settings)]
-    check_outputs(reads, [arguments.json, cache_of(settings)])
+    check_outputs(reads, [arguments.out, cache_of(settings)])
     check_names(settings, [*PIPELINE, *ENCODER], "this command")
     if settings.get("matcher") == "human":
         raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
@@ -48,8 +48,8 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
     for title, text, (header, *rows) in module.sections(result):
         print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(rows, columns=header))}")
     print(f"`{result['signature']}`")
-    if arguments.json:
-        write_text(arguments.json, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    if arguments.out:
+        write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
 
 
@@ -64,7 +64,7 @@ def main() -> int:
         part.add_argument("targets", type=Path, help="questions with people's answers")
         module.add_options(part)
         add_settings(part, "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir")
-        part.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
+        part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
         part.set_defaults(run=partial(write_report, module))
     arguments = parser.parse_args()
     try:

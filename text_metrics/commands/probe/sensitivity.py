@@ -10,7 +10,7 @@ import numpy as np
 from text_metrics.commands.probe.comparing import Scorer
 from text_metrics.commands.probe.files import Rows, Sections
 from text_metrics.commands.shared.formats import number
-from text_metrics.metrics.probeval.probeval_pipeline import Clusters
+from text_metrics.metrics.probeval.probeval_pipeline import Clusters, score
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
 
@@ -67,7 +67,7 @@ def respond(scorer: Scorer, clusters: Clusters, change: Callable[..., np.ndarray
     ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
     matches = np.eye(len(shares), len(counts), dtype=bool)[ranking]
     return {
-        "probeval": scorer.score_clusters(ordered, shares * counts.sum()).score,
+        "probeval": score(shares * counts.sum(), np.eye(len(shares)), ordered, scorer.settings).score,
         "top-1 accuracy": float(ranking[0] == 0),
         **{f"ProtoQA {name}": value for name, value in ranked_scores(matches, counts[order]).items()},
     }

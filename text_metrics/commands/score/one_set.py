@@ -21,8 +21,8 @@ from text_metrics.metrics._core.core_results import TEXTS, format_order
 
 def open_sums(job: Job) -> Callable[[Any], Iterator[Batch]]:
     """Load the metric, once in a process; returns the function that sums up batches."""
-    from text_metrics.metrics._core.core_device import matrix_device
     from text_metrics.metrics._core.core_encoder import embed_part
+    from text_metrics.metrics._core.core_models import matrix_device
     from text_metrics.metrics._core.core_spectra import gram_sums
 
     scorer = open_metric(job.command)

@@ -5,8 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from text_metrics.metrics._core.core_device import find_device
-from text_metrics.metrics._core.core_models import ModelFiles, find_transformer
+from text_metrics.metrics._core.core_models import ModelFiles, find_device, find_transformer
 
 
 class CausalModel(NamedTuple):
