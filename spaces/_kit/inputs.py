@@ -20,9 +20,9 @@ class Limits(NamedTuple):
 
     sets: int = 50
     texts: int = 200
-    text_characters: int = 5_000
-    characters: int = 12_000
-    file_bytes: int = 60_000
+    text_characters: int = 3_000
+    characters: int = 6_000
+    file_bytes: int = 50_000
 
 
 class Row(NamedTuple):

@@ -10,7 +10,7 @@ from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
 
 gruen = scoring.load(__file__, "gruen")
 
-LIMITS = inputs.Limits(texts=50, characters=5_000)
+LIMITS = inputs.Limits(texts=50, characters=3_500)
 COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "Repetition", "focus": "Focus"}
 DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
 NO_VERDICT = "GRUEN is for sentences of English prose, so this is no judgement of the text."

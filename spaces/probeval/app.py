@@ -12,7 +12,7 @@ from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
 
 probeval = scoring.load(__file__, "probeval")
 
-LIMITS = inputs.Limits(sets=2, texts=200, text_characters=200, characters=6_000)
+LIMITS = inputs.Limits(sets=2, texts=200, text_characters=200, characters=3_000)
 MOST_COUNTED = 100_000
 # Answers of each side; fewer give no verdict.
 LEAST = 20
