@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-# How many times as many cases as in the test suite; `make attack` sets it.
+# How many times as many cases as in the test suite.
 TIMES = int(os.environ.get("FUZZ_TIMES", "1"))
 # A case that takes longer hangs.
 SECONDS = 120

@@ -1,6 +1,6 @@
 """Odd calls of every metric, drawn from a seed: each ends in a valid result, or in an error that names a parameter.
 
-`make attack` draws many times as many.
+The environment variable FUZZ_TIMES draws many times as many.
 """
 
 import json

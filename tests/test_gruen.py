@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import ROOT
 from tests.references import gruen as reference
-from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_language import find_unread
-from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text, gruen_word_mover
+from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
 
 EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
 
@@ -61,17 +60,6 @@ def test_splitting_changes_nothing_but_space(text):
     assert "".join("".join(gruen_text.split_block(text)).split()) == "".join(text.split())
 
 
-def test_sentences_are_found(load):
-    text = 'Dr. Ames met Mr. Lee at 6 p.m. in the hall! "Are you well?" he asked her.\nShe said yes'
-    result = load("gruen").compute(predictions=[text], details=True, **WITHOUT_MODELS)
-    assert [sentence["text"] for sentence in result["details"][0]["sentences"]] == [
-        "Dr. Ames met Mr. Lee at 6 p.m. in the hall!",
-        '"Are you well?" he asked her.',
-        "She said yes",
-    ]
-    assert result["n_sentences"] == [3]
-
-
 # Redundancy.
 
 
@@ -111,14 +99,6 @@ def test_redundancy_equals_the_reference(sentences):
     assert found.n_flags == sum(len(flags) for _, _, flags in expected)
 
 
-def test_redundancy_of_real_sentences_equals_the_reference(shared_data):
-    captions = (shared_data / "data/text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[:40]
-    long = [" ".join(captions[i : i + 4]) for i in range(0, 40, 3)]
-    for sentences in (captions, long, captions[:20] + captions[10:30]):
-        found = gruen_redundancy.find_redundancy(sentences)
-        assert found.pairs == reference.redundant_pairs(sentences, autojunk=True)
-
-
 def test_ten_thousand_sentences_that_all_repeat_each_other(load):
     text = "The same is said again. " * 10_000
     result = load("gruen").compute(predictions=[text], details=True, **WITHOUT_MODELS)
@@ -133,32 +113,18 @@ def test_ten_thousand_sentences_that_all_repeat_each_other(load):
 
 # Focus.
 
-# The middle sentence of each is off topic, both others are on topic.
-DIGRESSIONS = [
-    (
-        "Measles is a contagious disease that begins with a fever and a rash.",
-        "Good hospitals train their nurses for many years.",
-        "Measles is most dangerous for very small children.",
-    ),
-    (
-        "Saturn is a giant planet with bright rings of ice around it.",
-        "Telescopes can be bought in many shops in town.",
-        "Saturn has rings that are thousands of miles wide.",
-    ),
-    (
-        "The violin is a string instrument that is played with a bow.",
-        "Tickets for the theatre are sold at the door.",
-        "A violin has four strings, which the bow sets in motion.",
-    ),
-]
+# The middle sentence is off topic, both others are on topic.
+DIGRESSION = (
+    "Measles is a contagious disease that begins with a fever and a rash.",
+    "Good hospitals train their nurses for many years.",
+    "Measles is most dangerous for very small children.",
+)
 
 
-@pytest.mark.parametrize("sentences", DIGRESSIONS, ids=lambda sentences: sentences[0].split()[0])
-def test_a_digression_loses_focus(load, sentences):
-    told, straight = " ".join(sentences), f"{sentences[0]} {sentences[2]}"
+def test_a_digression_loses_focus(load):
+    told, straight = " ".join(DIGRESSION), f"{DIGRESSION[0]} {DIGRESSION[2]}"
     result = load("gruen").compute(predictions=[told, straight], components=["focus"], details=True)
     assert [details["focus"] for details in result["details"]] == [-0.1, 0.0]
-    assert result["focus"] == -0.05
     assert [one["sentences"] for one in result["details"][0]["focus_breaks"]] == [[0, 1], [1, 2]]
     assert result["details"][1]["focus_breaks"] == []
 
@@ -188,20 +154,6 @@ def test_places_where_focus_is_lost(vectors, threshold, places):
     assert [one.similarity for one in found] == pytest.approx([vectors[i] @ vectors[i + 1] for i in places])
 
 
-def test_focus_is_of_the_encoders_cosines(load):
-    first, second = "The cat sleeps on the warm stove.", "Stock prices fell sharply on Monday."
-    vectors = encode([first, second]).embeddings
-    result = load("gruen").compute(predictions=[f"{first} {second}"], components=["focus"], details=True)
-    (found,) = result["details"][0]["focus_breaks"]
-    assert found["sentences"] == [0, 1]
-    assert found["similarity"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
-    for threshold, points in ((-1, 0.0), (0.99, -0.1)):
-        result = load("gruen").compute(
-            predictions=[f"{first} {second}"], components=["focus"], focus_threshold=threshold
-        )
-        assert result["focus"] == points
-
-
 WORDS = {
     "cat": [0.0, 1.0],
     "kitten": [0.0, 1.2],
@@ -223,15 +175,10 @@ def test_word_movers_similarity(load):
     assert [one["similarity"] for one in breaks] == pytest.approx([1 / (1 + way) for way in distances])
     result = load("gruen").compute(predictions=[text], **settings)
     assert [one["sentences"] for one in result["details"][0]["focus_breaks"]] == [[1, 2]]
-    # The original took the distance for a similarity: sentences that are near lose focus.
-    result = load("gruen").compute(
-        predictions=["The cat sleeps. The kitten rests."], **(settings | {"details": False}), focus_threshold=0.5
-    )
-    assert result["focus"] == 0.0
 
 
 def test_the_original_takes_a_distance_for_a_similarity():
-    mover = gruen_word_mover.WordMover(WORDS, parity=True)
+    mover = gruen_focus.WordMover(WORDS, parity=True)
     (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05)
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
     assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
@@ -240,7 +187,7 @@ def test_the_original_takes_a_distance_for_a_similarity():
     assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0) == []
 
 
-@pytest.fixture(params=["kv", "vec", "bin", "vec.gz", "spacy"])
+@pytest.fixture(params=["vec", "spacy"])
 def vectors(request, tmp_path):
     """The same vectors in each format."""
     if request.param == "spacy":
@@ -255,10 +202,7 @@ def vectors(request, tmp_path):
     table = models.KeyedVectors(2)
     table.add_vectors(list(WORDS), np.array(list(WORDS.values()), dtype=np.float32))
     path = tmp_path / f"words.{request.param}"
-    if request.param == "kv":
-        table.save(str(path))
-    else:
-        table.save_word2vec_format(str(path), binary=request.param == "bin")
+    table.save_word2vec_format(str(path), binary=False)
     return path
 
 
@@ -278,44 +222,14 @@ def test_word_vectors_in_all_formats(load, vectors):
 
 def test_word_vectors_that_are_none(load, tmp_path):
     settings = {"predictions": ["One thing here. Another thing there."], "components": ["focus"], "focus": "wms"}
-    with pytest.raises(ValueError, match=r"vectors is None, and focus='wms' needs word vectors"):
-        load("gruen").compute(**settings)
-    with pytest.raises(ValueError, match="is not the folder of a spaCy pipeline"):
-        load("gruen").compute(vectors=tmp_path, **settings)
-    with pytest.raises(ValueError, match="is not a file"):
-        load("gruen").compute(vectors=tmp_path / "none.vec", **settings)
-    with pytest.raises(TypeError, match="vectors must be the path"):
-        load("gruen").compute(vectors=5, **settings)
-
-
-# An encoder of the caller's.
-
-
-class Recording:
-    """An encoder of two dimensions, the letters and the words of a text; it records what it is asked to encode."""
-
-    def __init__(self):
-        self.seen = []
-
-    def encode(self, texts):
-        self.seen += texts
-        return np.array([[len(text) - 30, len(text.split())] for text in texts])
-
-
-def test_an_encoder_of_the_callers_judges_focus(load):
-    encoder, texts = Recording(), [f"{GOOD} Rain fell all night long.", "Rain fell all night long.", GOOD]
-    result = load("gruen").compute(
-        predictions=texts, model=encoder, components=["focus"], focus_threshold=1, details=True
-    )
-    sentences = ["The doctor told me the news.", "She was kind, and she took her time.", "Rain fell all night long."]
-    # Each different sentence once, and none that has no neighbor.
-    assert sorted(encoder.seen) == sorted(sentences)
-    first, second, third = Recording().encode(sentences)
-    cosines = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in ((first, second), (second, third))]
-    breaks = result["details"][0]["focus_breaks"]
-    assert [one["similarity"] for one in breaks] == pytest.approx(cosines)
-    assert "|focus:embedding|threshold:1.0|focus_rule:" in result["signature"]
-    assert "|model:given(Recording)|" in result["signature"]
+    for vectors, error in (
+        (None, ValueError),
+        (tmp_path, ValueError),
+        (tmp_path / "none.vec", ValueError),
+        (5, TypeError),
+    ):
+        with pytest.raises(error, match="vectors"):
+            load("gruen").compute(**settings, vectors=vectors)
 
 
 # The whole.
@@ -353,19 +267,6 @@ def test_components_are_scored_as_they_are_asked_for(load):
     assert "components:non_redundancy+focus|" in mixed["signature"]
 
 
-def test_a_text_is_scored_alone(load):
-    together = load("gruen").compute(predictions=[*TEXTS, *TEXTS[::-1]])["scores"]
-    alone = [load("gruen").compute(predictions=[text])["scores"][0] for text in TEXTS]
-    assert together == pytest.approx(alone + alone[::-1], abs=1e-4)
-
-
-def test_what_is_added_piece_by_piece_is_scored_as_one(load):
-    expected = load("gruen").compute(predictions=TEXTS)
-    load("gruen").add(prediction=TEXTS[0])
-    load("gruen").add_batch(predictions=TEXTS[1:3])
-    assert load("gruen").compute(predictions=TEXTS[3:]) == expected
-
-
 # Degenerate input.
 
 
@@ -388,18 +289,6 @@ def test_a_text_without_sentences_scores_0(load):
         "focus_breaks": [],
         "order": [],
     }
-
-
-def test_only_texts_without_sentences(load):
-    with pytest.warns(UserWarning, match="2 of 2 texts have no sentence"):
-        result = load("gruen").compute(predictions=["", "Yes"])
-    assert result["gruen"] == 0.0
-    assert result["scores"] == [0.0, 0.0]
-
-
-def test_control_characters_do_not_count(load):
-    clean = load("gruen").compute(predictions=["The cat sleeps on the stove."])
-    assert load("gruen").compute(predictions=["The \x00cat sleeps\x1b on\x7f the stove.\x08"]) == clean
 
 
 CODE = "def double(x):\n    y = 2 * x\n    return y\n\nprint(double(3))"
@@ -425,22 +314,18 @@ def test_texts_that_are_not_english_prose_are_found(texts, other_language, code)
 
 def test_texts_that_are_not_english_prose_are_a_warning(load):
     texts = ["Der Arzt hat mir die Nachricht gesagt. Ich ging nach Hause.", CODE, GOOD]
-    expected = load("gruen").compute(predictions=[GOOD], components=["grammaticality"])["scores"][0]
-    with pytest.warns(UserWarning, match=r"Of 3 texts, 1 in another language and 1 source code") as caught:
-        result = load("gruen").compute(predictions=texts, components=["grammaticality"])
+    with pytest.warns(UserWarning, match="Of 3 texts, 1 in another language and 1 source code") as caught:
+        load("gruen").compute(predictions=texts, components=["non_redundancy"])
     assert len(caught) == 1
-    assert result["scores"][2] == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("predictions", "error", "message"),
     [
-        (["fine", None], TypeError, r"predictions\[1\] must be a text\. Got None\."),
-        ([None], TypeError, r"predictions\[0\] must be a text\. Got None\."),
-        (["fine", "good", 3], TypeError, r"predictions\[2\] must be a text\. Got int 3\."),
-        ([["a", "b"]], TypeError, r"predictions\[0\] must be a text\. Got list.* flatten"),
-        ("text", TypeError, "must be a list of texts. Got a bare string"),
-        (5, TypeError, "predictions must be a list of texts. Got int 5"),
+        (["fine", "good", None], TypeError, r"predictions\[2\] .*Got None"),
+        ([["a", "b"]], TypeError, r"predictions\[0\] .*Got list.* flatten"),
+        ("text", TypeError, "predictions .*Got a bare string"),
+        (5, TypeError, "predictions .*Got int 5"),
         ([], ValueError, "predictions is empty"),
         (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds an unpaired surrogate"),
     ],
@@ -456,23 +341,21 @@ def test_what_is_no_text_is_refused(load, predictions, error, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"backbone": "tiny"}, ValueError, r"backbone must be one of 'compact', 'bert'\. Got str 'tiny'"),
-        ({"components": "focus"}, TypeError, r"components must be a list of names, such as \['focus'\]\. Got str"),
-        ({"components": []}, TypeError, r"components must be a list of names, such as \['focus'\]\. Got list \[\]"),
-        ({"components": ["style"]}, ValueError, r"components must be one of 'grammaticality', .*Got str 'style'"),
-        ({"lm_model": "x"}, ValueError, "lm_model has no effect with backbone='compact'"),
-        ({"focus": "both"}, ValueError, "focus must be one of 'embedding', 'wms'"),
-        ({"focus_threshold": 2}, ValueError, r"focus_threshold must be in \[-1, 1\]\. Got 2"),
-        ({"focus_threshold": "low"}, TypeError, "focus_threshold must be a number. Got str 'low'"),
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
-        ({"device": "abacus"}, ValueError, "device must be a torch device"),
-        ({"parity": True}, ValueError, "backbone must be 'bert' with parity=True"),
-        ({"parity": True, "components": ["coherence"]}, ValueError, "which the original does not have"),
-        (
-            {"parity": True, "components": ["focus"], "focus": "embedding"},
-            ValueError,
-            "focus must be 'wms' with parity=True",
-        ),
+        ({"backbone": "tiny"}, ValueError, "backbone .*'tiny'"),
+        ({"components": "focus"}, TypeError, "components .*'focus'"),
+        ({"components": []}, TypeError, "components"),
+        ({"components": ["style"]}, ValueError, "components .*'style'"),
+        ({"components": ["coherence"]}, ValueError, "components has 'coherence'"),
+        ({"lm_model": "x"}, ValueError, "lm_model .*backbone='compact'"),
+        ({"focus": "both"}, ValueError, "focus .*'both'"),
+        ({"focus_threshold": 2}, ValueError, "focus_threshold .*2"),
+        ({"focus_threshold": "low"}, TypeError, "focus_threshold .*'low'"),
+        ({"markup": "html"}, ValueError, "markup .*'html'"),
+        ({"batch_size": 0}, ValueError, "batch_size"),
+        ({"device": "abacus"}, ValueError, "device"),
+        ({"parity": True}, ValueError, "backbone must be 'bert'"),
+        ({"parity": True, "components": ["coherence"]}, ValueError, "components"),
+        ({"parity": True, "components": ["focus"], "focus": "embedding"}, ValueError, "focus must be 'wms'"),
     ],
 )
 def test_wrong_settings_are_refused(load, arguments, error, message):
@@ -497,67 +380,25 @@ def test_a_long_sentence_is_read_to_its_end(load):
 # Sentences with a known order.
 
 
-def grammaticality(load, *texts):
-    result = load("gruen").compute(predictions=list(texts), components=["grammaticality"])
-    return result["scores"]
-
-
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        (
-            "Jonathan was given a ticket for exceeding the speed limit.",
-            "Jonathan given a ticket for exceeding the speed limit.",
-        ),
-        (
-            "Maria was offered a place at the school in the capital.",
-            "Maria offered a place at the in the capital school.",
-        ),
+        ("Jonathan was given a ticket for speeding in the town.", "Jonathan given a ticket for speeding in the town."),
         ("The old bridge has been closed since the storm.", "The old bridge has been closed since the."),
         ("She has written three books about the sea.", "She has wrote three book about the sea."),
-        ("The doctor told me the news.", "The doctor told me the."),
         ("The farmer gave his horse a bucket of water.", "The farmer gave his horse a bucket of."),
-        ("My sister bought a ticket to the museum.", "My sister bought a ticket to the."),
-        ("The children were looking for their shoes.", "The children were looking for their."),
     ],
 )
 def test_a_right_sentence_stands_well_above_a_wrong_one(load, right, wrong):
-    above, below = grammaticality(load, right, wrong)
+    above, below = load("gruen").compute(predictions=[right, wrong], components=["grammaticality"])["scores"]
     assert above > below + 0.1
 
 
-@pytest.mark.parametrize(
-    ("first", "name", "pronoun", "rest"),
-    [
-        (
-            "Max Verstappen, three-time F1 world champion, made a great start to the new season by winning the first "
-            "two races.",
-            "Max Verstappen, three-time F1 world champion,",
-            "He",
-            "is the strongest championship candidate this season.",
-        ),
-        (
-            "Anna Berg, the youngest mayor in the history of the town, opened the new library on Monday.",
-            "Anna Berg, the youngest mayor in the history of the town,",
-            "She",
-            "wants to build a second one.",
-        ),
-        (
-            "Tom Hale, the captain of the small ferry to the island, saved two swimmers last night.",
-            "Tom Hale, the captain of the small ferry to the island,",
-            "He",
-            "will get a medal for it.",
-        ),
-        (
-            "The Golden Lion, an old hotel by the market square, was sold to a bank in March.",
-            "The Golden Lion, an old hotel by the market square,",
-            "It",
-            "will open again in June.",
-        ),
-    ],
-)
-def test_a_repeated_name_is_redundant_and_a_pronoun_is_not(load, first, name, pronoun, rest):
-    result = load("gruen").compute(predictions=[f"{first} {name} {rest}", f"{first} {pronoun} {rest}"], details=True)
+def test_a_repeated_name_is_redundant_and_a_pronoun_is_not(load):
+    name = "Max Verstappen, three-time F1 world champion,"
+    first = f"{name} made a great start to the new season by winning the first two races."
+    rest = "is the strongest championship candidate this season."
+    result = load("gruen").compute(predictions=[f"{first} {name} {rest}", f"{first} He {rest}"], details=True)
     assert [details["non_redundancy"] for details in result["details"]] == [-0.1, 0.0]
     assert result["scores"][0] < result["scores"][1]
 
@@ -583,6 +424,8 @@ def test_ten_texts_stand_as_a_reader_ranks_them(load):
     scores = load("gruen").compute(predictions=RANKED)["scores"]
     assert spearmanr(scores, range(len(RANKED)))[0] < -0.75
     assert np.mean(scores[:3]) > max(scores[7:]) + 0.25
+    assert min(scores[1:3]) > 0.75
+    assert max(scores[8:]) < 0.25
 
 
 def test_the_words_that_are_wrong_are_pointed_at(load):
@@ -590,18 +433,3 @@ def test_the_words_that_are_wrong_are_pointed_at(load):
     wrong, right = result["details"][0]["sentences"]
     assert wrong["suspects"] == ["the."]
     assert right["suspects"] == []
-
-
-def test_each_sentence_is_read_once(load, monkeypatch):
-    gruen = load("gruen")
-    model = type(gruen)._compute.__globals__["CompactBackbone"].score_sentences.__globals__["CompactModel"]
-    read, hidden = [], model.hidden
-    monkeypatch.setattr(model, "hidden", lambda self, ids, mask: read.append(len(ids)) or hidden(self, ids, mask))
-    gruen.compute(predictions=["The doctor told me the. I went home.", "I went home."])
-    assert sum(read) == 2
-
-
-def test_prose_scores_near_1_and_word_salad_near_0(load):
-    scores = load("gruen").compute(predictions=[RANKED[1], RANKED[2], RANKED[8], RANKED[9]])["scores"]
-    assert min(scores[:2]) > 0.75
-    assert max(scores[2:]) < 0.25

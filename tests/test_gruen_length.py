@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from text_metrics.metrics.gruen.gruen_focus import bonds, ties
-from text_metrics.metrics.gruen.gruen_repeats import find_repeats, shared_passages
+from text_metrics.metrics.gruen.gruen_redundancy import find_repeats, shared_passages
 
 STORY = [
     "The old ferry leaves the harbour at seven, before the fog has lifted from the water.",
@@ -43,10 +43,9 @@ def test_prose_loses_nothing(load):
     assert score(load, STORY) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("i", [0, 4, 8])
-def test_a_sentence_said_twice_raises_all_flags(i):
-    found = find_repeats([*STORY[: i + 3], STORY[i], *STORY[i + 3 :]])
-    assert found.pairs == [(i, i + 3, ["longest_substring", "substring_words", "edit_distance", "common_words"])]
+def test_a_sentence_said_twice_raises_all_flags():
+    found = find_repeats([*STORY[:6], STORY[3], *STORY[6:]])
+    assert found.pairs == [(3, 6, ["longest_substring", "substring_words", "edit_distance", "common_words"])]
 
 
 @pytest.mark.parametrize(
@@ -107,24 +106,11 @@ def test_a_loop_scores_0(load):
     for first, second in ((STORY[3], STORY[4]), ("I know.", "You know.")):
         result = load("gruen").compute(predictions=[" ".join([first, second] * 6)], components=["non_redundancy"])
         assert result["gruen"] == 0.0
-    mixed = load("gruen").compute(
-        predictions=[" ".join([*STORY[:4], *[STORY[5], STORY[6]] * 8])], components=["non_redundancy"]
-    )
-    assert mixed["gruen"] == 0.0
 
 
 def test_a_short_sentence_said_twice_is_no_loop():
     assert flags("Thank you.", *STORY[:3], "Thank you.") == []
     assert len(flags("Thank you.", STORY[0], "Thank you.", STORY[1], "Thank you.")) == 3
-
-
-def test_odd_sentences():
-    assert find_repeats([]).n_flags == find_repeats([""]).n_flags == 0
-    assert find_repeats(["...", "...", "!?", "🎉 🎉", "🎉 🎉"]).n_flags == 0
-    assert (
-        find_repeats(["Öl ist teuer geworden, sagt Änne Müller.", "öl ist teuer geworden, sagt änne müller"]).n_pairs
-        == 1
-    )
 
 
 def test_what_repeats_is_shown(load):
@@ -167,7 +153,7 @@ LECTURE = [
 ]
 
 
-@pytest.mark.parametrize("n", [6, 8, 12])
+@pytest.mark.parametrize("n", [6, 12])
 def test_a_stranger_is_found_at_any_length(load, n):
     texts = [" ".join(STORY[:n]), " ".join([*STORY[: n // 2], STRANGE, *STORY[n // 2 : n]])]
     result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
@@ -178,10 +164,8 @@ def test_a_stranger_is_found_at_any_length(load, n):
 
 
 def test_the_second_half_of_another_text_is_found(load):
-    halves = [*STORY[:6], *LECTURE]
-    result = load("gruen").compute(
-        predictions=[" ".join(halves), " ".join(LECTURE)], components=["focus"], details=True
-    )
+    texts = [" ".join([*STORY[:6], *LECTURE]), " ".join(LECTURE)]
+    result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
     assert [one["focus"] for one in result["details"]] == [-0.1, 0.0]
     assert [5, 6] in [one["sentences"] for one in result["details"][0]["focus_breaks"]]
 
@@ -191,7 +175,7 @@ def random_vectors(n, seed=0):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 9, 30])
+@pytest.mark.parametrize("n", [2, 3, 4, 9, 30, 600])
 def test_ties_and_bonds_are_what_they_say(n):
     vectors, n_words = random_vectors(n), np.arange(1, n + 1)
     cosines = vectors @ vectors.T
@@ -199,38 +183,13 @@ def test_ties_and_bonds_are_what_they_say(n):
     for i in range(n):
         neighbors = [j for j in (i - 1, i + 1) if 0 <= j < n]
         near = np.mean([cosines[i, j] for j in neighbors])
-        best = np.mean(sorted((cosines[i, j] for j in range(n) if j != i), reverse=True)[:3])
+        best = np.sort(np.delete(cosines[i], i))[-3:].mean()
         offset = near - cosines[i - 1, i + 1] if len(neighbors) == 2 else 0
         bonus = math.log(20 / min(20, n_words[i]))
         expected.append((near + best) / 2 + 0.25 * offset + 0.05 * bonus)
     assert ties(vectors, n_words) == pytest.approx(np.array(expected))
     expected = []
     for k in range(2, n - 1):
-        inner = [
-            np.mean([own[i, j] for i in range(len(own)) for j in range(len(own)) if i != j])
-            for own in (cosines[:k, :k], cosines[k:, k:])
-        ]
+        inner = [own[~np.eye(len(own), dtype=bool)].mean() for own in (cosines[:k, :k], cosines[k:, k:])]
         expected.append(cosines[:k, k:].mean() - 0.25 * np.mean(inner) - 0.045 * math.log(min(k, n - k)))
     assert bonds(vectors) == pytest.approx(np.array(expected))
-
-
-def test_many_sentences_need_no_matrix_of_all_pairs():
-    vectors = random_vectors(1300)
-    n_words = np.full(1300, 12)
-    blocks = ties(vectors, n_words)
-    expected = np.sort(vectors @ vectors.T - 2 * np.eye(1300), axis=1)[:, -3:].mean(axis=1)
-    adjacent = (vectors[1:] * vectors[:-1]).sum(1)
-    near = np.r_[adjacent[0], (adjacent[1:] + adjacent[:-1]) / 2, adjacent[-1]]
-    offset = np.r_[0, near[1:-1] - (vectors[2:] * vectors[:-2]).sum(1), 0]
-    assert blocks == pytest.approx((near + expected) / 2 + 0.25 * offset + 0.05 * math.log(20 / 12))
-
-
-# The signature.
-
-
-def test_thresholds_are_in_the_signature(load):
-    text = [" ".join(STORY[:3])]
-    both = load("gruen").compute(predictions=text, components=["non_redundancy", "focus"])["signature"]
-    assert "|repeats:3/8/10/20/4/0.4/0.6/0.75|" in both
-    assert "|focus_rule:0.25/0.05/0.25/0.045/-0.105/0.02|" in both
-    assert "repeats:" not in load("gruen").compute(predictions=text, components=["focus"])["signature"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text_metrics.metrics.gruen import gruen_markup, gruen_text
+from text_metrics.metrics.gruen import gruen_text
 
 ANSWER = """\
 # How to bake bread
@@ -68,11 +68,6 @@ def test_markdown_becomes_sentences(markup):
     assert found.n_code == [1]
 
 
-def test_plain_text_keeps_its_marks():
-    found = sentences_of("# How to bake\n\n- some flour\n- some salt", "plain")
-    assert found == ["# How to bake", "- some flour", "- some salt"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -88,8 +83,8 @@ def test_plain_text_keeps_its_marks():
     ],
 )
 def test_markdown_shows_itself(text):
-    assert gruen_markup.read_blocks(text) == gruen_markup.read_blocks(text, "markdown")
-    assert gruen_markup.read_blocks(text) != gruen_markup.read_blocks(text, "plain")
+    assert gruen_text.read_blocks(text) == gruen_text.read_blocks(text, "markdown")
+    assert gruen_text.read_blocks(text) != gruen_text.read_blocks(text, "plain")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +100,7 @@ def test_markdown_shows_itself(text):
     ],
 )
 def test_plain_text_is_not_taken_for_markdown(text):
-    assert gruen_markup.read_blocks(text) == gruen_markup.read_blocks(text, "plain")
+    assert gruen_text.read_blocks(text) == gruen_text.read_blocks(text, "plain")
     assert sentences_of(text) == sentences_of(text, "plain")
 
 
@@ -145,29 +140,16 @@ def test_only_code_is_no_sentence(load):
 
 
 def test_markup_is_a_setting(load):
-    settings = {"components": ["non_redundancy"], "details": True}
-    results = {
-        markup: load("gruen").compute(predictions=[ANSWER], **settings, **({"markup": markup} if markup else {}))
-        for markup in (None, "auto", "markdown", "plain")
-    }
-    assert results[None] == results["auto"]
-    assert "|markup:auto-markdown-it-" in results["auto"]["signature"]
-    assert "|markup:markdown-markdown-it-" in results["markdown"]["signature"]
-    assert "|markup:plain|" in results["plain"]["signature"]
-    assert results["auto"]["n_code"] == results["markdown"]["n_code"] == [1]
-    assert results["plain"]["n_code"] == [0]
+    settings = {"predictions": [ANSWER], "components": ["non_redundancy"], "details": True}
+    results = {markup: load("gruen").compute(**settings, markup=markup) for markup in gruen_text.MARKUPS}
+    assert load("gruen").compute(**settings) == results["auto"]
     assert [one["text"] for one in results["auto"]["details"][0]["sentences"]] == SENTENCES
-    with pytest.raises(ValueError, match=r"markup must be one of 'auto', 'markdown', 'plain'\. Got str 'html'"):
-        load("gruen").compute(predictions=[ANSWER], markup="html")
-
-
-def test_a_list_is_not_redundant_for_its_form(load):
-    items = "\n".join(f"- **{name}** is a good place to eat" for name in ("Anna's Kitchen", "The Lion", "Sea View"))
-    plain = load("gruen").compute(predictions=[f"Three tips:\n\n{items}"], components=["non_redundancy"], details=True)
-    assert plain["n_sentences"] == [4]
+    for markup, n_code in (("auto", [1]), ("markdown", [1]), ("plain", [0])):
+        assert f"|markup:{markup}" in results[markup]["signature"]
+        assert results[markup]["n_code"] == n_code
 
 
 @given(st.text(alphabet="\n\r\t 1.)=a", max_size=12))
 def test_what_may_be_markdown_is_found_within_lines(text):
     across_lines = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
-    assert bool(gruen_markup._MARKS.search(text)) == bool(across_lines.search(text))
+    assert bool(gruen_text._MARKS.search(text)) == bool(across_lines.search(text))

@@ -202,7 +202,6 @@ def test_two_outputs_are_never_one_file(run, command):
 DERIVED = [
     (SCORE, "out.jsonl", "out.jsonl.bad.jsonl"),
     (SCORE, "out.jsonl", "out.jsonl.parts/data.jsonl"),
-    (SCORE, "out.jsonl", "out.jsonl.parts.done/deep/data.jsonl"),
     (SCORE, "out.jsonl", "out.jsonl.summary.json"),
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),

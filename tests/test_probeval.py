@@ -28,30 +28,9 @@ PROTOQA_PREDICTIONS = DATA / "probeval_protoqa_predictions.jsonl"
 
 # Orthogonal words: each is like itself alone.
 WORDS = dict(zip(("kettle", "pot", "cup", "spoon"), np.eye(4).tolist(), strict=True))
-PHRASES = [
-    "a hot dog",
-    "hot dogs",
-    "dog",
-    "frankfurter",
-    "the red cross",
-    "red wine cross",
-    "motorcar",
-    "a fast car",
-    "automobile racing",
-    "car race",
-    "fire fighter",
-    "fireman.",
-    "ran to the shop",
-    "run",
-    "shop",
-    "the",
-    "it's a mouse trap",
-    "mice",
-    "ice cream cone",
-    "ice-cream",
-    "dog dog cat",
-    "cat dog dog dog",
-]
+PHRASES = """a hot dog|hot dogs|dog|frankfurter|the red cross|red wine cross|motorcar|a fast car|automobile racing
+car race|fire fighter|fireman.|ran to the shop|run|shop|the|it's a mouse trap|mice|ice cream cone|ice-cream|dog dog cat
+cat dog dog dog""".replace("\n", "|").split("|")
 
 
 @pytest.fixture(scope="session")
@@ -141,32 +120,13 @@ def test_parity_leaves_people_raw_where_clusters_are_automatic(probeval):
     result = unclustered(probeval, model, people, parity=True)
     p, q = np.array([3 / 4, 1 / 4]), np.array([3 / 7, 1 / 7])
     assert result["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
+    assert result["distribution_entropy"]["gold"] == pytest.approx(-(p * np.log(p)).sum())
     symmetric = unclustered(probeval, model, people)
     expected = reference.kl("kkkp", "kkww", "kpw")
     assert symmetric["probeval"] == pytest.approx(expected)
 
 
 # Distributions.
-
-
-def test_seed_question(probeval):
-    people, model = {"kettle": 60, "pot": 25, "cup": 15}, {"kettle": 50, "pot": 30, "cup": 20}
-    assert unclustered(probeval, model, people, smoothing=0)["probeval"] == pytest.approx(0.02066, abs=5e-6)
-    errors = []
-    for times in (1, 10, 1000):
-        scaled = [{word: times * count for word, count in side.items()} for side in (model, people)]
-        errors.append(abs(unclustered(probeval, *scaled)["probeval"] - 0.0206602))
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 2e-6
-
-
-def test_a_missing_cluster_costs_more_than_a_misranked_one(probeval):
-    people = {"kettle": 50, "pot": 30, "cup": 20}
-    missing = unclustered(probeval, {"kettle": 63, "pot": 37}, people)
-    misranked = unclustered(probeval, {"kettle": 50, "pot": 20, "cup": 30}, people)
-    assert missing["probeval"] > misranked["probeval"] > 0
-    assert missing["coverage"] == pytest.approx(0.8)
-    assert misranked["coverage"] == 1.0
 
 
 def test_no_answers_are_uniform_and_counted(probeval):
@@ -208,21 +168,7 @@ def test_debias_is_the_jackknife(probeval):
     assert unclustered(probeval, *sides, debias=True)["probeval"] == pytest.approx(expected)
 
 
-def test_distribution_entropy(probeval):
-    result = unclustered(probeval, {"kettle": 9}, {"kettle": 4, "pot": 4})
-    p, q = np.array([5, 5, 1]) / 11, np.array([10, 1, 1]) / 12
-    assert result["distribution_entropy"]["gold"] == pytest.approx(-(p * np.log(p)).sum())
-    assert result["distribution_entropy"]["model"] == pytest.approx(-(q * np.log(q)).sum())
-
-
 # Matchers.
-
-
-def test_wordnet_finds_inflections_and_collocations(wordnet):
-    assert wordnet.version == "3.0"
-    assert wordnet.synsets("hot_dogs") & wordnet.synsets("frankfurter")
-    assert wordnet.synsets("Mice") == wordnet.synsets("mouse") - wordnet.synsets("moused") | wordnet.synsets("mice")
-    assert wordnet.synsets("qwertyx") == frozenset()
 
 
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
@@ -295,12 +241,6 @@ def test_ties_split_evenly_and_the_rest_is_wrong():
     np.testing.assert_array_equal(assign(scores, 0.55, strict=True)[1], [0, 0, 0, 1])
 
 
-def test_a_cluster_is_as_near_as_its_nearest_answer(probeval):
-    people = [{"text": "kettle", "cluster": "a"}, {"text": "pot", "cluster": "a"}, {"text": "cup", "cluster": "b"}]
-    result = probeval.compute(predictions=[["pot", "cup", "spoon"]], references=[people], vectors=WORDS, details=True)
-    assert [row["clusters"] for row in result["details"][0]["assignments"]] == [{"b": 1.0}, {"a": 1.0}, {"wrong": 1.0}]
-
-
 # Clusters.
 
 
@@ -348,11 +288,9 @@ def test_parity_lets_repeated_answers_weigh_in_the_linkage(probeval):
         probeval.compute(predictions=[["pot"]], references=[answers(kettle=10**6)], **settings, parity=True)
 
 
-@pytest.mark.parametrize("clustering", ["hac", "xmeans", "gmeans", "none"])
-def test_automatic_clusters_are_reported_against_people_s(probeval, own_cfc, clustering):
-    result = probeval.compute(**own_cfc, clustering=clustering)
+def test_automatic_clusters_are_reported_against_people_s(probeval, own_cfc):
+    result = probeval.compute(**own_cfc, clustering="gmeans")
     assert set(result["clustering_quality"]) == {"blanc", "adjusted_rand", "v_measure"}
-    assert f"|clustering:{clustering}|" in result["signature"]
     assert "clustering_quality" not in probeval.compute(**own_cfc)
 
 
@@ -441,13 +379,6 @@ def test_questions_without_a_partner_are_left_out_and_named(probeval):
         probeval.compute(predictions={"x": ["pot"]}, references=references, **both)
 
 
-def test_cluster_labels_may_be_numbers(probeval):
-    people = [[{"text": "kettle", "cluster": 1}, {"text": "pot", "cluster": 2}]]
-    result = probeval.compute(predictions=[["pot"]], references=people, vectors=WORDS, details=True)
-    assert list(result["details"][0]["gold_distribution"]) == ["1", "2", "wrong"]
-    assert "clustering:human" in result["signature"]
-
-
 def test_batches_equal_one_call(probeval, own_cfc):
     whole = probeval.compute(**own_cfc, details=True)
     for i in range(2):
@@ -505,8 +436,8 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"seed": 0.5}, TypeError, "seed"),
         ({"missing": "drop"}, ValueError, "missing .*'drop'"),
         ({"rarefy": 0}, ValueError, "rarefy .*0"),
-        ({"rarefy": 11}, ValueError, "rarefy is 11.*question 'q1' has 10 answers of the model"),
-        ({"rarefy_people": 15}, ValueError, "rarefy_people is 15.*question 'q2' has 14 answers of people"),
+        ({"rarefy": 11}, ValueError, "rarefy is 11.*Question 'q1' has 10"),
+        ({"rarefy_people": 15}, ValueError, "rarefy_people is 15.*Question 'q2' has 14"),
         ({"rarefy": 5, "debias": True}, ValueError, "debias cannot be combined with rarefy"),
         ({"smoothing": 0, "debias": True}, ValueError, "debias needs smoothing > 0"),
         ({"clustering": "soft", "matcher": "cosine"}, ValueError, "matcher='soft'.*'cosine'"),
@@ -516,7 +447,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"matcher": "human", "labels": "a"}, TypeError, "labels .*'a'"),
         ({"matcher": "human", "labels": []}, ValueError, "labels .*2 questions. Got 0"),
         ({"matcher": "human", "labels": [["wrong"]] * 2}, ValueError, "labels of question 'q1'"),
-        ({"matcher": "human", "labels": {}}, ValueError, "labels .*question 'q1'"),
+        ({"matcher": "human", "labels": {}}, TypeError, "labels of question 'q1'"),
         ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels .*the answer 'kettle'"),
         ({"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x"}}}, ValueError, "labels .*'kettle' .*'x'"),
     ],
@@ -532,28 +463,25 @@ def test_labels_may_be_lists(probeval, own_cfc):
     expected = probeval.compute(**own_cfc, matcher="human", labels=by_text)
     assert probeval.compute(**own_cfc, matcher="human", labels=lists) == expected
     repeated = {"predictions": [["a", "a"]], "references": [[{"text": "b", "cluster": "1"}]]}
-    with pytest.raises(ValueError, match="labels puts the answer 'a'"):
+    with pytest.raises(ValueError, match=r"labels .*the answer 'a'"):
         probeval.compute(**repeated, matcher="human", labels=[["1", "wrong"]])
 
 
 # Signature.
 
 
+HAC = {"clustering": "hac"}
+
+
 @pytest.mark.parametrize(
     ("base", "change"),
     [
-        ({}, {"clustering": "none"}),
-        ({}, {"matcher": "gp"}),
-        ({}, {"threshold": 0.6}),
-        ({}, {"smoothing": 0.5}),
-        ({}, {"debias": True}),
-        ({}, {"rarefy": 5}),
-        ({}, {"rarefy_people": 5}),
-        ({"rarefy_people": 5}, {"rarefy": 5}),
-        ({}, {"vectors": WORDS}),
-        ({"clustering": "hac"}, {"linkage": "ward"}),
-        ({"clustering": "hac"}, {"distance": 0.8}),
-        ({"clustering": "hac"}, {"parity": True}),
+        *(
+            ({}, change)
+            for change in ({"clustering": "none"}, {"matcher": "gp"}, {"threshold": 0.6}, {"vectors": WORDS})
+        ),
+        *(({}, change) for change in ({"smoothing": 0.5}, {"debias": True}, {"rarefy": 5}, {"rarefy_people": 5})),
+        *((HAC, change) for change in ({"linkage": "ward"}, {"distance": 0.8}, {"parity": True})),
         ({"clustering": "xmeans"}, {"seed": 1}),
     ],
 )
@@ -563,40 +491,11 @@ def test_signature_has_what_changes_the_score(probeval, own_cfc, base, change):
     assert probeval.compute(**own_cfc, **{**base, **change})["signature"] != first
 
 
-def test_signature_has_the_model(probeval, own_cfc, tiny_model):
-    first, second = (probeval.compute(**own_cfc, **s)["signature"] for s in ({}, {"model": tiny_model}))
-    assert "model:all-MiniLM-L6-v2@1110a243" in first
-    assert "model:" in second
-    assert "all-MiniLM" not in second
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"batch_size": 2},
-        {"device": "cpu"},
-        {"details": True},
-        {"progress": False},
-        {"parity": True},
-        {"linkage": "ward"},
-        {"distance": 0.1},
-        {"seed": 3},
-    ],
-)
-def test_signature_has_nothing_else(probeval, own_cfc, change):
+def test_signature_has_nothing_else(probeval, own_cfc):
+    change = {"batch_size": 2, "device": "cpu", "details": True, "parity": True, "linkage": "ward", "seed": 3}
     first, second = probeval.compute(**own_cfc), probeval.compute(**own_cfc, **change)
     assert second["signature"] == first["signature"]
     assert second["scores"] == pytest.approx(first["scores"], abs=1e-6)
-
-
-def test_signature_has_the_wordnet(probeval, own_cfc, wordnet):
-    plain, parity = (
-        probeval.compute(**own_cfc, matcher="wordnet", parity=parity)["signature"] for parity in (False, True)
-    )
-    assert "|threshold:0.5|" in plain
-    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.8.0")
-    assert "|threshold:0.0|" in parity
-    assert "|parity:True|" in parity
 
 
 # Published formats.
@@ -633,16 +532,6 @@ def test_plain_answers_and_those_without_a_target(probeval, tmp_path):
     ):
         with pytest.raises(error, match=message):
             probeval.from_cfc(targets, predictions)
-
-
-def test_cfc_keeps_the_sentence_the_slot_and_the_question(probeval):
-    about = {"original": "X. Who?", "normalized": "x. who?", "sentence": "X.", "slot": "Arg0", "question": "Who?"}
-    clusters = {"a.0": {"count": 2, "answers": ["me"]}, "a.1": {"count": 1, "answers": ["you"]}}
-    answers = {"raw": {"me": 2.0, "you": 1}, "clusters": clusters}
-    rows = probeval.from_cfc([{"metadata": {"id": "a"}, "question": about, "answers": answers}], {"a": ["me"]})
-    expected = [{"text": "me", "count": 2, "cluster": "a.0"}, {"text": "you", "count": 1, "cluster": "a.1"}]
-    kept = {name: about[name] for name in ("question", "sentence", "slot")}
-    assert rows["references"] == [{"id": "a", **kept, "answers": expected}]
 
 
 def test_released_files(probeval, shared_data):
@@ -713,72 +602,35 @@ def test_protoqa_rules_equal_the_plain_definition(data):
 NUMBERS = {"10": 10, "60": 60, "30": 30}
 PRODUCE = {("apple", "banana", "fruit", "fruits"): 5, ("broccoli", "vegetable"): 3}
 SPACE = {("moon",): 1, ("earth", "planet"): 2, ("sun", "star"): 2, ("comet", "meteor", "asteroid"): 3}
+RULES = ("max_incorrect_3", "max_answers_1", "max_answers_all", "set_intersection")
 EVALUATOR = [
-    ("exact", "60 30 10", NUMBERS, {"max_incorrect_3": 1, "max_answers_1": 1, "set_intersection": 1}),
-    ("no match", "a b c d e", NUMBERS, {"max_incorrect_3": 0, "max_answers_1": 0, "set_intersection": 0}),
-    ("scale to max", "30 a b", NUMBERS, {"max_incorrect_3": 0.3, "max_answers_1": 0.5, "set_intersection": 1 / 3}),
-    ("wrong order", "10 30 60", NUMBERS, {"max_incorrect_3": 1, "max_answers_1": 1 / 6, "set_intersection": 1}),
-    ("no double", "60 60 60", NUMBERS, {"max_incorrect_3": 0.6, "max_answers_1": 1, "set_intersection": 1 / 3}),
-    ("three wrong", "30 X X 10 X 60", NUMBERS, {"max_incorrect_3": 0.4, "max_answers_1": 0.5, "set_intersection": 1}),
-    (
-        "three wrong right away",
-        "X X X 10 X 60",
-        NUMBERS,
-        {"max_incorrect_3": 0, "max_answers_1": 0, "max_incorrect_5": 0.7, "set_intersection": 2 / 3},
-    ),
-    ("two wrong", "30 X 10 X 60", NUMBERS, {"max_incorrect_3": 1, "set_intersection": 1}),
-    (
-        "repeats",
-        "30 30 30 30 30 30 60",
-        NUMBERS,
-        {"max_incorrect_3": 0.9, "max_incorrect_5": 0.9, "set_intersection": 2 / 3},
-    ),
-    (
-        "exact match",
-        "fruit vegetable",
-        PRODUCE,
-        {"max_incorrect_3": 1, "max_answers_1": 1, "set_intersection": 1, "max_answers_all": 1},
-    ),
-    ("one of four", "moon", SPACE, {"max_incorrect_3": 1 / 8, "max_answers_1": 1 / 3, "set_intersection": 1 / 4}),
-    (
-        "surface forms",
-        "apple banana fruit fruits",
-        PRODUCE,
-        {"max_incorrect_3": 5 / 8, "max_answers_1": 1, "set_intersection": 1 / 2, "max_answers_all": 5 / 8},
-    ),
-    ("no cluster", "space-rock", SPACE, {"max_incorrect_3": 0, "max_answers_1": 0, "max_answers_all": 0}),
-    ("crowd 1", "star galaxy dark-matter", SPACE, {"set_intersection": 1 / 4}),
-    ("crowd 2", "apple broccoli asparagus orange", PRODUCE, {"set_intersection": 1}),
+    ("60 30 10", NUMBERS, (1, 1, None, 1)),
+    ("a b c d e", NUMBERS, (0, 0, None, 0)),
+    ("30 a b", NUMBERS, (0.3, 0.5, None, 1 / 3)),
+    ("10 30 60", NUMBERS, (1, 1 / 6, None, 1)),
+    ("60 60 60", NUMBERS, (0.6, 1, None, 1 / 3)),
+    ("30 X X 10 X 60", NUMBERS, (0.4, 0.5, None, 1)),
+    ("X X X 10 X 60", NUMBERS, (0, 0, None, 2 / 3)),
+    ("30 X 10 X 60", NUMBERS, (1, None, None, 1)),
+    ("30 30 30 30 30 30 60", NUMBERS, (0.9, None, None, 2 / 3)),
+    ("fruit vegetable", PRODUCE, (1, 1, 1, 1)),
+    ("moon", SPACE, (1 / 8, 1 / 3, None, 1 / 4)),
+    ("apple banana fruit fruits", PRODUCE, (5 / 8, 1, 5 / 8, 1 / 2)),
+    ("space-rock", SPACE, (0, 0, 0, None)),
+    ("star galaxy dark-matter", SPACE, (None, None, None, 1 / 4)),
+    ("apple broccoli asparagus orange", PRODUCE, (None, None, None, 1)),
 ]
 
 
-@pytest.mark.parametrize(
-    ("answers", "clusters", "expected"), [case[1:] for case in EVALUATOR], ids=[c[0] for c in EVALUATOR]
-)
+@pytest.mark.parametrize(("answers", "clusters", "expected"), EVALUATOR)
 def test_protoqa_rules_have_the_values_of_the_evaluator_s_own_tests(answers, clusters, expected):
-    matches = np.array(
-        [[answer in ((key,) if isinstance(key, str) else key) for key in clusters] for answer in answers.split()]
-    )
+    keys = [(key,) if isinstance(key, str) else key for key in clusters]
+    matches = np.array([[answer in key for key in keys] for answer in answers.split()])
     scores = ranked_scores(matches, np.array(list(clusters.values()), dtype=float))
-    assert {name: scores[name] for name in expected} == pytest.approx(expected)
+    for rule, value in zip(RULES, expected, strict=True):
+        assert value is None or scores[rule] == pytest.approx(value)
 
 
 def test_an_answer_that_matches_two_clusters_wins_the_one_that_is_left():
     """ "broccoli/banana" and "an apple", matched by common subsequences: 1.0 in the evaluator's own tests."""
     assert ranked_scores(np.array([[True, True], [True, False]]), np.array([5.0, 3.0]))["max_answers_all"] == 1
-
-
-def test_dcg_is_against_the_best_order():
-    counts = np.array([10.0, 60.0, 30.0])
-    best, worst = np.eye(3, dtype=bool)[[1, 2, 0]], np.eye(3, dtype=bool)[[0, 2, 1]]
-    ideal = 60 + 30 / np.log2(3) + 10 / 2
-    assert ranked_scores(best, counts)["dcg"] == pytest.approx(1)
-    assert ranked_scores(worst, counts)["dcg"] == pytest.approx((10 + 30 / np.log2(3) + 60 / 2) / ideal)
-    # A wrong answer moves those after it down; repeats of a cluster win nothing.
-    wrong = np.vstack([np.zeros((1, 3), dtype=bool), best[:1], best[:1]])
-    assert ranked_scores(wrong, counts)["dcg"] == pytest.approx(60 / np.log2(3) / ideal)
-
-
-def test_protoqa_scores_without_answers(probeval, wordnet):
-    result = probeval.protoqa_scores(predictions=[[]], references=[["kettle"]])
-    assert set(result["exact"].values()) == {0.0}

@@ -88,22 +88,6 @@ def test_forms_of_counts_change_nothing(probeval, asked):  # noqa: F811
         assert score(probeval, other) == result
 
 
-@pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])
-def test_all_answers_wrong(probeval, clustering):  # noqa: F811
-    own = [("kettle", 3, "a"), ("pot", 1, "b")]
-    result = score(probeval, [(own, [("", 5), (" ", 2)])], clustering=clustering)
-    assert (result["wrong_rate"], result["coverage"]) == (1, 0)
-    assert result["probeval"] > 0
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, float("nan"), float("inf"), True, "3"])
-@pytest.mark.parametrize("side", ["predictions", "references"])
-def test_wrong_counts_are_errors(probeval, side, count):  # noqa: F811
-    inputs = {"predictions": [["pot"]], "references": [["pot"]], side: [[{"text": "pot", "count": count}]]}
-    with pytest.raises((TypeError, ValueError), match=rf"{side}\[0\], answer 0: the count must be"):
-        probeval.compute(**inputs, model=Letters())
-
-
 def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # noqa: F811
     people = [{"text": "pot", "cluster": "a"}, {"text": "kettle"}, {"text": "mug", "cluster": "b"}]
     inputs = {"predictions": [["pot"], ["pot"]], "references": [people[::2], people], "model": Letters()}

@@ -6,7 +6,7 @@ divergence of the distributions, which the smoothed one tends to as both numbers
 
 import math
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from tests.test_probeval import TARGETS, own_cfc, probeval, unclustered  # noqa:
 from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_sampling import (
     Side,
-    content_seed,
     divergences,
     drawn_down,
     jackknife_bias,
@@ -26,7 +25,6 @@ from text_metrics.metrics.probeval.probeval_sampling import (
     smooth,
 )
 
-SIZES = (20, 100, 500)
 PEOPLE = {"kettle": 9, "pot": 5, "cup": 2}
 
 
@@ -46,10 +44,8 @@ KINDS = {
 
 
 def truths(kind, divergence):
-    """Return people's distribution over kinds, and one of a model at a divergence with 30 % wrong answers, or equal."""
+    """Return people's distribution over kinds, and one of a model at a divergence with 30 % wrong answers."""
     people, weights, _ = KINDS[kind]
-    if not divergence:
-        return people, people
     direction = np.random.default_rng(3).normal(size=len(people))
 
     def tilted(t):
@@ -79,33 +75,30 @@ def rarefied(gold, model, size, seeds):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("divergence", [0, 0.862])
-def test_equal_numbers_compare_and_debias_does_not(kind, divergence):
+def test_equal_numbers_compare_and_debias_does_not(kind):
     """Drawn down to 20 and 20, samples of any numbers have the mean of samples of 20 and 20; debias leaves a bias."""
-    rng, rounds = np.random.default_rng(7), 60 * TIMES
+    rng, rounds, divergence = np.random.default_rng(7), 60 * TIMES, 0.862
     found = {}
-    for n, m in product(SIZES, SIZES):
+    for n, m in ((20, 20), (20, 500), (500, 20), (500, 500)):
         rows = []
         for _ in range(rounds):
             gold, model = draw(kind, divergence, n, m, rng)
             value = plain(gold, model)
             seeds = rng.integers(2**60, size=2).tolist()
             rows.append((value, value - jackknife_bias(gold, model), rarefied(gold, model, 20, seeds)))
-        found[n, m] = np.array(rows)
-    expected = found[20, 20][:, 0]
-    print(f"{kind}, truth {divergence}: mean (deviation) plain, with debias, rarefied to 20 and 20")  # noqa: T201
-    for (n, m), cell in found.items():
-        print(f"{n}, {m}: {', '.join(f'{own.mean():.3f} ({own.std():.3f})' for own in cell.T)}")  # noqa: T201
-        plains, debiased, rare = cell.T
-        error = math.hypot(rare.std(), expected.std()) / math.sqrt(rounds)
-        assert abs(rare.mean() - expected.mean()) < 4 * error
+        found[n, m] = np.array(rows).T
+    expected = found[20, 20][0]
+    for (_, m), (plains, debiased, rare) in found.items():
+        assert abs(rare.mean() - expected.mean()) < 4 * math.hypot(rare.std(), expected.std()) / math.sqrt(rounds)
         # Nor does drawing add noise.
         assert rare.std() < 1.3 * expected.std()
-        assert abs(debiased.mean() - divergence) < abs(plains.mean() - divergence)
+        # With 500 answers of the model, what is taken off is less than the noise of these rounds.
+        if m == 20:
+            assert abs(debiased.mean() - divergence) < 0.7 * abs(plains.mean() - divergence)
     # What debias leaves differs by the numbers of answers.
-    few, many = found[20, 20][:, 1], found[500, 500][:, 1]
+    few, many = found[20, 20][1], found[500, 500][1]
     assert abs(few.mean() - many.mean()) > 3 * math.hypot(few.std(), many.std()) / math.sqrt(rounds)
-    assert abs(found[500, 500][:, 1].mean() - divergence) < 0.06
+    assert abs(many.mean() - divergence) < 0.06
 
 
 def test_rarefy_is_the_mean_over_subsets(probeval):  # noqa: F811
@@ -129,12 +122,6 @@ def test_rarefy_is_the_mean_over_subsets(probeval):  # noqa: F811
     assert result["probeval"] == pytest.approx(expected.mean(), abs=4 * expected.std() / math.sqrt(1000))
 
 
-def test_rarefy_to_all_answers_changes_nothing(probeval, own_cfc):  # noqa: F811
-    for clustering in ("human", "soft", "hac"):
-        whole = probeval.compute(**own_cfc, clustering=clustering)
-        assert probeval.compute(**own_cfc, clustering=clustering, rarefy=10)["scores"] == whole["scores"]
-
-
 @pytest.mark.parametrize(
     "settings", [{"rarefy": 6}, {"rarefy": 4, "rarefy_people": 8}, {"clustering": "soft", "rarefy": 6}]
 )
@@ -145,12 +132,6 @@ def test_rarefied_questions_are_drawn_independently_and_always_alike(probeval, o
     for i, score in enumerate(whole):
         alone = {side: rows[i : i + 1] for side, rows in own_cfc.items()}
         assert probeval.compute(**alone, **settings)["scores"] == pytest.approx([score], abs=1e-6)
-
-
-def test_equal_answers_of_both_sides_are_drawn_independently():
-    times = np.array([3.0, 4.0])
-    assert content_seed("people", ["a", "b"], times) != content_seed("model", ["a", "b"], times)
-    assert content_seed("model", ["b", "a"], times[::-1]) == content_seed("model", ["a", "b"], times)
 
 
 def leave_one_out(gold, model):
@@ -170,7 +151,7 @@ def leave_one_out(gold, model):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bias_is_that_of_leaving_out_each_answer(kind, rng):
-    for divergence in (0, 0.862):
+    for divergence in (0.7, 0.862):
         gold, model = draw(kind, divergence, 37, 23, rng)
         assert jackknife_bias(gold, model) == pytest.approx(leave_one_out(gold, model), abs=1e-10)
 
@@ -184,11 +165,6 @@ def test_bias_of_large_counts_is_small():
 
     assert bias(10**5) * 10**5 == pytest.approx(bias(10**3) * 10**3, rel=1e-2)
     assert all(abs(bias(10**power)) < 10**-power + 1e-7 for power in range(3, 15))
-
-
-def test_debias_may_fall_below_zero(probeval):  # noqa: F811
-    equal = unclustered(probeval, PEOPLE, PEOPLE, debias=True)["probeval"]
-    assert -0.5 < equal < 0
 
 
 @pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])

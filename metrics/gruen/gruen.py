@@ -18,19 +18,15 @@ from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, 
 from .core_settings import Settings as Settings
 from .core_vectors import load_vectors as load_vectors
 from .core_windows import split_windows as split_windows
-from .gruen_backbone import run_batches as run_batches
+from .gruen_backbone import SentenceScores as SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_components import Backbone, describe_text, score_components, total
 from .gruen_focus import embedding_breaks as embedding_breaks
-from .gruen_heads import load_head as load_head
-from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
-from .gruen_repeats import find_repeats as find_repeats
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Sentences, split
 from .gruen_weights import bring_weights, check_weights
-from .gruen_word_mover import WordMover as WordMover
 
 _DESCRIPTION = """\
 How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
@@ -161,11 +157,10 @@ class Gruen(TextMetric, evaluate.Metric):
         settings = GruenSettings.read(given, "gruen")
         texts = _parse_flat(predictions)
         units = parse_confidence_by(settings.confidence_by, len(texts), "text")
-        judge = self._load_backbone(settings)
         sentences = split(texts, settings.parity, settings.markup)
         _warn_of_odd_texts(texts, sentences, settings.parity)
 
-        components, signed = score_components(sentences, judge, settings)
+        components, signed = score_components(sentences, self._load_backbone(settings), settings)
         scores = total(components, sentences, settings.parity)
 
         all_texts = np.ones(len(texts), dtype=bool)
@@ -180,7 +175,7 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _load_backbone(self, settings: GruenSettings) -> Backbone | None:
         """Load the models that the components need; None if they need none."""
-        if not settings.needs_backbone:
+        if not {"grammaticality", "coherence"}.intersection(settings.scored):
             return None
         if settings.backbone == "bert":
             return BertBackbone(settings)
@@ -199,17 +194,11 @@ def _parse_flat(predictions: Any) -> list[str]:
 
 def _warn_of_odd_texts(texts: list[str], sentences: Sentences, parity: bool) -> None:
     """Warn once, with the counts, of texts without sentences, and of those that are not English prose."""
-    empty = sentences.sizes.count(0)
+    n, empty, unread = len(texts), sentences.sizes.count(0), find_unread(texts)
     if empty:
         score = "what the original gives a text without sentences" if parity else "0"
-        warnings.warn(
-            f"{empty} of {len(texts)} texts have no sentence of two words or more: they score {score}.", stacklevel=4
-        )
-    unread = find_unread(texts)
+        warnings.warn(f"{empty} of {n} texts have no sentence of two words or more: they score {score}.", stacklevel=4)
     counts = {"in another language": len(unread.other_language), "source code": len(unread.code)}
-    found = " and ".join(f"{n} {what}" for what, n in counts.items() if n)
-    if found:
-        warnings.warn(
-            f"Of {len(texts)} texts, {found}: the default models read English prose, and these scores mean little.",
-            stacklevel=4,
-        )
+    if found := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
+        message = f"Of {n} texts, {found}: the default models read English prose, and these scores mean little."
+        warnings.warn(message, stacklevel=4)

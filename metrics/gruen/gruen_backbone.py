@@ -30,46 +30,45 @@ class SentenceScores(NamedTuple):
     suspects: list[list[str]] | None = None
 
 
-def read_windows(loaded: Any, sentences: list[str], limit: int) -> Windows:
-    """Split the sentences of more tokens than `limit`, special ones included, between words."""
-    with loaded.lock:
-        lengths = np.array(list(map(len, loaded.tokenizer(sentences, verbose=False)["input_ids"])))
-        return split_windows(loaded.tokenizer, sentences, lengths, limit)
+class Loaded(NamedTuple):
+    """A model in memory, the most tokens that it reads, special ones included, and the lock of its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+    limit: int
+    lock: Any
+
+    def count_tokens(self, parts: Sequence[tuple[str, ...]]) -> np.ndarray:
+        """Count the tokens of n texts or pairs of texts, special ones included: (n,)."""
+        with self.lock:
+            return np.array(list(map(len, self.tokenizer(*_columns(parts), verbose=False)["input_ids"])))
+
+    def read_windows(self, sentences: list[str]) -> Windows:
+        """Split the sentences that are too long between words."""
+        lengths = self.count_tokens([(sentence,) for sentence in sentences])
+        with self.lock:
+            return split_windows(self.tokenizer, sentences, lengths, self.limit)
+
+    def run(
+        self, parts: Sequence[tuple[str, ...]], forward: Forward, settings: EncoderSettings, title: str
+    ) -> np.ndarray:
+        """Run the model over n texts or pairs of texts, cut to its limit, the longest first, in padded batches.
+
+        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of `parts`.
+        """
+        device, size = find_device(settings.device), settings.batch_size or _BATCH_SIZE
+        order = np.argsort([-sum(map(len, part)) for part in parts], kind="stable")
+        options = {"padding": True, "truncation": True, "max_length": self.limit, "return_tensors": "pt"}
+        values = []
+        with torch.inference_mode(), progress_bar(len(parts), title, "sequence", settings.progress) as bar:
+            for start in range(0, len(order), size):
+                batch = order[start : start + size]
+                with self.lock:
+                    inputs = self.tokenizer(*_columns([parts[i] for i in batch]), verbose=False, **options)
+                values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
+                bar.update(len(batch))
+        return np.concatenate(values)[np.argsort(order)]
 
 
-def run_batches(
-    loaded: Any,
-    parts: Sequence[tuple[str, ...]],
-    limit: int,
-    forward: Forward,
-    settings: EncoderSettings,
-    title: str,
-) -> np.ndarray:
-    """Run a model over texts or pairs of texts, the longest first, in padded batches.
-
-    Parameters
-    ----------
-    loaded : has the tokenizer, and the lock to hold while it runs
-    parts : n tuples of one text or two
-    limit : most tokens of a sequence, special ones included; the rest is cut off
-    forward : runs the model on a batch
-    title : of the progress bar
-
-    Returns
-    -------
-    ndarray of shape (n, ...), float64, in the order of `parts`
-    """
-    device, size = find_device(settings.device), settings.batch_size or _BATCH_SIZE
-    order = np.argsort([-sum(map(len, part)) for part in parts], kind="stable")
-    values = []
-    with torch.inference_mode(), progress_bar(len(parts), title, "sequence", settings.progress) as bar:
-        for start in range(0, len(order), size):
-            batch = order[start : start + size]
-            columns = map(list, zip(*[parts[i] for i in batch], strict=True))
-            with loaded.lock:
-                inputs = loaded.tokenizer(
-                    *columns, padding=True, truncation=True, max_length=limit, return_tensors="pt", verbose=False
-                )
-            values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
-            bar.update(len(batch))
-    return np.concatenate(values)[np.argsort(order)]
+def _columns(parts: Sequence[tuple[str, ...]]) -> list[list[str]]:
+    return list(map(list, zip(*parts, strict=True)))

@@ -3,16 +3,15 @@
 Each is a transformer that the caller names, loaded with its Auto class.
 """
 
-import os
+import threading
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from .gruen_backbone import Forward, SentenceScores, read_windows, run_batches
-from .gruen_heads import LoadedHead, load_head
+from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
+from .gruen_backbone import Forward, Loaded, SentenceScores
 from .gruen_settings import GruenSettings
 
 LM_MODEL = "bert-base-cased"
@@ -37,14 +36,8 @@ class BertBackbone:
     Only the models of the components to score are loaded. With `parity`, only as many tokens of a sentence are read as
     the original does; otherwise long sentences are read in windows.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a model cannot be found or lacks the head it needs.
-
-    Attributes
-    ----------
-    identity : the exact weights and all settings that can change a score, for the signature
+    `identity` has the exact weights, for the signature. Raises a TypeError or ValueError if a model cannot be found or
+    lacks the head it needs.
     """
 
     def __init__(self, settings: GruenSettings) -> None:
@@ -80,19 +73,37 @@ class BertBackbone:
 
     def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
-        _warn_of_cut(self._sop, pairs, self._sop.limit(), "pairs of sentences", "sop_model")
+        _warn_of_cut(self._sop, pairs, "pairs of sentences", "sop_model")
 
         def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
             # Class 0 is the given order, class 1 the reverse.
             return torch.softmax(self._sop.model(**inputs).sop_logits.double(), dim=-1)[:, 0]
 
-        return run_batches(self._sop, pairs, self._sop.limit(), forward, self._settings, "Order")
+        return self._sop.run(pairs, forward, self._settings, "Order")
 
-    def _load(self, parameter: str, model: str | os.PathLike[str]) -> LoadedHead:
-        """Load a model, and note what decides its scores."""
-        loaded = load_head(model, parameter, *_HEADS[parameter], self._settings.device)
-        self.identity[parameter] = loaded.identity
-        return loaded
+    def _load(self, parameter: str, model: Any) -> Loaded:
+        """Load a model with its trained head in float32, and note what decides its scores."""
+        device, files = find_device(self._settings.device), find_transformer(model, parameter)
+        auto_class, kind = _HEADS[parameter]
+        self.identity[parameter] = files.identity
+
+        def load() -> Loaded:
+            import transformers
+
+            with quiet_loading(parameter, files.path, kind):
+                tokenizer = transformers.AutoTokenizer.from_pretrained(files.path, local_files_only=True)
+                head, report = getattr(transformers, auto_class).from_pretrained(
+                    files.path, local_files_only=True, dtype=torch.float32, output_loading_info=True
+                )
+            missing = sorted(report["missing_keys"]) + sorted(map(str, report["mismatched_keys"]))
+            if missing:
+                raise ValueError(
+                    f"{parameter}: {files.path} has no trained weights for {kind}: {missing[0]} and "
+                    f"{len(missing) - 1} more are missing, and would be random. Pass a model saved with this head."
+                )
+            return Loaded(head.eval().to(device), tokenizer, token_limit(head, tokenizer), threading.RLock())
+
+        return load_once((auto_class, files.identity, device), load)
 
     def _token_loss(self, _: np.ndarray, inputs: Any) -> torch.Tensor:
         """Average the losses of all tokens of each sequence, none masked; special tokens count, as in the original."""
@@ -105,29 +116,24 @@ class BertBackbone:
         return self._cola.model(**inputs).logits[:, self._acceptable].double()
 
     def _read(
-        self, loaded: LoadedHead, sentences: list[str], parity_tokens: int, forward: Forward, title: str
+        self, loaded: Loaded, sentences: list[str], parity_tokens: int, forward: Forward, title: str
     ) -> np.ndarray:
         """Score sentences, long ones in windows; with parity the rest of each is cut off: (n,)."""
         if self._parity:
-            limit, parts = min(loaded.limit(), parity_tokens), [(sentence,) for sentence in sentences]
-            _warn_of_cut(loaded, parts, limit, "different sentences", "the original")
-            return run_batches(loaded, parts, limit, forward, self._settings, title)
-        windows = read_windows(loaded, sentences, loaded.limit())
-        values = run_batches(
-            loaded, [(part,) for part in windows.parts], loaded.limit(), forward, self._settings, title
-        )
+            loaded = loaded._replace(limit=min(loaded.limit, parity_tokens))
+            parts = [(sentence,) for sentence in sentences]
+            _warn_of_cut(loaded, parts, "different sentences", "the original")
+            return loaded.run(parts, forward, self._settings, title)
+        windows = loaded.read_windows(sentences)
+        values = loaded.run([(part,) for part in windows.parts], forward, self._settings, title)
         return windows.average(values[:, None])[:, 0]
 
 
-def _warn_of_cut(loaded: LoadedHead, parts: Sequence[tuple[str, ...]], limit: int, what: str, reader: str) -> None:
-    with loaded.lock:
-        tokens = loaded.tokenizer(*map(list, zip(*parts, strict=True)), verbose=False)["input_ids"]
-    n_cut = sum(len(ids) > limit for ids in tokens)
+def _warn_of_cut(loaded: Loaded, parts: list[Any], what: str, reader: str) -> None:
+    n_cut = int((loaded.count_tokens(parts) > loaded.limit).sum())
     if n_cut:
-        warnings.warn(
-            f"{n_cut} of {len(tokens)} {what} are longer than {reader} reads, {limit} tokens: the rest is cut off.",
-            stacklevel=2,
-        )
+        longer = f"{n_cut} of {len(parts)} {what} are longer than {reader} reads, {loaded.limit} tokens"
+        warnings.warn(f"{longer}: the rest is cut off.", stacklevel=2)
 
 
 def _acceptable_label(config: Any, parity: bool) -> int:

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +17,8 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, file_digest, find_device, find_model, load_once, quiet_loading
-from .gruen_backbone import SentenceScores, read_windows, run_batches
+from .core_models import DEFAULT_MODEL, find_device, find_model, load_once, quiet_loading
+from .gruen_backbone import Loaded, SentenceScores
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
 # Most tokens of a window, special tokens included, as in training.
@@ -28,33 +28,26 @@ _ADAPTERS = "adapters."
 _LIKELIHOOD_SHARE = 1 / 8
 
 
-class Loaded(NamedTuple):
-    """A compact model in memory, and the lock to hold while it tokenizes: its tokenizer is not thread-safe.
-
-    calibration : (slope, intercept) of logistic curves that make probabilities of "likelihood", the mean loss of a
-        token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
-        held out from training
-    """
-
-    model: "CompactModel"
-    tokenizer: Any
-    calibration: dict[str, tuple[float, float]]
-    lock: Any
-
-
 class CompactModel(nn.Module):
     """A BERT with the heads of this backbone.
 
     The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
     sequences of t tokens, size d of a hidden state, n tokens of all sequences.
+
+    `calibration` has (slope, intercept) of the logistic curves that make probabilities of "likelihood", the mean loss
+    of a token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
+    held out from training.
     """
+
+    calibration: dict[str, tuple[float, float]]
 
     def __init__(self, bert: Any) -> None:
         super().__init__()
         size, vocabulary = bert.config.hidden_size, bert.config.vocab_size
         self.bert = bert
-        self.soundness = _head(3 * size, size)
-        self.acceptability = _head(3 * size, size)
+        self.soundness, self.acceptability = (
+            nn.Sequential(nn.Linear(3 * size, size), nn.GELU(), nn.Linear(size, 1)) for _ in range(2)
+        )
         self.word_fault = nn.Linear(size, 1)
         self.transform = nn.Linear(size, size)
         self.norm = nn.LayerNorm(size)
@@ -84,17 +77,12 @@ class CompactModel(nn.Module):
             losses[inner] = self._token_losses(hidden[inner], ids[inner]).double()
         count = inner.sum(1).clamp(min=1)
         frequency = (self.log_frequency[ids].double() * inner).sum(1) / count
-        pooled = self._pool(hidden, mask)
-        logits = [head(pooled)[:, 0].double() for head in (self.soundness, self.acceptability)]
-        return torch.stack([losses.sum(1) / count, frequency, *logits], dim=1)
-
-    @staticmethod
-    def _pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Concatenate first token, mean and maximum: (b, t, d) to (b, 3 * d)."""
         weights = mask.unsqueeze(-1).to(hidden.dtype)
         mean = (hidden * weights).sum(1) / weights.sum(1)
         maximum = hidden.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
-        return torch.cat([hidden[:, 0], mean, maximum], dim=-1)
+        pooled = torch.cat([hidden[:, 0], mean, maximum], dim=-1)
+        logits = [head(pooled)[:, 0].double() for head in (self.soundness, self.acceptability)]
+        return torch.stack([losses.sum(1) / count, frequency, *logits], dim=1)
 
     def _token_losses(self, hidden: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
         """Return the cross-entropy of tokens, (n,), from their contextual embeddings, (n, d): (n,).
@@ -108,41 +96,24 @@ class CompactModel(nn.Module):
         return (self.log_total(rows)[:, 0] - logits).float()
 
 
-def _head(inputs: int, units: int) -> nn.Sequential:
-    """Make a head with one logit as its output."""
-    return nn.Sequential(nn.Linear(inputs, units), nn.GELU(), nn.Linear(units, 1))
-
-
 class CompactBackbone:
     """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
-    Parameters
-    ----------
-    weights : the safetensors file of the metric, as by `check_weights`
-    sha256 : its digest
-    settings : device, batch size and progress
-
-    Raises
-    ------
-    ValueError
-        If the file has another digest, or the default encoder is not the published one, or cannot be found.
-
-    Attributes
-    ----------
-    identity : the exact weights and all settings that can change a score, for the signature
+    `weights` is the safetensors file of the metric, checked by `check_weights`, and `sha256` its digest. `identity` has
+    the exact weights, for the signature. Raises a ValueError if the default encoder cannot be found.
     """
 
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
         self._settings = settings
         device = find_device(settings.device)
         key = ("gruen compact", sha256, device)
-        self._loaded = load_once(key, lambda: _read(weights, sha256, device))
+        self._loaded = load_once(key, lambda: _read(weights, device))
         self.identity = {"backbone": f"compact@{sha256[:8]}"}
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences in one pass; both scores are probabilities, in [0, 1]."""
         model = self._loaded.model
-        windows = read_windows(self._loaded, sentences, _LIMIT)
+        windows = self._loaded.read_windows(sentences)
         suspects: list[list[str]] = [[] for _ in windows.parts]
 
         def forward(batch: np.ndarray, inputs: Any) -> torch.Tensor:
@@ -156,7 +127,7 @@ class CompactBackbone:
             return model.sentence_values(ids, mask, hidden)
 
         parts = [(part,) for part in windows.parts]
-        values = windows.average(run_batches(self._loaded, parts, _LIMIT, forward, self._settings, "Sentences"))
+        values = windows.average(self._loaded.run(parts, forward, self._settings, "Sentences"))
         loss, frequency, soundness, acceptability = values.T
         marked: list[list[str]] = [[] for _ in sentences]
         for sentence, words in zip(np.repeat(np.arange(len(sentences)), windows.counts), suspects, strict=True):
@@ -169,7 +140,7 @@ class CompactBackbone:
         )
 
     def _calibrate(self, name: str, values: np.ndarray) -> np.ndarray:
-        slope, intercept = self._loaded.calibration[name]
+        slope, intercept = self._loaded.model.calibration[name]
         return expit(slope * values + intercept)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
@@ -183,12 +154,10 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
 
 
-def _read(weights: Path, sha256: str, device: str) -> Loaded:
+def _read(weights: Path, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
-    if file_digest(weights) != sha256:
-        raise ValueError(f"{weights} does not have the SHA-256 {sha256}: get the metric again, weights and all.")
     base = find_model(DEFAULT_MODEL)
     # The checkpoint has a pooling layer, of which a warning says that it is not used.
     with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
@@ -196,17 +165,13 @@ def _read(weights: Path, sha256: str, device: str) -> Loaded:
     model = CompactModel(bert)
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        calibration = json.loads(file.metadata()["calibration"])
-    names = [name for name in tensors if name.startswith(_ADAPTERS)]
-    _merge_adapters(bert, {name.removeprefix(_ADAPTERS): tensors.pop(name) for name in names})
+        model.calibration = json.loads(file.metadata()["calibration"])
+    adapted = {name.removeprefix(_ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(_ADAPTERS)}
+    # Each adapter is added to its layer's weights: `up` (out, r) times `down` (r, in).
+    with torch.no_grad():
+        for layer in sorted({name.rpartition(".")[0] for name in adapted}):
+            bert.get_submodule(layer).weight += adapted[f"{layer}.up"] @ adapted[f"{layer}.down"]
     # The file does not hold the weights of the encoder.
     model.load_state_dict(tensors, strict=False)
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model.eval().to(device), tokenizer, calibration, threading.RLock())
-
-
-def _merge_adapters(bert: Any, adapters: dict[str, torch.Tensor]) -> None:
-    """Add each adapter to its layer's weights: `up` (out, r) times `down` (r, in)."""
-    with torch.no_grad():
-        for layer in sorted({name.rpartition(".")[0] for name in adapters}):
-            bert.get_submodule(layer).weight += adapters[f"{layer}.up"] @ adapters[f"{layer}.down"]
+    return Loaded(model.eval().to(device), tokenizer, _LIMIT, threading.RLock())

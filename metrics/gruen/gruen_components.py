@@ -10,12 +10,10 @@ from .core_encoder import encode
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import CompactBackbone
-from .gruen_focus import embedding_breaks
-from .gruen_redundancy import find_redundancy
-from .gruen_repeats import find_repeats, shared_passages
+from .gruen_focus import FOCUS_IDENTITY, WordMover, embedding_breaks
+from .gruen_redundancy import find_redundancy, find_repeats, shared_passages
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Sentences
-from .gruen_word_mover import WordMover
 
 Backbone = BertBackbone | CompactBackbone
 
@@ -36,12 +34,7 @@ class Component(NamedTuple):
 def score_components(
     sentences: Sentences, judge: Backbone | None, settings: GruenSettings
 ) -> tuple[dict[str, Component], dict[str, object]]:
-    """Score the components that the settings ask for; returns the entries of a signature, too.
-
-    Parameters
-    ----------
-    judge : the backbone; None if no component needs one
-    """
+    """Score the components that the settings ask for; returns the entries of a signature, too."""
     components: dict[str, Component] = {}
     signed = settings.signed_components()
     if judge is not None:
@@ -106,12 +99,13 @@ def non_redundancy(sentences: Sentences, parity: bool) -> Component:
 
 def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dict[str, object]]:
     """Take 0.1 off each text that loses the focus; returns the entries of a signature, too."""
-    signed = settings.signed_focus()
+    signed: dict[str, object] = {"focus": settings.focus_kind, "threshold": settings.threshold}
     if settings.focus_kind == "wms":
         mover = WordMover(settings.vectors, settings.parity)
         breaks = [mover.breaks(members, settings.threshold) for members in sentences.by_text]
         signed["vectors"] = mover.identity
     else:
+        signed["focus_rule"] = FOCUS_IDENTITY
         # A sentence that has no other to be compared with is not embedded.
         texts = [members if len(members) > 1 else [] for members in sentences.by_text]
         embedded = list(dict.fromkeys(one for members in texts for one in members))
@@ -144,25 +138,20 @@ def coherence(judge: BertBackbone, sentences: Sentences) -> Component:
     different = list(dict.fromkeys(pair for pairs in by_text for pair in pairs))
     probabilities = judge.score_order(different).tolist() if different else []
     probability = dict(zip(different, probabilities, strict=True))
-
-    def points(pairs: list[tuple[str, str]]) -> float:
-        doubts = [max(0.0, 1 - 2 * probability[pair]) for pair in pairs]
-        return 0.0 - _PENALTY * float(np.mean(doubts)) if doubts else 0.0
+    doubts = [[max(0.0, 1 - 2 * probability[pair]) for pair in pairs] for pairs in by_text]
 
     def details(text: int) -> dict[str, Any]:
         pairs = enumerate(by_text[text])
         return {"order": [{"sentences": [i, i + 1], "probability": probability[pair]} for i, pair in pairs]}
 
-    return Component(np.array([points(pairs) for pairs in by_text]), details)
+    return Component(np.array([0.0 - _PENALTY * float(np.mean(own)) if own else 0.0 for own in doubts]), details)
 
 
 def total(components: dict[str, Component], sentences: Sentences, parity: bool) -> np.ndarray:
     """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, penalties come off 1."""
     start = np.full(len(sentences.by_text), 0.0 if "grammaticality" in components else 1.0)
     scores = np.clip(sum((component.points for component in components.values()), start=start), 0.0, 1.0)
-    if not parity:
-        scores[np.array(sentences.sizes) == 0] = 0.0
-    return scores
+    return scores if parity else np.where(sentences.sizes, scores, 0.0)
 
 
 def describe_text(text: int, components: dict[str, Component], sentences: Sentences) -> dict[str, Any]:

@@ -1,29 +1,36 @@
-"""Where a text leaves its subject, by the cosines of its sentences' embeddings: one decision for each text."""
+"""Where a text leaves its subject: by its sentences' embeddings, or by Word Mover's similarity, the paper's measure."""
 
+import hashlib
+import itertools
+import json
 import math
-from typing import NamedTuple
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
+
+from .core_models import load_once
+from .core_vectors import load_vectors
 
 # The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.
 FOCUS_THRESHOLD = 0.108
 
-# Without any one of these constants, fewer faults of some kind are found at equal false alarms; without the slope,
-# false alarms grow with the length.
-# Weight of a sentence's offset from the line of its neighbors in its tie, and bonus for short sentences, which say
-# little of the subject.
-_OFFSET, _BREVITY = 0.25, 0.05
-# Weight of the mean cosine inside both parts in their bond, and loss for the sentences of the shorter part.
-_WITHIN, _SIDE = 0.25, 0.045
-# Threshold of a bond less that of a tie, and loss of both with the logarithm of the number of sentences.
-_BOND, _SLOPE = -0.105, 0.02
+# Without any one of these constants, fewer faults of some kind are found at equal false alarms.
+_OFFSET, _BREVITY = 0.25, 0.05  # of a sentence: its offset from its neighbors, and a bonus if it is short
+_WITHIN, _SIDE = 0.25, 0.045  # of two parts: the mean cosine inside, and the sentences of the shorter one
+_BOND, _SLOPE = -0.105, 0.02  # threshold of a bond less that of a tie, and its loss with the number of sentences
 FOCUS_IDENTITY = f"{_OFFSET}/{_BREVITY}/{_WITHIN}/{_SIDE}/{_BOND}/{_SLOPE}"
 
 _LONG_SENTENCE = 20
 _NEAREST = 3
 _LEAST_PART = 2
-# Rows of the matrix of all cosines that are held at a time.
-_BLOCK_ROWS = 512
+_BLOCK_ROWS = 512  # of the matrix of all cosines, held at a time
+# Least 1 / (1 + Word Mover's distance): the paper's number, which depends on the vectors; and the released code's
+# logistic function of the distance.
+WMS_THRESHOLD, _PARITY_SHIFT = 0.05, 7.0
 
 
 class FocusBreak(NamedTuple):
@@ -121,3 +128,96 @@ def bonds(vectors: np.ndarray) -> np.ndarray:
     for part, squared, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
         within += ((part * part).sum(axis=1) - squared) / (m * (m - 1)) / 2
     return across - _WITHIN * within - _SIDE * np.log(np.minimum(sizes, n - sizes))
+
+
+class WordMover:
+    """Word Mover's similarity of sentences, over word vectors that the user names.
+
+    Parameters
+    ----------
+    vectors : folder of a spaCy pipeline with word vectors; or file of word vectors that gensim reads (fastText,
+        word2vec, .kv); or a mapping from words to vectors
+    parity : with the arithmetic of the original
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `vectors` is none of these, or cannot be read.
+    ImportError
+        If POT is missing, or the library that reads the file.
+    """
+
+    def __init__(self, vectors: Any, parity: bool) -> None:
+        try:
+            import ot
+        except ImportError as error:
+            raise ImportError("POT is needed for focus='wms': pip install POT") from error
+        self._emd2, self._parity, self._pipeline = ot.emd2, parity, None
+        if isinstance(vectors, (str, os.PathLike)) and Path(vectors).expanduser().is_dir():
+            self._pipeline, self.identity = _read_spacy(Path(vectors).expanduser())
+        else:
+            self._vectors = load_vectors(vectors)
+            self.identity = self._vectors.identity
+
+    def breaks(self, sentences: list[str], threshold: float) -> list[FocusBreak]:
+        """Find the adjacent sentences of a text whose similarity is below the threshold.
+
+        The similarity is 1 / (1 + distance). With `parity` it is the original's 1 / (1 + exp(7 - distance)), which
+        takes the distance for a similarity: it is low for sentences that are near. A pair of which one has no known
+        word is not judged.
+        """
+        documents = [self._weigh(sentence) for sentence in sentences]
+        breaks = []
+        for place, (first, second) in enumerate(itertools.pairwise(documents)):
+            if first and second:
+                distance = self._distance(first, second)
+                raised = math.exp(_PARITY_SHIFT - distance) if self._parity else distance
+                if 1 / (1 + raised) < threshold:
+                    breaks.append(FocusBreak(place, 1 / (1 + raised)))
+        return breaks
+
+    def _weigh(self, sentence: str) -> list[tuple[np.ndarray, float]]:
+        """Give each word of a sentence that carries meaning: its vector, and the logarithm of 1 + its count."""
+        if self._pipeline is not None:
+            tokens = [token for token in self._pipeline.make_doc(sentence) if token.is_alpha and not token.is_stop]
+            # The original keeps a word without a vector, at zero.
+            known = Counter(token.orth for token in tokens if self._parity or token.has_vector)
+            return [(self._pipeline.vocab[word].vector, math.log1p(n)) for word, n in known.items()]
+        from nltk.tokenize import NLTKWordTokenizer
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        words = (word for word in NLTKWordTokenizer().tokenize(sentence) if word.isalpha())
+        counted = Counter(word for word in words if word.lower() not in ENGLISH_STOP_WORDS)
+        weighted = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
+        return [(vector, weight) for vector, weight in weighted if vector is not None]
+
+    def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:
+        """Word Mover's distance (Kusner et al. 2015): the least mean way from words to words."""
+        (u, p), (v, q) = (map(np.array, zip(*document, strict=True)) for document in (first, second))
+        return max(0.0, float(self._emd2(p / p.sum(), q / q.sum(), cdist(u, v))))
+
+
+def _read_spacy(folder: Path) -> tuple[Any, str]:
+    """Load a spaCy pipeline's vocabulary and tokenizer, or take those that this process has loaded."""
+    try:
+        import spacy
+    except ImportError as error:
+        raise ImportError("spaCy is needed to read a folder of word vectors: pip install spacy") from error
+    files = sorted(path for path in (folder / "vocab").rglob("*") if path.is_file())
+    key = ("spacy", folder.resolve(), *((path.stat().st_mtime_ns, path.stat().st_size) for path in files))
+
+    def load() -> tuple[Any, str]:
+        try:
+            described = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+            # What comes after the tokenizer costs time, and gives no vectors.
+            pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(
+                f"vectors: {os.fspath(folder)!r} is not the folder of a spaCy pipeline: {error}"
+            ) from error
+        if not len(pipeline.vocab.vectors):
+            raise ValueError(f"vectors: {os.fspath(folder)!r} is a spaCy pipeline without word vectors.")
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in files))
+        return pipeline, f"{folder.name}@{digest.hexdigest()[:12]}"
+
+    return load_once(key, load)

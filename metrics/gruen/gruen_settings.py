@@ -3,17 +3,16 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from .core_encoder import EncoderSettings
 from .core_numbers import describe, parse_choice
 from .core_results import confidence_level
 from .core_settings import TEXT, choice, flag, number, setting
-from .gruen_focus import FOCUS_IDENTITY, FOCUS_THRESHOLD
-from .gruen_markup import MARKUPS, markup_identity
-from .gruen_repeats import REPEATS_IDENTITY
-from .gruen_text import splitter_identity
-from .gruen_word_mover import WMS_THRESHOLD
+from .gruen_focus import FOCUS_THRESHOLD, WMS_THRESHOLD
+from .gruen_redundancy import REPEATS_IDENTITY
+from .gruen_text import MARKUPS
 
 COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
 # The components of the original's code.
@@ -48,12 +47,18 @@ class GruenSettings(EncoderSettings):
 
     def check(self) -> None:
         """Raise an error for settings that do not go together."""
-        if self.parity:
-            self._check_parity()
+        if self.parity and "coherence" in self.scored:
+            raise ValueError("components has 'coherence', which the original does not have: leave it out, or parity.")
+        if self.parity and self.focus == "embedding":
+            raise ValueError("focus must be 'wms' with parity=True, as in the original. Got 'embedding'.")
+        if self.parity and "grammaticality" in self.scored and self.backbone != "bert":
+            raise ValueError(
+                f"backbone must be 'bert' with parity=True: the original has no other. Got {self.backbone!r}. Or leave "
+                "'grammaticality' out of components."
+            )
         if self.backbone != "bert":
-            for name in ("lm_model", "cola_model", "sop_model"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"{name} has no effect with backbone={self.backbone!r}: pass backbone='bert'.")
+            for name in self.signed("lm_model", "cola_model", "sop_model"):
+                raise ValueError(f"{name} has no effect with backbone={self.backbone!r}: pass backbone='bert'.")
             if "coherence" in self.scored:
                 raise ValueError(
                     "components has 'coherence', which backbone='compact' does not score: leave it out, or pass "
@@ -74,11 +79,6 @@ class GruenSettings(EncoderSettings):
         return COMPONENTS if has_order else _PARITY_COMPONENTS
 
     @property
-    def needs_backbone(self) -> bool:
-        """Whether a component to score needs a backbone."""
-        return "grammaticality" in self.scored or "coherence" in self.scored
-
-    @property
     def focus_kind(self) -> str | None:
         """The kind of focus to score; None if it is not scored."""
         if "focus" not in self.scored:
@@ -94,27 +94,10 @@ class GruenSettings(EncoderSettings):
 
     def signed_components(self) -> dict[str, object]:
         """Return the signature's entries on what is scored and how texts are split."""
-        splitter = splitter_identity(self.parity)
-        entries: dict[str, object] = {"components": "+".join(self.scored), "parity": self.parity, "splitter": splitter}
-        if not self.parity:
-            entries["markup"] = markup_identity(self.markup)
-            if "non_redundancy" in self.scored:
-                entries["repeats"] = REPEATS_IDENTITY
-        return entries
-
-    def signed_focus(self) -> dict[str, object]:
-        """Return the signature's entries on how focus is judged; the model or vectors follow them."""
-        entries: dict[str, object] = {"focus": self.focus_kind, "threshold": self.threshold}
-        return entries | ({"focus_rule": FOCUS_IDENTITY} if self.focus_kind == "embedding" else {})
-
-    def _check_parity(self) -> None:
-        """Raise an error for what the original does not have."""
-        if "coherence" in self.scored:
-            raise ValueError("components has 'coherence', which the original does not have: leave it out, or parity.")
-        if self.focus == "embedding":
-            raise ValueError("focus must be 'wms' with parity=True, as in the original. Got 'embedding'.")
-        if self.backbone != "bert" and "grammaticality" in self.scored:
-            raise ValueError(
-                f"backbone must be 'bert' with parity=True: the original has no other. Got {self.backbone!r}. Or leave "
-                "'grammaticality' out of components."
-            )
+        entries: dict[str, object] = {"components": "+".join(self.scored), "parity": self.parity}
+        if self.parity:
+            return entries | {"splitter": "punkt"}
+        entries["splitter"] = f"sentencex-{version('sentencex')}"
+        parser = "" if self.markup == "plain" else f"-markdown-it-{version('markdown-it-py')}"
+        entries["markup"] = f"{self.markup}{parser}"
+        return entries | ({"repeats": REPEATS_IDENTITY} if "non_redundancy" in self.scored else {})

@@ -1,19 +1,37 @@
-"""Texts to sentences: as the original reads them, and by sentencex without changes to the words."""
+"""Texts to sentences: as the original reads them, and by markdown-it-py and sentencex without changes to the words.
 
-import importlib.metadata
+Markdown and line breaks become blocks of plain text, each of which begins and ends a sentence. Headings, list items,
+table cells, quotes and paragraphs are blocks; links and emphasis give their words; code blocks, images and HTML are
+left out.
+"""
+
 import re
 import string
 import unicodedata
+from functools import cache
 from typing import Any, NamedTuple
 
-from .gruen_markup import read_blocks
-from .gruen_repeats import FUNCTION_WORDS
+from .gruen_redundancy import FUNCTION_WORDS
 
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+MARKUPS = ("auto", "markdown", "plain")
+# Without one of these characters, and without a numbered line, a text is not Markdown.
+# Space within a line only: across lines, each of many empty ones would search all that follow it.
+_MARKS = re.compile(r"[#*_`~>|\[+-]|^[^\S\n]*\d+[.)]|^=+[^\S\n]*$", re.MULTILINE)
+# Each of these shows by itself that a text is Markdown; dashes of a dialogue and asterisks for a tone do not.
+_EVIDENCE = frozenset({"heading_open", "fence", "table_open", "blockquote_open", "strong_open", "link_open"})
+_LEAST_ITEMS = 2
+_CODE = frozenset({"fence", "code_block"})
+_BREAKS = {"softbreak": "\n", "hardbreak": "\n\n"}
+_KEPT = frozenset({"text", "code_inline", "text_special", *_BREAKS})
+_ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
+_ITEM = re.compile(r"[•‣▪◦·*–—-]|\d+[.)]\s")
+# A line this near to the longest, and this long, was broken for its width.
+_WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
 _MARK_IN_TOKEN = re.compile(r"(?<![.!?…])[.!?]$")
 _CAPITALIZED = re.compile(r"(?:[AI]|[A-Z][a-z]+)(?=[\s,'’])")
 _BROKEN_DECIMAL = re.compile(r"\d+\. \d+")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # All control characters but those that are space.
 _CONTROLS = dict.fromkeys(i for i in range(160) if unicodedata.category(chr(i)) == "Cc" and not chr(i).isspace())
 
@@ -56,10 +74,58 @@ def split(texts: list[str], parity: bool, markup: str = "auto") -> Sentences:
         by_text = [of_two_words(tokenizer.tokenize(normalize(text))) for text in texts]
     else:
         for i, text in enumerate(texts):
-            blocks = read_blocks(text.translate(_CONTROLS), markup)
-            by_text.append(of_two_words([part for block in blocks.texts for part in split_block(block)]))
-            n_code[i] = blocks.n_code
+            blocks, n_code[i] = read_blocks(text.translate(_CONTROLS), markup)
+            by_text.append(of_two_words([part for block in blocks for part in split_block(block)]))
     return Sentences(by_text, list(dict.fromkeys(one for members in by_text for one in members)), n_code)
+
+
+def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
+    """Cut a text into blocks of plain text, and count the code blocks left out.
+
+    Parameters
+    ----------
+    markup : `"markdown"`; `"plain"`; or `"auto"`: Markdown if the text has a heading, a code block, a table, a quote,
+        bold type, a link or a list of two items
+    """
+    if markup == "plain" or (markup == "auto" and not _MARKS.search(text)):
+        return _paragraphs(text), 0
+    tokens = _parser(markup == "markdown").parse(text)
+    kinds = [one.type for token in tokens for one in (token, *(token.children or ()))]
+    if markup == "auto" and kinds.count("list_item_open") < _LEAST_ITEMS and _EVIDENCE.isdisjoint(kinds):
+        return _paragraphs(text), 0
+    inlines = (token.children or () for token in tokens if token.type == "inline")
+    plain = ("".join(_BREAKS.get(one.type, one.content) for one in own if one.type in _KEPT) for own in inlines)
+    return [block for words in plain for block in _paragraphs(words)], sum(token.type in _CODE for token in tokens)
+
+
+@cache
+def _parser(has_indented_code: bool) -> Any:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # In a text that may be plain, indented lines are verse or a letter.
+    return parser if has_indented_code else parser.disable("code")
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Cut plain text at its line breaks, but for those that only keep lines short.
+
+    A break keeps a line short if the line does not end a sentence, the next one is not a list item, and either the next
+    one begins with a lowercase letter or the line is nearly as long as the longest of the text.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    width = max(map(len, lines), default=0)
+    blocks: list[list[str]] = []
+    previous = ""
+    for line in lines:
+        is_wrapped = bool(previous and line) and not (_ENDS_SENTENCE.search(previous) or _ITEM.match(line))
+        is_wide = len(previous) >= max(_LEAST_WIDTH, _WIDE * width)
+        if is_wrapped and (line[0].islower() or is_wide):
+            blocks[-1].append(line)
+        elif line:
+            blocks.append([line])
+        previous = line
+    return [" ".join(block) for block in blocks]
 
 
 def split_block(block: str) -> list[str]:
@@ -101,11 +167,6 @@ def normalize(text: str) -> str:
     while decimal := _BROKEN_DECIMAL.search(text):
         text = text.replace(decimal.group(), "UNK")
     return text.strip()
-
-
-def splitter_identity(parity: bool) -> str:
-    """Name the splitter, for the signature."""
-    return "punkt" if parity else f"sentencex-{importlib.metadata.version('sentencex')}"
 
 
 def of_two_words(sentences: list[str]) -> list[str]:

@@ -18,12 +18,7 @@ _HUB_TIMEOUT_SECONDS = 5
 def bring_weights(script: str, module: str, name: str, sha256: str) -> str | None:
     """Copy the weights beside the main script, unless they are there; returns the reason if that is not possible.
 
-    Parameters
-    ----------
-    script : path of the main script that runs
-    module : name of its Python module, which holds the id of its Space
-    name : file name of the weights
-    sha256 : their digest
+    `script` is the path of the main script, `module` its Python module, whose name holds the id of its Space.
     """
     place = Path(script).with_name(name)
     if place.is_file() and file_digest(place) == sha256:

@@ -30,14 +30,7 @@ from .core_windows import split_windows as split_windows
 from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import WordNetMatcher, cluster_maximum
-from .probeval_pipeline import (
-    check_sizes,
-    clustering_quality,
-    describe_question,
-    load_resources,
-    score_question,
-    summarize,
-)
+from .probeval_pipeline import clustering_quality, describe_question, load_resources, score_question, summarize
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -219,7 +212,6 @@ class Probeval(TextMetric, evaluate.Metric):
         questions = read_questions(answers, gold)
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
         pipeline = resolve(settings, questions)
-        check_sizes(questions, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])
@@ -253,21 +245,12 @@ class Probeval(TextMetric, evaluate.Metric):
     def protoqa_scores(self, *, predictions: Any, references: Any) -> dict[str, Any]:
         """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.
 
-        Args:
-            predictions: as for `compute`. Answers are ranked by count, and those of equal count in the order given:
-                a list without repeats is a ranking.
-            references: as for `compute`; if an answer of a question has no cluster, each answer is its own.
+        Inputs and errors are those of `compute`. Answers are ranked by count, and those of equal count in the order
+        given: a list without repeats is a ranking. If an answer of a question has no cluster, each answer is its own.
 
-        Returns
-        -------
-            A dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean over
-            questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
-            [0, 1], higher is better; `scores`, the same for each question; and `signature`.
-
-        Raises
-        ------
-            TypeError, ValueError: for input that cannot be scored.
-
+        Returns a dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean
+        over questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
+        [0, 1], higher is better; `scores`, the same for each question; and `signature`.
         """
         given, gold, _ = pair_rows(predictions, references)
         matcher = WordNetMatcher(load_wordnet())

@@ -49,12 +49,7 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 
     Returns cluster numbers from 0: (n,). Pelleg and Moore, X-means, ICML 2000.
     """
-
-    def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
-        together = np.zeros(len(points), dtype=np.int64)
-        return _bic(points, halves, centers) > _bic(points, together, points.mean(axis=0, keepdims=True))
-
-    return _split(embeddings, seed, worth)
+    return _split(embeddings, seed, lambda points, halves, centers: _bic(points, halves, centers) > _bic(points))
 
 
 def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
@@ -62,15 +57,11 @@ def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 
     Returns cluster numbers from 0: (n,). Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
     """
-
-    def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
-        return _anderson_darling(points @ (centers[0] - centers[1])) > _GMEANS_CRITICAL
-
-    return _split(embeddings, seed, worth)
+    return _split(embeddings, seed, lambda points, _, centers: not _is_normal(points @ (centers[0] - centers[1])))
 
 
 def _split(
-    embeddings: np.ndarray, seed: int, worth: Callable[[np.ndarray, np.ndarray, np.ndarray], bool]
+    embeddings: np.ndarray, seed: int, is_better: Callable[[np.ndarray, np.ndarray, np.ndarray], bool]
 ) -> np.ndarray:
     """Split clusters while the criterion asks for it; after each round, all points move to the nearest center."""
     from sklearn.cluster import KMeans
@@ -84,7 +75,7 @@ def _split(
             pair = _halve(points, seed)
             # Each split adds one to the clusters so far and to those still to be tested.
             room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
-            next_centers += list(pair[1]) if pair is not None and room and worth(points, *pair) else [centers[k]]
+            next_centers += [*pair[1]] if pair and room and is_better(points, *pair) else [centers[k]]
         if len(next_centers) == len(centers):
             return labels
         means = KMeans(len(next_centers), init=np.array(next_centers), n_init=1).fit(embeddings)
@@ -101,8 +92,13 @@ def _halve(points: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | Non
     return means.labels_, means.cluster_centers_
 
 
-def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
-    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore."""
+def _bic(points: np.ndarray, labels: np.ndarray | None = None, centers: np.ndarray | None = None) -> float:
+    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore.
+
+    Without labels and centers, that of one cluster.
+    """
+    if labels is None or centers is None:
+        labels, centers = np.zeros(len(points), dtype=np.int64), points.mean(axis=0, keepdims=True)
     n, d, k = len(points), points.shape[1], len(centers)
     if n <= k:
         return -np.inf
@@ -114,13 +110,13 @@ def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
     return float(log_likelihood - (k - 1 + k * d + 1) / 2 * np.log(n))
 
 
-def _anderson_darling(values: np.ndarray) -> float:
-    """Anderson-Darling's statistic against the normal distribution, corrected for an estimated mean and variance."""
+def _is_normal(values: np.ndarray) -> bool:
+    """Anderson and Darling's test, corrected for an estimated mean and variance."""
     n = len(values)
     scaled = np.sort((values - values.mean()) / values.std(ddof=1))
     ranks = 2 * np.arange(1, n + 1) - 1
     square = -n - (ranks * (log_ndtr(scaled) + log_ndtr(-scaled[::-1]))).sum() / n
-    return float(square * (1 + 4 / n - 25 / n**2))
+    return bool(square * (1 + 4 / n - 25 / n**2) <= _GMEANS_CRITICAL)
 
 
 def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, float]:

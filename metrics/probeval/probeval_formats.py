@@ -274,46 +274,40 @@ def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> l
     ValueError
         If an answer has no label, or several, or its label is not a cluster of its question.
     """
-    if isinstance(labels, (list, tuple)):
-        if len(labels) != len(given):
-            raise ValueError(f"labels must have a list for each of the {len(given)} questions. Got {len(labels)}.")
-        pairs = zip(questions, given, labels, strict=True)
-        labels = {question.name: _by_text(row["answers"], own, question.name) for question, row, own in pairs}
-    if not isinstance(labels, Mapping):
-        raise TypeError(
-            "labels must map each question's id to a dict from its answers to clusters, or be a list with a list of "
-            f"clusters for each question. Got {describe(labels)}."
+    by_name = isinstance(labels, Mapping)
+    if not by_name:
+        labels = _list(labels, "labels must map questions to their labels, or be a list with those of each question")
+        if len(labels) != len(questions):
+            raise ValueError(f"labels must have those of each of the {len(questions)} questions. Got {len(labels)}.")
+    return [
+        _labels_of(
+            question,
+            [answer["text"] for answer in row["answers"]],
+            labels.get(question.name) if by_name else labels[i],
         )
-    return [_labels_of(question, labels.get(question.name)) for question in questions]
+        for i, (question, row) in enumerate(zip(questions, given, strict=True))
+    ]
 
 
-def _by_text(answers: list[dict], labels: Any, name: str) -> dict[str, Any]:
-    """Turn a list of labels, one for each answer as it was given, to a mapping from answers to labels."""
-    labels = _list(labels, f"labels of question {show(name)} must be a list with a label for each answer")
-    if len(labels) != len(answers):
-        raise ValueError(
-            f"labels of question {show(name)} must have a label for each of its {len(answers)} answers. Got "
-            f"{len(labels)}."
-        )
-    by_text: dict[str, Any] = {}
-    for text, label in zip((answer["text"] for answer in answers), labels, strict=True):
-        if str(by_text.setdefault(text, label)) != str(label):
-            both = f"{show(by_text[text])} and {show(label)}"
-            raise ValueError(f"labels puts the answer {show(text)} to question {show(name)} in both {both}.")
-    return by_text
-
-
-def _labels_of(question: Question, by_text: Any) -> list[str]:
-    name = show(question.name)
-    if not isinstance(by_text, Mapping):
-        raise ValueError(f"labels must have a dict for question {name}. Got {describe(by_text)}.")
-    for text in question.answers:
-        label = by_text.get(text)
+def _labels_of(question: Question, texts: list[str], labels: Any) -> list[str]:
+    """Read the labels of one question, from a mapping or in the order of its answers as given."""
+    where = f"labels of question {show(question.name)}"
+    if isinstance(labels, Mapping):
+        pairs = [(text, labels.get(text)) for text in question.answers]
+    else:
+        labels = _list(labels, f"{where} must map its answers to clusters, or be a list with one for each answer")
+        if len(labels) != len(texts):
+            raise ValueError(f"{where} must have one for each of its {len(texts)} answers. Got {len(labels)}.")
+        pairs = list(zip(texts, labels, strict=True))
+    by_text: dict[str, str] = {}
+    for text, label in pairs:
         if label is None:
-            raise ValueError(f"labels has no cluster for the answer {show(text)} to question {name}.")
+            raise ValueError(f"{where} has no cluster for the answer {show(text)}.")
         if str(label) not in (WRONG, *(question.clusters or ())):
             raise ValueError(
-                f"labels puts the answer {show(text)} to question {name} in {show(label)}, which is neither a cluster "
-                f"of its gold answers nor {WRONG!r}."
+                f"{where} puts the answer {show(text)} in {show(label)}, which is neither a cluster of its gold "
+                f"answers nor {WRONG!r}."
             )
-    return [str(by_text[text]) for text in question.answers]
+        if by_text.setdefault(text, str(label)) != str(label):
+            raise ValueError(f"{where} puts the answer {show(text)} in both {by_text[text]!r} and {str(label)!r}.")
+    return [by_text[text] for text in question.answers]

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .probeval_wordnet import Phrase, WordNet, partition_score
+from .probeval_wordnet import WordNet, parse_phrase, partition_score
 
 # Scores closer than this count as a tie, for rounding in float64.
 _TIE = 1e-9
@@ -78,7 +78,7 @@ class WordNetMatcher:
 
     def __init__(self, wordnet: WordNet) -> None:
         self.version = wordnet.version
-        self._phrase = cache(lambda text: Phrase(text, wordnet))
+        self._phrase = cache(lambda text: parse_phrase(text, wordnet))
 
     def scores(self, answers: list[str], gold: list[str], parity: bool = False) -> np.ndarray:
         """Score each answer against each gold answer: (u, g), in [0, 1], after lower-casing and stripping.

@@ -68,17 +68,9 @@ class Scored(NamedTuple):
 
 
 def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[Resources, dict[str, str]]:
-    """Load what the pipeline compares answers with; returns the entries of a signature, too.
+    """Load what resolved settings compare these answers with; returns the entries of a signature, too.
 
-    Parameters
-    ----------
-    answers : of people and of the model, to all questions
-    settings : resolved
-
-    Raises
-    ------
-    TypeError, ValueError, ImportError
-        As `embed_part` and `load_vectors` do, or if WordNet is missing.
+    Raises a TypeError, ValueError or ImportError if the model, the vectors or WordNet cannot be loaded.
     """
     embeddings, wordnet = None, None
     signed: dict[str, str] = {}
@@ -232,18 +224,6 @@ def reached(weights: np.ndarray) -> np.ndarray:
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
 
 
-def check_sizes(questions: list[Question], settings: ProbevalSettings) -> None:
-    """Raise a ValueError that names the question if it has too few answers to draw from, or too many."""
-    for name, size in settings.signed("rarefy", "rarefy_people").items():
-        for question in questions:
-            counts, whose = (question.counts, "the model") if name == "rarefy" else (question.gold_counts, "people")
-            if not size <= counts.sum() <= MOST_DRAWN:
-                raise ValueError(
-                    f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers, but question "
-                    f"{show(question.name)} has {int(counts.sum()):,} answers of {whose}."
-                )
-
-
 class ScoredQuestion(NamedTuple):
     """A question with its clusters, the weights of its answers in them, and its score."""
 
@@ -258,21 +238,22 @@ def score_question(
 ) -> ScoredQuestion:
     """Cluster, match and score a question.
 
-    Parameters
-    ----------
-    labels : for matcher="human", people's label of each answer; else None
-
-    Raises
-    ------
-    ValueError
-        If the divergence is infinite.
+    `labels` are people's of each answer, for matcher="human". Raises a ValueError that names the question if it has too
+    few answers to draw from, or too many, or if its divergence is infinite.
     """
+    people = question.gold_counts.sum(axis=1)
+    for name, size, counts in (
+        ("rarefy", settings.rarefy, question.counts),
+        ("rarefy_people", settings.rarefy_people, people),
+    ):
+        if size is not None and not size <= counts.sum() <= MOST_DRAWN:
+            raise ValueError(
+                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question {show(question.name)} has "
+                f"{int(counts.sum()):,}."
+            )
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
-    seeds = (
-        content_seed("people", question.gold, question.gold_counts.sum(axis=1)),
-        content_seed("model", question.answers, question.counts),
-    )
+    seeds = content_seed("people", question.gold, people), content_seed("model", question.answers, question.counts)
     scored = score(question.counts, weights, clusters, settings, seeds)
     if not np.isfinite(scored.score):
         raise ValueError(
@@ -285,6 +266,7 @@ def score_question(
 def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
     """Average the scores of questions, and name the results."""
     each = [one.scored for one in scored]
+    entropies = {who: mean([getattr(one, f"{who}_entropy") for one in each]) for who in ("gold", "model")}
     sizes = [int(one.question.counts.sum()) for one in scored]
     return {
         "probeval": mean([one.score for one in each]),
@@ -292,10 +274,7 @@ def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
         "wrong_rate": mean([one.wrong_rate for one in each if one.wrong_rate is not None]),
         "coverage": mean([one.coverage for one in each]),
         "n_clusters": mean([len(one.gold) - 1 for one in each]),
-        "distribution_entropy": {
-            "gold": mean([one.gold_entropy for one in each]),
-            "model": mean([one.model_entropy for one in each]),
-        },
+        "distribution_entropy": entropies,
         "n_answers": sizes,
         "n_empty": sizes.count(0),
     }

@@ -1,5 +1,7 @@
 """ProtoQA's own scores (Boratko et al., 2020): the share of a game's points that ranked answers win."""
 
+from collections import Counter
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -61,7 +63,7 @@ def _won(matches: np.ndarray, counts: np.ndarray) -> float:
 
 def rank(answers: list[dict]) -> list[str]:
     """Rank answers by count; answers of equal count keep their order."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for answer in answers:
-        counts[answer["text"]] = counts.get(answer["text"], 0) + answer["count"]
-    return sorted(counts, key=lambda text: -counts[text])
+        counts[answer["text"]] += answer["count"]
+    return [text for text, _ in counts.most_common()]

@@ -59,16 +59,9 @@ def read_answers(predictions: Any) -> dict[str, Any]:
         for name, answers in _mapping(record, where).items():
             if str(name) in merged:
                 raise ValueError(f"predictions has question {show(name)} twice.")
-            merged[str(name)] = answers
-            if isinstance(answers, Mapping):
-                question = f"predictions, question {show(name)}"
-                merged[str(name)] = {text: _count(entry, question, text) for text, entry in answers.items()}
+            is_annotated = isinstance(answers, Mapping) and any(isinstance(one, Mapping) for one in answers.values())
+            merged[str(name)] = _annotated(answers, name, "count") if is_annotated else answers
     return merged
-
-
-def _count(entry: Any, question: str, text: str) -> Any:
-    """Return the count of an annotated answer, or what stands for it."""
-    return _field(entry, "count", f"{question}, answer {show(text)}") if isinstance(entry, Mapping) else entry
 
 
 def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
@@ -77,12 +70,16 @@ def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
     for where, record in _read(predictions, "predictions"):
         record = _mapping(record, where)
         for name, answers in _mapping(record.get("annotated_prediction_data", record), where).items():
-            question = f"predictions, question {show(name)}"
-            labels[str(name)] = {
-                text: str(_field(entry, "cluster", f"{question}, answer {show(text)}"))
-                for text, entry in _mapping(answers, question).items()
-            }
+            labels[str(name)] = {text: str(label) for text, label in _annotated(answers, name, "cluster").items()}
     return labels
+
+
+def _annotated(answers: Any, name: Any, key: str) -> dict[str, Any]:
+    """Return one field of each annotated answer to a question."""
+    where = f"predictions, question {show(name)}"
+    return {
+        text: _field(entry, key, f"{where}, answer {show(text)}") for text, entry in _mapping(answers, where).items()
+    }
 
 
 def _mapping(value: Any, where: str) -> Mapping:

@@ -19,10 +19,8 @@ MATCHERS = ("cosine", "wordnet", "gp", "human", "soft", "auto")
 # The lowest score of a match: for soft a probability, at which half of an answer matches, for cosine chosen for MiniLM,
 # for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
-_PARITY_WORDNET = 0.0
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
-# Larger numbers, times the number of clusters, are infinite in float64.
-_LARGEST_SMOOTHING = 1e300
+_LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in float64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +50,9 @@ class ProbevalSettings(EncoderSettings):
         """Raise an error for settings that do not go together, whatever the answers are."""
         super().check()
         if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
-            raise ValueError(
-                f"clustering='soft' goes with matcher='soft': both divide an answer. Got {self.matcher!r}."
-            )
+            raise ValueError(f"clustering='soft' goes with matcher='soft', which divides too. Got {self.matcher!r}.")
         if self.matcher == "human" and self.clustering not in ("auto", "human"):
-            raise ValueError(
-                f"matcher='human' goes with clustering='human': its labels are people's. Got {self.clustering!r}."
-            )
+            raise ValueError(f"matcher='human' goes with clustering='human'. Got {self.clustering!r}.")
         if (self.labels is not None) != (self.matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={self.matcher!r}.")
         if self.debias and self.smoothing == 0:
@@ -103,7 +97,8 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
     clustering, matcher, threshold = settings.clustering, settings.matcher, settings.threshold
     unclustered = next((question.name for question in questions if question.clusters is None), None)
     if clustering == "auto":
-        clustering = "human" if unclustered is None else "hac" if _asks_for_hac(settings) else "soft"
+        asks_for_hac = settings.parity or matcher not in ("auto", "soft") or settings.signed("linkage", "distance")
+        clustering = "human" if unclustered is None else "hac" if asks_for_hac else "soft"
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):
@@ -112,12 +107,6 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
             f"{unclustered!r} has answers without one."
         )
     if threshold is None:
-        is_original = settings.parity and matcher == "wordnet"
-        threshold = _PARITY_WORDNET if is_original else THRESHOLDS.get(matcher, 0.0)
+        # In the original, every WordNet score above 0 is a match.
+        threshold = 0.0 if settings.parity and matcher == "wordnet" else THRESHOLDS.get(matcher, 0.0)
     return dataclasses.replace(settings, clustering=clustering, matcher=matcher, threshold=threshold)
-
-
-def _asks_for_hac(settings: ProbevalSettings) -> bool:
-    """Whether a setting goes with hard clusters, or is one of hac."""
-    is_tuned = any(getattr(settings, name) != settings.default(name) for name in ("linkage", "distance"))
-    return settings.parity or settings.matcher not in ("auto", "soft") or is_tuned

@@ -4,12 +4,13 @@ NLTK's reader requires the file `lexnames`, which Debian's package wordnet-base 
 NLTK's data. Only index.* and *.exc are read here.
 """
 
+import itertools
 import os
 import re
 import zipfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .probeval_vectors import word_tokenizer
 
@@ -125,34 +126,31 @@ def tokenize(text: str) -> list[str]:
     return [token for token in word_tokenizer().tokenize(text) if token not in STOP_WORDS]
 
 
-class Phrase:
-    """A phrase prepared for comparison: the runs of its tokens, each with its synsets.
+class Phrase(NamedTuple):
+    """A phrase prepared for comparison.
 
-    A token has its surface, too. For longer runs it is not needed: where two have one surface, their tokens match one
-    to one, which is more matches in the same places. So no run is longer than the longest collocation of WordNet.
-
-    Attributes
-    ----------
     tokens : list of n str
-    runs : for each first token, the runs that start there: (end, keys)
-    index : from a key to the runs that have it, as bit masks of tokens
+    runs : from a key, a token or a synset, to the runs of tokens that have it: (start, end)
     """
 
-    __slots__ = ("index", "runs", "tokens")
+    tokens: list[str]
+    runs: dict[Any, list[tuple[int, int]]]
 
-    def __init__(self, text: str, wordnet: WordNet) -> None:
-        self.tokens = tokenize(text)
-        size = len(self.tokens)
-        self.runs: list[list[tuple[int, list[Any]]]] = []
-        self.index: dict[Any, list[int]] = {}
-        for start in range(size):
-            self.runs.append([])
-            for end in range(start + 1, min(start + wordnet.longest, size) + 1):
-                keys: list[Any] = [self.tokens[start]] if end == start + 1 else []
-                keys += wordnet.synsets("_".join(self.tokens[start:end]))
-                self.runs[-1].append((end, keys))
-                for key in keys:
-                    self.index.setdefault(key, []).append((1 << end) - (1 << start))
+
+def parse_phrase(text: str, wordnet: WordNet) -> Phrase:
+    """Find the tokens of a phrase, and the synsets of their runs, none longer than WordNet's longest collocation.
+
+    Surfaces of longer runs are not needed: where two are equal, their tokens match one to one, which is more matches
+    in the same places.
+    """
+    tokens = tokenize(text)
+    runs: dict[Any, list[tuple[int, int]]] = {}
+    for start, token in enumerate(tokens):
+        runs.setdefault(token, []).append((start, start + 1))
+        for end in range(start + 1, min(start + wordnet.longest, len(tokens)) + 1):
+            for synset in wordnet.synsets("_".join(tokens[start:end])):
+                runs.setdefault(synset, []).append((start, end))
+    return Phrase(tokens, runs)
 
 
 def partition_score(a: Phrase, b: Phrase) -> float:
@@ -163,40 +161,32 @@ def partition_score(a: Phrase, b: Phrase) -> float:
     partitions. The same maximum is found here by choosing disjoint matches from left to right, since the tokens between
     two matches are best left as one run.
     """
-    if a.index.keys().isdisjoint(b.index.keys()):
+    common = a.runs.keys() & b.runs.keys()
+    if not common:
         return 0.0
     if a.tokens == b.tokens:
         return 1.0
-    size, width = len(a.tokens), len(b.tokens)
-    matches = [
-        [(end, mask) for end, keys in runs for mask in {mask for key in keys for mask in b.index.get(key, ())}]
-        for runs in a.runs
-    ]
+    # For each first token of a: the ends of its runs, with the bits of the tokens of b that match them.
+    matches: list[set[tuple[int, int]]] = [set() for _ in a.tokens]
+    for key in common:
+        for (start, end), (first, last) in itertools.product(a.runs[key], b.runs[key]):
+            matches[start].add((end, (1 << last) - (1 << first)))
     # At each token of a: (tokens of b in use, matches, whether the last run of a is unmatched) -> unmatched runs of a.
-    states: list[dict[tuple[int, int, bool], int]] = [{} for _ in range(size + 1)]
+    states: list[dict[tuple[int, int, bool], int]] = [{} for _ in range(len(a.tokens) + 1)]
     states[0][0, 0, False] = 0
-    for start in range(size):
+    for start, ends in enumerate(matches):
         reached = list(states[start].items())
-        most = max(min(_MAX_STATES, _MAX_STEPS // (size * (1 + len(matches[start])))), 1)
+        most = max(min(_MAX_STATES, _MAX_STEPS // (len(matches) * (1 + len(ends)))), 1)
         if len(reached) > most:
             reached = sorted(reached, key=lambda item: (item[1] - item[0][1], item[0]))[:most]
         for (used, count, in_gap), gaps in reached:
-            _keep_least(states[start + 1], (used, count, True), gaps + (not in_gap))
-            for end, mask in matches[start]:
-                if not used & mask:
-                    _keep_least(states[end], (used | mask, count + 1, False), gaps)
-    return max(
-        count / (count + max(gaps, _unused_runs(used, width))) if count else 0.0
-        for (used, count, _), gaps in states[size].items()
-    )
-
-
-def _keep_least(states: dict[tuple[int, int, bool], int], state: tuple[int, int, bool], gaps: int) -> None:
-    if gaps < states.get(state, gaps + 1):
-        states[state] = gaps
-
-
-def _unused_runs(used: int, width: int) -> int:
-    """Count the runs of zeros among the first `width` bits."""
-    free = ~used & ((1 << width) - 1)
-    return (free & ~(free << 1)).bit_count()
+            steps = [(start + 1, (used, count, True), gaps + (not in_gap))]
+            steps += [(end, (used | mask, count + 1, False), gaps) for end, mask in ends if not used & mask]
+            for end, state, n_gaps in steps:
+                states[end][state] = min(states[end].get(state, n_gaps), n_gaps)
+    scores = [0.0]
+    for (used, count, _), gaps in states[-1].items():
+        # The tokens of b that are not in use form runs, too.
+        free = ~used & ((1 << len(b.tokens)) - 1)
+        scores.append(count / max(count + max(gaps, (free & ~(free << 1)).bit_count()), 1))
+    return max(scores)

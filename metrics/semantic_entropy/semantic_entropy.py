@@ -81,8 +81,8 @@ Args:
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder or
         an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method `encode`
         that takes a list of n strings and returns an array of shape (n, d).
-    batch_size (`int`), device (`str`): number of texts or pairs in a batch (by default a budget of tokens) and torch
-        device of the models. They change embeddings by rounding only.
+    batch_size (`int`), device (`str`): number of texts or pairs in a batch (by default a budget of tokens, and 32
+        pairs) and torch device of the models. They change embeddings by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached. It does not change scores or signatures.
     long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the encoder
         reads.

@@ -26,16 +26,13 @@ from scipy.stats import spearmanr
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics.probeval import probeval_pipeline as pipeline
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
-from text_metrics.metrics.probeval.probeval_pipeline import Resources, cluster, gold_side, match, model_side
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
 from text_metrics.metrics.probeval.probeval_released import from_released, labels_from_cfc
 from text_metrics.metrics.probeval.probeval_sampling import divergences
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
-from text_metrics.metrics.probeval.probeval_soft import words
-from text_metrics.metrics.probeval.probeval_vectors import Embeddings
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
@@ -67,9 +64,6 @@ class Pool(NamedTuple):
         gold = np.append(self.question.gold_counts.sum(axis=0), 0.0) + 1
         answers = np.bincount(self.columns, weights=self.question.counts, minlength=len(gold)) + 1
         return gold / gold.sum(), answers / answers.sum()
-
-
-# The pools.
 
 
 def make_pool(name: str, gold: list[dict], labelled: Labelled) -> Pool | None:
@@ -206,9 +200,6 @@ def draw(pool: Pool, scheme: Callable[..., Shares], rng: np.random.Generator) ->
     return drawn
 
 
-# The scores.
-
-
 def make_pipelines() -> dict[str, ProbevalSettings]:
     """Name the pipelines: all clusterings with all matchers that go together."""
     pipelines = {}
@@ -220,7 +211,7 @@ def make_pipelines() -> dict[str, ProbevalSettings]:
 
 
 def correlations(
-    pool: Pool, pipelines: dict[str, ProbevalSettings], resources: Resources, rng: np.random.Generator
+    pool: Pool, pipelines: dict[str, ProbevalSettings], resources: pipeline.Resources, rng: np.random.Generator
 ) -> dict[str, list[float]]:
     """Correlate the scores of each pipeline with those by people's labels, over the sets of each scheme."""
     question = pool.question
@@ -229,34 +220,32 @@ def correlations(
     by_people = replace(pipelines["human, cosine"], matcher="human", labels=labels)
 
     def scores(settings: ProbevalSettings, labels: list[str] | None = None) -> np.ndarray:
-        clusters = cluster(question, settings, resources)
-        weights = match(question, clusters, settings, resources, labels)
-        gold, model = gold_side(clusters, settings), model_side(question.counts, weights, clusters, settings)
-        values = divergences(gold, model, gold.times[None], sets.reshape(-1, sets.shape[-1]))
-        return values.reshape(sets.shape[:2])
+        clusters = pipeline.cluster(question, settings, resources)
+        weights = pipeline.match(question, clusters, settings, resources, labels)
+        gold, model = (
+            pipeline.gold_side(clusters, settings),
+            pipeline.model_side(question.counts, weights, clusters, settings),
+        )
+        return np.array([divergences(gold, model, gold.times[None], rows) for rows in sets])
 
     scored = {name: scores(settings) for name, settings in pipelines.items()}
     masses = question.gold_counts.sum(axis=0)
     for kind, matches in protoqa_matches(question.answers, question.gold, resources.wordnet).items():
         reached = cluster_maximum(matches, question.gold_counts > 0)
-        won = [[ranked_scores(reached[ranking(row)], masses) for row in rows] for rows in sets]
+        # The answers of a set are ranked by count; those that it lacks come last.
+        ranked = ((reached[np.argsort(-row, kind="stable")[: np.count_nonzero(row)]] for row in rows) for rows in sets)
+        won = [[ranked_scores(matched, masses) for matched in rows] for rows in ranked]
         for rule in PROTOQA_RULES:
             scored[f"ProtoQA {kind}, {rule}"] = -np.array([[ranked[rule] for ranked in rows] for rows in won])
     truth = scores(by_people, labels)
     return {name: [correlate(*pair) for pair in zip(rows, truth, strict=True)] for name, rows in scored.items()}
 
 
-def ranking(row: np.ndarray) -> np.ndarray:
-    """Rank the answers of a set by count."""
-    order = np.argsort(-row, kind="stable")
-    return order[row[order] > 0]
-
-
 def correlate(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Compute Spearman's correlation: 0 if ours does not vary, NaN if theirs does not."""
-    if np.ptp(theirs) == 0:
-        return float("nan")
-    return 0.0 if np.ptp(ours) == 0 else float(spearmanr(ours, theirs).statistic)
+    if np.ptp(ours) == 0 < np.ptp(theirs):
+        return 0.0
+    return float(spearmanr(ours, theirs).statistic) if np.ptp(theirs) else float("nan")
 
 
 def mean_cell(values: np.ndarray) -> str:
@@ -279,24 +268,21 @@ def main() -> None:
         one.name: {text: (labels[one.name][text], int(n)) for text, n in zip(one.answers, one.counts, strict=True)}
         for one in questions
     }
-    answers = {text for one in questions for text in [*one.gold, *one.answers]}
-    texts = sorted(answers | {words(text).content for text in answers})
-    resources = Resources(
-        Embeddings(texts, encode(texts, EncoderSettings()).embeddings), WordNetMatcher(load_wordnet())
-    )
+    pipelines = make_pipelines()
+    answers = (text for one in questions for text in [*one.gold, *one.answers])
+    resources, _ = pipeline.load_resources(answers, pipelines["soft, soft"])
+    resources = resources._replace(wordnet=WordNetMatcher(load_wordnet()))
     views: dict[str, Callable[[Question, np.random.Generator], Pool | None]] = {
         "released answers": lambda one, rng: released_pool(one, given[one.name], rng),
         "held-out answers": lambda one, rng: held_out_pool(one, given[one.name], rng),
         "held-out, others' answers": lambda one, rng: held_out_pool(one, answers_to_others(one, questions, rng), rng),
     }
-    pipelines, table, schemes = make_pipelines(), {}, pandas.DataFrame()
+    table, schemes = {}, pandas.DataFrame()
     for view, make in views.items():
         rng = np.random.default_rng(SEED)
-        found = []
-        for question in questions:
-            pool = make(question, rng)
-            if pool is not None:
-                found.append(correlations(pool, pipelines, resources, rng))
+        # A pool and its sets are drawn before the next pool.
+        pools = (make(question, rng) for question in questions)
+        found = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
         arrays: dict[str, Any] = {name: np.array([row[name] for row in found]) for name in found[0]}
         table[view] = {name: mean_cell(values.mean(axis=1)) for name, values in arrays.items()}
         if view == "released answers":

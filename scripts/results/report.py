@@ -1,6 +1,6 @@
 """Write docs/report/index.html, the example of text-metrics report, from the released data.
 
-    python -m scripts.results.report
+    python -m scripts.results.report          in the root of the repository
 
 It compares the released original sets of GPT-4, Llama 3 and Qwen 2 on 1 497 concepts, and as a fourth system the sets
 of GPT-4 in which two of four sentences are replaced by paraphrases of a third (Para-3). It needs METRICS_TEST_DATA.
@@ -35,7 +35,7 @@ def write_systems(data: Path, folder: Path) -> list[str]:
             rows.append({"prompt": f"concepts {number}", "texts": read_texts(row, "sentences", where)})
         path = folder / f"{name}.jsonl"
         write_jsonl(path, rows)
-        words.append(f"{name}={path}")
+        words.append(f"{name}={path.relative_to(ROOT)}")
     return words
 
 

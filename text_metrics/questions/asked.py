@@ -129,21 +129,22 @@ class Asked:
         if kind == PAIR:
             return [values[part.of_set][np.ix_(part.members, part.members)] for part in subsets]
         if name == "embeddings":
-            return np.concatenate([values[part.of_set][part.members] for part in subsets])
+            starts = np.cumsum(self.sizes) - self.sizes
+            return values[np.concatenate([starts[part.of_set] + part.members for part in subsets])]
         if name == WEIGHTS:
             rows = [values[s.of_set][s.members] if s.weights is None else s.weights for s in subsets]
             return [(row / row.sum()).tolist() for row in rows]
         return [[values[part.of_set][i] for i in part.members.tolist()] for part in subsets]
 
 
-def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> list:
-    """Return what is given for the texts of each set: a list of m."""
+def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
+    """Return what is given for the texts of each set: a list of m; of embeddings, the array of all."""
     if kind == SET:
         return list(values)
     if kind == PAIR:
         return [np.asarray(matrix) for matrix in (values if len(sets.sizes) > 1 or sets.nested else [values])]
     if name == "embeddings":
-        return _by_set(parse_embeddings(values, sets), sets)
+        return parse_embeddings(values, sets)
     rows = _by_set(flatten(values, sets, name, "value"), sets)
     return [np.asarray(row, dtype=np.float64) for row in rows] if name == WEIGHTS else rows
 

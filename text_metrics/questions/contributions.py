@@ -1,6 +1,7 @@
 """What each text adds to the score of its set."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,12 @@ def score_contributions(
     asked = Asked(metric, predictions, settings)
     with asked.remembering():
         whole = asked.plain["scores"]
+        without_each = cache(lambda n: [np.delete(np.arange(n), j) for j in range(n)])
         rests = [
-            (Subset(i, np.delete(np.arange(len(texts)), j)), j)
+            (Subset(i, rest), j)
             for i, texts in enumerate(asked.texts)
-            for j in range(len(texts))
             if len(texts) > 1 and whole[i] is not None
+            for j, rest in enumerate(without_each(len(texts)))
         ]
         rests = [(rest, j) for rest, j in rests if asked.has_weight(rest.of_set, rest.members)]
         scores = asked.scores([rest for rest, _ in rests], **asked.skipping)

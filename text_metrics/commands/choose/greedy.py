@@ -1,6 +1,5 @@
 """A diverse subset of good texts, chosen greedily."""
 
-import itertools
 import math
 
 import numpy as np
@@ -82,9 +81,3 @@ def _choose_batch(vectors: np.ndarray, quality: np.ndarray, wanted: int) -> np.n
         total += quality[groups, best][:, None]
         crossed += np.square((vectors @ vectors[groups, best][:, :, None])[:, :, 0])
     return picked
-
-
-def choose_best(similarities: np.ndarray, quality: np.ndarray, keep: int) -> tuple[int, ...]:
-    """Find the subset of the highest `subset_score`, by trying all: for small groups only."""
-    places = itertools.combinations(range(len(quality)), keep)
-    return max(places, key=lambda subset: subset_score(similarities[np.ix_(subset, subset)], quality[list(subset)]))

@@ -4,53 +4,45 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from operator import itemgetter
+from itertools import islice
 from typing import Any, NamedTuple
 
-from text_metrics.commands.jobs.keys import read_key
 from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.pieces import read_key
 from text_metrics.commands.jobs.rows import Row, show_values
 from text_metrics.commands.shared.columns import Column, is_missing
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
 
+# Texts of --one-set, which are in memory together.
+LARGEST_SET = 1_000_000
 # In characters: a row may have any number of columns.
 _LONGEST_ERROR = 1000
 
 
 class Unit(NamedTuple):
-    """What is scored as one: a set, or a row of texts.
+    """What is scored as one: a set, or a row of texts; or only bad rows.
 
-    values : by argument, those of the columns of --column: a list for the texts, or the one of the set
+    values : by argument, those of the columns of --column: a list for the texts, or the one of the set, such as
+        `references`
     is_single : whether it is a row that holds a text, not a list of texts
     numbers : of the rows, from 1
-    bad : bad rows that were read before the unit was complete
-    excluded : rows that are good, but are set aside because their set lacks a row
-    n_dropped : how many good rows are left out with their set, as --drop-incomplete says
+    bad : rows that are set aside, because of an error or with their set
     is_incomplete : whether the set lacks a row
-    end : how many rows of the file were read up to here
     """
 
-    rows: list[dict[str, Any]]
-    texts: list[str]
-    reference: Any
-    values: dict[str, Any]
-    is_single: bool
-    numbers: list[int]
-    bad: Sequence[Row]
-    excluded: Sequence[Row]
-    n_dropped: int
-    is_incomplete: bool
-    end: int
-
-
-# Makes a unit of a tuple of all fields: much faster than the constructor, which is Python code.
-_new_unit: Callable[[tuple[Any, ...]], Unit] = partial(tuple.__new__, Unit)
+    rows: Sequence[dict[str, Any]] = ()
+    texts: Sequence[str] = ()
+    values: Mapping[str, Any] = {}
+    is_single: bool = False
+    numbers: Sequence[int] = ()
+    bad: Sequence[Row] = ()
+    is_incomplete: bool = False
 
 
 class _Member(NamedTuple):
-    """A row that was checked: `row.error` is empty if it is good; `end` is how many rows were read up to it.
+    """A row that was checked: `row.error` is empty if it is good.
 
     values : those of the columns that have one for each text, by argument
     """
@@ -58,262 +50,162 @@ class _Member(NamedTuple):
     row: Row
     texts: list[str]
     values: dict[str, list[Any]]
-    end: int
 
 
 class Reader:
-    """Joins rows to units, by the keys of the command.
+    """Joins rows to units, as the command says.
 
     A row keeps its place in its set if it is bad, so that the next set is never another one. A row without a readable
-    key that is not between two rows of one set may belong to the set before or after it: both lack a row then.
+    key counts to the set before it; if it is not between two rows of one set, the set after it lacks a row, too.
 
     Parameters
     ----------
+    items : what is scored: SETS, TEXTS or QUESTIONS
     columns : with the values of arguments; a row without a valid value is bad
-    one_group : whether all rows are one unit
-    keeps_incomplete : whether a set without its bad rows is a unit; otherwise its good rows are set aside with it
-    one_text : whether a row of a set holds one text, and no list of texts
+    chooses : whether rows of sets are chosen: each holds one text, and a set without its bad rows is a unit; otherwise
+        its good rows are set aside with it
     """
 
-    def __init__(
-        self,
-        command: Command,
-        items: str,
-        columns: Sequence[Column] = (),
-        *,
-        one_group: bool = False,
-        keeps_incomplete: bool = False,
-        one_text: bool = False,
-    ) -> None:
-        self._data = command.data
-        self.text_key, self.reference_key = command.text_key, command.reference_key
-        self.group_key, self.set_size = command.group_key, command.set_size
-        self.grouped = one_group or self.group_key is not None or self.set_size is not None
-        self.items = items
+    def __init__(self, command: Command, items: str, columns: Sequence[Column] = (), *, chooses: bool = False) -> None:
+        self._command, self.items, self._chooses = command, items, chooses
         self._of_texts = [column for column in columns if column.per_text]
-        self._of_sets = [column for column in columns if not column.per_text]
-        self._has_columns = bool(columns)
-        self._drops, self._keeps, self._one_text = command.drop_incomplete, keeps_incomplete, one_text
-        # Rows of one set share what the set has one of, such as its reference, which one of the rows has.
-        self._shares_reference = self.grouped or command.one_set
-        # The columns of which a set has one value, and how each is read from a row that has it.
-        self._shared: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
-            (column.name, partial(column.read, n_texts=None)) for column in self._of_sets
+        # The columns of which a set has one value, by what it is given for, and how each is read.
+        self._of_sets: list[tuple[str, str, Callable[[dict[str, Any]], Any]]] = [
+            (column.argument, column.name, partial(column.read, n_texts=None))
+            for column in columns
+            if not column.per_text
         ]
-        self._shared += [(key, itemgetter(key)) for key in [self.reference_key] if key is not None]
+        if (key := command.reference_key) is not None:
+            self._of_sets.append(("references", key, lambda row: _parse_reference(row[key])))
 
-    def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
-        """Join rows to units, in order; each row that was read belongs to a unit, as good or as bad."""
-        if not self.grouped:
-            return self._of_rows(rows, start)
-        members = (self._check(row, end) for end, row in enumerate(rows, start + 1))
-        if self.group_key is not None:
-            return self._keyed_sets(members, self.group_key)
-        if self.set_size is not None:
-            return self._counted_sets(members, self.set_size)
-        return self._one_set(members)
-
-    def _of_rows(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
-        """Make a unit of each row."""
-        key = self.text_key
-        # Without other columns, a text of a metric of texts needs no other checks than these.
-        is_plain = self.items == TEXTS and not self._has_columns and self.reference_key is None
-        for end, row in enumerate(rows, start + 1):
-            number, values, *_ = row
-            if is_plain and values is not None:
-                text = values.get(key)
-                if type(text) is str and text.isascii():
-                    yield _new_unit(([values], [text], None, {}, True, [number], (), (), 0, False, end))
-                    continue
-            yield self._single(self._check(row, end))
-
-    def _check(self, row: Row, end: int) -> _Member:
-        texts: list[str] = []
-        values: dict[str, list[Any]] = {}
-        if row.values is not None:
-            try:
-                texts = self._texts(row.values)
-                if self._has_columns:
-                    values = self._values(row.values, texts)
-            except ValueError as error:
-                row = row._replace(error=str(error))
-        return _Member(row, texts, values, end)
-
-    def _single(self, member: _Member) -> Unit:
-        if _is_good(member):
-            return self._unit([member], (), member.end)
-        return self._unit([], _bad_rows([member]), member.end)
-
-    def _one_set(self, members: Iterator[_Member]) -> Iterator[Unit]:
-        good: list[_Member] = []
-        bad: list[Row] = []
-        for member in members:
-            if _is_good(member):
-                good.append(member)
-            elif good:
-                bad += _bad_rows([member])
-            else:
-                yield self._single(member)
-        if good:
-            yield self._unit(good, bad, member.end)
-
-    def _counted_sets(self, members: Iterator[_Member], size: int) -> Iterator[Unit]:
-        members_of_set: list[_Member] = []
-        for member in members:
-            row = member.row
-            if row.is_blank:
-                continue
-            if row.values is None and row.n_lines > 1:
-                last = row.number + row.n_lines - 1
-                raise UsageError(
-                    f"{self._data}, lines {row.number} to {last} cannot be read: the first {row.error}. They may be "
-                    f"any number of rows, so that the later sets of --set-size are unknown. Correct these lines."
-                )
-            members_of_set.append(member)
-            if len(members_of_set) == size:
-                yield self._set(members_of_set)
-                members_of_set = []
-        if members_of_set:
-            yield self._set(members_of_set, problem=f"is left over: fewer than {size} rows remain in the file")
+    def units(self, rows: Iterator[Row]) -> Iterator[Unit]:
+        """Join rows to units, in order; each row that is not blank belongs to a unit, as good or as bad."""
+        members = (self._check(row) for row in rows if not row.is_blank)
+        command = self._command
+        if command.group_key is not None:
+            yield from self._keyed_sets(members, command.group_key)
+        elif command.one_set:
+            yield self._whole(members)
+        elif command.set_size is None:
+            for member in members:
+                yield self._unit([member])
+        else:
+            while run := list(islice(members, command.set_size)):
+                short = f"is left over: fewer than {command.set_size} rows remain in the file"
+                yield self._unit(run, short if len(run) < command.set_size else "")
 
     def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
-        members_of_set: list[_Member] = []
-        # The last row before the set, if it has no key, and all those after the set.
-        before: list[_Member] = []
-        after: list[_Member] = []
-        key = None
+        run: list[_Member] = []
+        problem, key = "", None
         for member in members:
-            if member.row.is_blank:
-                continue
             new_key = read_key(member.row.values, name)
-            if members_of_set and new_key == key:
-                members_of_set += [*after, member]
-                after = []
-                continue
-            if members_of_set and new_key is not None:
-                yield self._set(members_of_set, before, after)
-                members_of_set, before, after = [], after, []
-            if new_key is None:
-                (after if members_of_set else before).append(member)
+            if run and new_key is not None and new_key != key:
+                yield self._unit(run, problem)
+                last = run[-1].row
+                problem = "" if read_key(last.values, name) is not None else _beside(last)
+                run = []
+            run.append(member)
+            key = key if new_key is None else new_key
+        if run:
+            yield self._unit(run, problem)
+
+    def _whole(self, members: Iterator[_Member]) -> Unit:
+        rows: list[_Member] = []
+        n_texts = 0
+        for member in members:
+            rows.append(member)
+            n_texts += len(member.texts)
+            if n_texts > LARGEST_SET:
+                raise UsageError(f"--one-set holds all texts in memory, at most {LARGEST_SET:,}: this file has more.")
+        good = [member for member in rows if not member.row.error]
+        bad = [_set_aside(member, "") for member in rows if member.row.error]
+        return self._unit(good)._replace(bad=bad) if good else Unit(bad=bad)
+
+    def _unit(self, members: list[_Member], problem: str = "") -> Unit:
+        """Join rows to a unit: it is incomplete if one of them is bad, or if there is a problem with another one."""
+        good = [member for member in members if not member.row.error]
+        bad = [_set_aside(member, "") for member in members if member.row.error]
+        if bad:
+            place = f"rows {members[0].row.number} to {members[-1].row.number}"
+            problem = f"is set aside with its set, {place}, because of row {bad[0].number}: {bad[0].error}"
+        if not problem or (self._chooses and good):
+            rows: list[Any] = [member.row.values for member in good]
+            try:
+                of_sets = self._values_of_set(rows)
+            except ValueError as error:
+                problem = str(error)
             else:
-                members_of_set, key = [member], new_key
-            # The next set has to know of the last one only, also if a job is resumed here.
-            for other in before[:-1]:
-                yield self._unit([], _bad_rows([other]), other.end)
-            before = before[-1:]
-        if members_of_set:
-            yield self._set(members_of_set, before, after)
-            before = after
-        for other in before:
-            yield self._unit([], _bad_rows([other]), other.end)
+                texts = good[0].texts if len(good) == 1 else [text for member in good for text in member.texts]
+                of_texts = {
+                    column.argument: [value for member in good for value in member.values[column.argument]]
+                    for column in self._of_texts
+                }
+                is_single = not self._command.is_grouped and isinstance(rows[0][self._command.text_key], str)
+                numbers = [member.row.number for member in good]
+                return Unit(rows, texts, {**of_sets, **of_texts}, is_single, numbers, bad, bool(problem))
+        return Unit(bad=[_set_aside(member, problem) for member in members], is_incomplete=self._command.is_grouped)
 
-    def _set(
-        self, members: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
-    ) -> Unit:
-        """Join rows to a set: it is incomplete if one of them is bad, or one beside it, or if there is a problem."""
-        self._check_shared(members)
-        good = [member for member in members if _is_good(member)]
-        # The rows after the set belong to the next unit: a restart reads them again.
-        bad = _bad_rows([*before, *members])
-        end = members[-1].end
-        cause = next(iter([*bad, *_bad_rows(after)]), None)
-        if cause is None and not problem:
-            return self._unit(good, bad, end)
-        if cause is not None:
-            rows = f"rows {members[0].row.number} to {members[-1].row.number}"
-            problem = f"is set aside with its set, {rows}, because of row {cause.number}: {cause.error}"
-        if self._drops:
-            return self._unit([], bad, end)._replace(n_dropped=len(good), is_incomplete=True)
-        if self._keeps:
-            return self._unit(good, bad, end)._replace(is_incomplete=True)
-        excluded = [_set_aside(member.row, problem) for member in good]
-        return self._unit([], bad, end)._replace(excluded=excluded, is_incomplete=True)
+    def _values_of_set(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Read what a set has one of, from those of its rows that have it; raises a ValueError if they differ."""
+        found = {}
+        for argument, name, read in self._of_sets:
+            values = [read(row) for row in rows if not is_missing(row.get(name))]
+            if not values:
+                raise ValueError(missing(name, rows[0]))
+            if any(value != values[0] for value in values):
+                raise ValueError(f"{name!r} differs between the rows of one set")
+            found[argument] = values[0]
+        return found
 
-    def _check_shared(self, members: list[_Member]) -> None:
-        """Make a row bad that does not share what its set has one of, and the first row if no row has it."""
-        for key, parse in self._shared:
-            first: tuple[int, Any] | None = None
-            for i, member in enumerate(members):
-                if member.row.values is None or is_missing(member.row.values.get(key)):
-                    continue
-                try:
-                    value = parse(member.row.values)
-                    if first is not None and value != first[1]:
-                        raise ValueError(f"{key!r} is not that of row {first[0]}, in the same set")
-                    first = first or (member.row.number, value)
-                except ValueError as error:
-                    members[i] = _as_bad(member, str(error))
-            if first is None:
-                members[0] = _as_bad(members[0], missing(key, members[0].row.values or {}))
-
-    def _unit(self, good: list[_Member], bad: Sequence[Row], end: int) -> Unit:
-        rows: list[dict[str, Any]] = []
-        texts: list[str] = []
-        numbers: list[int] = []
-        for member in good:
-            row = member.row
-            assert row.values is not None
-            rows.append(row.values)
-            numbers.append(row.number)
-            texts += member.texts
-        reference: Any = None
-        values: dict[str, Any] = {}
-        if self._shared:
-            shared = {
-                key: next((parse(row) for row in rows if not is_missing(row.get(key))), None)
-                for key, parse in self._shared
-            }
-            reference = _parse_reference(shared.get(self.reference_key)) if self.reference_key else None
-            values = {column.argument: shared[column.name] for column in self._of_sets}
-        for column in self._of_texts:
-            values[column.argument] = [value for member in good for value in member.values[column.argument]]
-        is_single = bool(rows) and not self.grouped and isinstance(rows[0][self.text_key], str)
-        return Unit(rows, texts, reference, values, is_single, numbers, bad, (), 0, False, end)
+    def _check(self, row: Row) -> _Member:
+        if row.values is None:
+            return _Member(row, [], {})
+        try:
+            texts = self._texts(row.values)
+            return _Member(row, texts, self._values_of_texts(row.values, texts) if self._of_texts else {})
+        except ValueError as error:
+            return _Member(row._replace(error=str(error)), [], {})
 
     def _texts(self, values: dict[str, Any]) -> list[str]:
-        """Read the texts of a row; raises a ValueError if it has none, or lacks a key or a reference."""
-        if self.group_key is not None and read_key(values, self.group_key) is None:
-            raise ValueError(missing(self.group_key, values))
-        value = values.get(self.text_key)
-        if value is None:
-            raise ValueError(missing(self.text_key, values))
-        if self.reference_key and not self._shares_reference and is_missing(values.get(self.reference_key)):
-            raise ValueError(missing(self.reference_key, values))
-        if isinstance(value, str):
-            texts = [value]
-            if not self.grouped and self.items != TEXTS:
-                texts = parse_set(value)
-                if not texts:
-                    raise ValueError(
-                        f"{self.text_key!r} is one text: a set is a list, or needs --group-key or --set-size"
-                    )
-        elif isinstance(value, list):
-            texts = value
-        else:
-            raise ValueError(f"{self.text_key!r} must be a text or a list of texts. Got {describe(value)}")
+        """Read the texts of a row; raises a ValueError if it has none, or lacks a key."""
+        command = self._command
+        key, is_grouped = command.text_key, command.is_grouped
+        if command.group_key is not None and read_key(values, command.group_key) is None:
+            raise ValueError(missing(command.group_key, values))
+        texts = values.get(key)
+        if texts is None:
+            raise ValueError(missing(key, values))
+        if isinstance(texts, str):
+            texts = [texts]
+            if not is_grouped and self.items != TEXTS and not (texts := parse_set(texts[0])):
+                raise ValueError(f"{key!r} is one text: a set is a list, or needs --group-key or --set-size")
+        elif not isinstance(texts, list) or (self._chooses and is_grouped):
+            expected = "one text" if self._chooses and is_grouped else "a text or a list of texts"
+            raise ValueError(f"{key!r} must be {expected}. Got {describe(texts)}")
         if not texts:
-            raise ValueError(f"{self.text_key!r} is an empty list")
+            raise ValueError(f"{key!r} is an empty list")
         for text in texts:
             if not isinstance(text, str):
-                raise ValueError(f"{self.text_key!r} must hold texts. Got {describe(text)}")
+                raise ValueError(f"{key!r} must hold texts. Got {describe(text)}")
         if not all(map(str.isascii, texts)):
-            check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
-        if self._one_text and self.grouped and not isinstance(value, str):
-            raise ValueError(f"{self.text_key!r} must be one text in a row of a group. Got {describe(value)}")
+            check_characters(texts, lambda i: f"text {i} of {key!r}")
         return texts
 
-    def _values(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:
-        """Read the values of the texts of a row, by argument; of those of the set, check that a row alone has them."""
-        is_text = isinstance(values[self.text_key], str) and (self.grouped or self.items == TEXTS)
-        if not self.grouped:
-            for column in self._of_sets:
-                column.read(values, None)
+    def _values_of_texts(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:
+        command = self._command
+        is_text = isinstance(values[command.text_key], str) and (command.is_grouped or self.items == TEXTS)
         return {column.argument: column.read(values, None if is_text else len(texts)) for column in self._of_texts}
 
 
-def _as_bad(member: _Member, problem: str) -> _Member:
-    """Return a member whose row is bad; what was wrong with it before stays its error."""
-    return member._replace(row=member.row._replace(error=member.row.error or problem))
+def _beside(row: Row) -> str:
+    return f"is set aside with its set, because of row {row.number} before it: {row.error}"
+
+
+def _set_aside(member: _Member, problem: str) -> Row:
+    """Return the row of a member as a bad one, with its line; what was wrong with it before stays its error."""
+    row = member.row
+    raw = row.raw if row.values is None else show_values(row.values)
+    return row._replace(error=row.error or problem, raw=raw)
 
 
 def _parse_reference(reference: Any) -> Any:
@@ -338,16 +230,3 @@ def missing(key: str, values: Mapping[str, Any]) -> str:
     """Say that a row has no value under a key, and which keys it has."""
     columns = "" if key in values else f": it has {', '.join(values) or 'no columns'}"
     return f"has no {key!r}{columns}"[:_LONGEST_ERROR]
-
-
-def _is_good(member: _Member) -> bool:
-    return member.row.values is not None and not member.row.error
-
-
-def _bad_rows(members: Sequence[_Member]) -> list[Row]:
-    return [_set_aside(member.row, member.row.error) for member in members if member.row.error]
-
-
-def _set_aside(row: Row, problem: str) -> Row:
-    """Return a row with what is wrong with it, and with its line."""
-    return row._replace(error=problem, raw=row.raw if row.values is None else show_values(row.values))

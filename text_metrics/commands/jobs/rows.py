@@ -1,31 +1,20 @@
-"""Files of texts, read row by row from a given row."""
+"""Files of texts, read row by row."""
 
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError, as_usage
-from text_metrics.commands.jobs.pieces import WHOLE, Piece, cut_lines, cut_table, read_lines
-from text_metrics.commands.shared.files import (
-    check_text,
-    decompressed_name,
-    file_format,
-    has_old_ends,
-    open_file,
-    parse_lines,
-    read_json,
-    to_plain,
-)
+from text_metrics.commands.shared import files
 from text_metrics.commands.shared.remote import Remote, parquet_files
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -34,7 +23,7 @@ _ROWS = 1024
 _CSV_FIELD = 1_000_000
 # Between the fields of CSV: Excel writes semicolons where a comma is the decimal mark, and tabs if asked to.
 _DELIMITERS = ",;\t"
-_TEXT = (".jsonl", ".json", ".ndjson", ".csv")
+_LINES = (".jsonl", ".ndjson", ".json", ".csv")
 # Characters of a bad row that are set aside with it.
 SHOWN = 1000
 
@@ -46,14 +35,12 @@ class Row(NamedTuple):
     values : None if the row cannot be read, or is blank
     error : why it cannot be read; empty for a row that is blank, which is neither good nor bad
     raw : the line of a row that cannot be read
-    n_lines : how many lines it was read from
     """
 
     number: int
     values: dict[str, Any] | None
-    error: str
-    raw: str
-    n_lines: int = 1
+    error: str = ""
+    raw: str = ""
 
     @property
     def is_blank(self) -> bool:
@@ -65,91 +52,85 @@ class Row(NamedTuple):
 _new_row: Callable[[tuple[Any, ...]], Row] = partial(tuple.__new__, Row)
 
 
+class Piece(NamedTuple):
+    """Consecutive rows of a file.
+
+    first : how many rows or lines are before it
+    begin, end : where it is in the file, in bytes, or in rows of a table; `end` is None for the end of the file
+    """
+
+    first: int = 0
+    begin: int = 0
+    end: int | None = None
+
+
+WHOLE = Piece()
+
+
 class Source:
-    """A file that is read row by row, from a given row.
+    """A file that is read row by row.
 
     Parameters
     ----------
     split : of a folder of `datasets`
     any_value : whether a line of JSON may be any value but null; otherwise, it is an object
+    file : lines of the same rows, as `unpack` makes them of a file that can be read from its start only
 
     Attributes
     ----------
     schema : of a table; None for a file without types
-    delimiter : between the fields of CSV
-    is_array : whether it is one JSON array
-    is_divisible : whether it can be read from the middle
-    done, total : how far the file was read, and its size, both in `unit`: rows or bytes; the size of what a compressed
-        file holds is None, since it is not known
+    ends : of a table, the places where it is read from fastest, in ascending order; the last one is the end
+    at, n_lines : where the rows end that were read so far, in the units of a piece, and the number of their lines
     """
 
     schema: pa.Schema | None = None
-    total: int | None
-    _group_ends: Sequence[int] = ()
-    # The file of each row group, and its index there.
-    _groups: Sequence[tuple[Path, int]] = ()
-    _opened: tuple[Path, pq.ParquetFile] | None = None
 
-    def __init__(self, path: Path, split: str | None, any_value: bool = False) -> None:
-        self.path, self.split, self.done, self._any_value = path, split, 0, any_value
-        self._columns: list[str] | None = None
+    def __init__(self, path: Path, split: str | None, any_value: bool = False, file: Path | None = None) -> None:
+        self.path, self.split, self._any_value, self.at, self.n_lines = path, split, any_value, 0, 0
+        self.file = file or path
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
-        kind = "folder" if path.is_dir() else file_format(path)
-        is_compressed = decompressed_name(path) != path
+        kind = "folder" if path.is_dir() else files.file_format(self.file)
         tables = [path] if kind == ".parquet" else parquet_files(path) if kind == "folder" else []
-        if kind == "folder" and tables:
-            kind = ".parquet"
-        start = _start(path) if kind in _TEXT else b""
-        # One array may span lines; else each line is a row.
-        self.is_array = kind == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
-        readers: dict[str, Callable[[Piece, int], Iterator[Row]]] = {
-            ".jsonl": self._json_rows,
-            ".json": self._array_rows if self.is_array else self._json_rows,
-            ".ndjson": self._json_rows,
-            ".csv": self._csv_rows,
-            ".parquet": self._parquet_rows,
-            "folder": self._dataset_rows,
-        }
-        if kind not in readers:
+        if kind not in (*_LINES, ".parquet", "folder"):
             raise UsageError(
                 f"{path} must be .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet or a folder of "
                 f"`datasets` or of Parquet files. Got {kind!r}."
             )
-        if kind == ".parquet" and is_compressed:
-            raise UsageError(f"{path}: a Parquet file has compression of its own: decompress it first.")
-        if split is not None and kind != "folder":
+        if split is not None and (kind != "folder" or tables):
             raise UsageError("--split is for a folder of `datasets`.")
-        self._read = readers[kind]
-        has_lines = self._read == self._json_rows and not is_compressed and not has_old_ends(start)
-        self.is_divisible = has_lines or kind in (".parquet", "folder")
-        if kind == ".parquet":
-            self._find_groups(tables)
-            self.total, self.unit = self._group_ends[-1] if self._group_ends else 0, "row"
+        self.ends: list[int] = []
+        # For each end, what reads the tables before it.
+        self._blocks: list[Callable[..., Iterable[Any]]] = []
+        self._read: Callable[[Piece, Any], Iterator[Row]] = self._table_rows
+        if tables:
+            self._find_row_groups(tables)
         elif kind == "folder":
-            self._dataset = _open_dataset(path, split)
-            self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
+            self._open_dataset()
+        elif kind == ".csv":
+            self._read = self._csv_rows
+            # Excel's fields may have other delimiters outside of quotes.
+            header = re.sub(r'"[^"]*"', "", self._start().decode("utf-8", errors="replace").partition("\n")[0])
+            self._delimiter = next((mark for mark in _DELIMITERS if mark in header), _DELIMITERS[0])
+            self._names = self._header()
         else:
-            self.total, self.unit = None if is_compressed else path.stat().st_size, "B"
-            self.delimiter = _delimiter(start.splitlines()[0] if start else b"")
+            is_array = kind == ".json" and self._start().removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+            self._read = self._array_rows if is_array else self._json_rows
+        self.kind = "array" if self._read == self._array_rows else kind
 
-    def _find_groups(self, tables: list[Path]) -> None:
-        sizes, groups = [], []
-        for path in tables:
-            with _named(path, "is not a Parquet file, or is damaged"):
-                file = self._open_table(path)
-            schema, n_groups = file.schema_arrow, file.metadata.num_row_groups
-            self.schema = schema if self.schema is None else self.schema
-            if not schema.equals(self.schema):
-                raise UsageError(f"{path} has other columns, or of other types, than {tables[0]}.")
-            sizes += [file.metadata.row_group(i).num_rows for i in range(n_groups)]
-            groups += [(path, i) for i in range(n_groups)]
-        self._groups, self._group_ends = groups, np.cumsum(sizes, dtype=int).tolist()
-
-    def _open_table(self, path: Path) -> pq.ParquetFile:
-        if self._opened is None or self._opened[0] != path:
-            self._opened = path, pq.ParquetFile(path.open("rb") if isinstance(path, Remote) else path)
-        return self._opened[1]
+    def unpack(self, folder: Path) -> "Source":
+        """Write what can be read from its start only to a file of lines in a folder, unless it is there; opens it."""
+        if self.schema is not None or (self.kind != "array" and self.file.suffix.lower() not in files.COMPRESSIONS):
+            return self
+        lines = folder / f"data{'.csv' if self.kind == '.csv' else '.jsonl'}"
+        if not lines.exists():
+            with as_usage(), files.written_whole(lines) as temporary, temporary.open("wb") as file:
+                if self.kind == "array":
+                    file.writelines(json.dumps(value).encode() + b"\n" for value in files.read_json(self.path))
+                else:
+                    with files.open_file(self.path) as packed:
+                        shutil.copyfileobj(packed, file)
+        return Source(self.path, self.split, file=lines)
 
     def check_columns(self, *keys: str | None) -> None:
         """Raise a UsageError for a key that a table does not have."""
@@ -158,129 +139,146 @@ class Source:
             if names and key is not None and key not in names:
                 raise UsageError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
 
-    def rows(self, start: int, column: str | None = None, piece: Piece | None = None) -> Iterator[Row]:
-        """Read the rows from index `start`, or those of them in a piece; of a table, only one column where asked."""
-        self.done = 0
-        self._columns = None if column is None else [column]
-        return self._read(piece or WHOLE, start)
+    def rows(self, piece: Piece = WHOLE, column: str | None = None) -> Iterator[Row]:
+        """Read the rows of a piece; of a table, only one column where asked."""
+        self.at, self.n_lines = piece.begin, piece.first
+        return self._read(piece, None if column is None else [column])
 
-    def pieces(self, start: int, least: int, multiple: int) -> Iterator[Piece]:
-        """Cut a file into pieces from row `start`: not at any row, but after the same ones each time.
-
-        A piece has at least `least` rows that are not blank, and a multiple of `multiple` but for the last one; a piece
-        of Parquet consists of row groups.
-        """
-        if not self.is_divisible:
-            pieces = iter([(WHOLE, start + 1)])
-        elif self.schema is None:
-            pieces = cut_lines(self.path, -(-least // multiple) * multiple)
-        else:
-            total = self.total or 0
-            pieces = cut_table(self._group_ends or [*range(least, total, least), total], least, multiple)
+    def lines(self, piece: Piece) -> Iterator[bytes]:
+        """Read the lines of a piece with their ends."""
+        self.at, self.n_lines = piece.begin, piece.first
         with as_usage():
-            yield from (piece for piece, end in pieces if end > start)
-
-    def _lines(self, piece: Piece) -> Iterator[bytes]:
-        self.done = piece.begin
-        with as_usage():
-            for line in read_lines(self.path, piece):
-                self.done += len(line)
+            for line in files.read_lines(self.file, piece.begin, piece.end):
+                self.at += len(line)
+                self.n_lines += 1
                 yield line
 
-    def _json_rows(self, piece: Piece, start: int) -> Iterator[Row]:
-        for line in parse_lines(self._lines(piece), start, piece.first):
-            if line.is_blank:
-                yield Row(line.number, None, "", "")
-            elif line.error:
-                yield Row(line.number, None, f"is not valid JSON: {line.error}", _show(line.raw))
-            else:
-                yield self._row(line.number, line.value, line.raw)
+    def _start(self) -> bytes:
+        with as_usage(), files.open_file(self.file) as file:
+            start = file.peek()
+            files.check_text(start, self.path)
+        return start
 
-    def _array_rows(self, _: Piece, start: int) -> Iterator[Row]:
-        with as_usage():
-            values = read_json(self.path)
-        for i, value in enumerate(values):
-            self.done = (self.total or len(values)) * (i + 1) // len(values)
-            if i >= start:
-                yield self._row(i + 1, value, describe(value))
-
-    def _row(self, number: int, values: Any, raw: bytes | str) -> Row:
-        if isinstance(values, dict) or (self._any_value and values is not None):
-            return _new_row((number, values, "", "", 1))
-        expected = "must not be null" if self._any_value else "must be a JSON object"
-        return Row(number, None, f"{expected}. Got {describe(values)}", _show(raw))
-
-    def _csv_rows(self, piece: Piece, start: int) -> Iterator[Row]:
-        # Bounds what an unclosed quote can swallow.
-        csv.field_size_limit(_CSV_FIELD)
-        lines = (
-            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
-            line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
-            for i, line in enumerate(self._lines(piece))
-        )
-        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
-        try:
-            names = next(reader, None)
-        except csv.Error as error:
-            raise UsageError(f"{self.path}, line 1 is not valid CSV: {error}.") from None
-        if not names or len(set(names)) < len(names):
-            raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
-        if not _is_utf8(names):
-            raise UsageError(f"{self.path}, line 1 is not valid UTF-8. Got {names!r:.200}.")
-        for i in count():
-            number, fields, problem = reader.line_num + 1, list[str](), ""
+    def _json_rows(self, piece: Piece, _: Any) -> Iterator[Row]:
+        for number, line in enumerate(self.lines(piece), piece.first + 1):
             try:
-                fields = next(reader)
+                value = files.parse_line(line)
+            except ValueError as error:
+                problem = "" if files.is_blank(line) else f"is not valid JSON: {error}"
+                yield Row(number, None, problem, _show(line))
+                continue
+            yield _new_row((number, value, "", "")) if type(value) is dict else self._any_row(number, value, line)
+
+    def _array_rows(self, piece: Piece, _: Any) -> Iterator[Row]:
+        with as_usage():
+            values = files.read_json(self.path)
+        for number, value in enumerate(values, 1):
+            yield Row(number, value) if type(value) is dict else self._any_row(number, value, describe(value).encode())
+
+    def _any_row(self, number: int, value: Any, raw: bytes) -> Row:
+        if self._any_value and value is not None:
+            return Row(number, value)
+        expected = "must not be null" if self._any_value else "must be a JSON object"
+        return Row(number, None, f"{expected}. Got {describe(value)}", _show(raw))
+
+    def _csv_rows(self, piece: Piece, _: Any) -> Iterator[Row]:
+        names, records = self._names, self._records(piece)
+        if piece.begin == 0:
+            next(records)
+        while True:
+            number, fields, problem = self.n_lines + 1, list[str](), ""
+            try:
+                fields = next(records)
+                "".join(fields).encode()
             except StopIteration:
                 return
-            except csv.Error as error:
-                problem = f"is not valid CSV: {error}"
-            if i < start:
-                continue
-            n_lines = reader.line_num + 1 - number
+            except (csv.Error, UnicodeEncodeError) as error:
+                problem = f"is not valid CSV in UTF-8: {error}"
             if fields and len(fields) != len(names):
                 problem = f"has {len(fields)} fields, not {len(names)}"
-            elif not _is_utf8(fields):
-                problem, n_lines = "is not valid UTF-8: a byte was read as an unpaired surrogate", 1
             if problem or not fields:
-                yield Row(number, None, problem, _show(",".join(fields)), n_lines)
+                yield Row(number, None, problem, _show(",".join(fields).encode(errors="replace")))
             else:
-                yield Row(number, dict(zip(names, fields, strict=True)), "", "")
+                yield _new_row((number, dict(zip(names, fields, strict=True)), "", ""))
 
-    def _parquet_rows(self, piece: Piece, start: int) -> Iterator[Row]:
-        start = max(start, piece.first)
-        first_group, last_group = np.searchsorted(self._group_ends, [start, self._end(piece) - 1], "right").tolist()
-        first = self._group_ends[first_group - 1] if first_group else 0
-        # One row group after another, so that the first damaged one is named, and the rows before it are scored.
-        tables = (
-            table
-            for path, i in self._groups[first_group : last_group + 1]
-            for table in self._open_table(path).iter_batches(batch_size=_ROWS, row_groups=[i], columns=self._columns)
+    def _records(self, piece: Piece) -> Any:
+        # Bounds what an unclosed quote can swallow.
+        csv.field_size_limit(_CSV_FIELD)
+        # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
+        lines = (
+            line.decode("utf-8" if piece.begin + i else "utf-8-sig", errors="surrogateescape")
+            for i, line in enumerate(self.lines(piece))
         )
-        yield from self._table_rows(tables, first, start, self._end(piece))
+        return csv.reader(lines, delimiter=self._delimiter, strict=True)
 
-    def _dataset_rows(self, piece: Piece, start: int) -> Iterator[Row]:
-        start, end = max(start, piece.first), self._end(piece)
-        table = self._dataset.select_columns(self._columns) if self._columns else self._dataset
-        table = table.with_format("arrow")
-        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, end, _ROWS)), start, start, end)
+    def _header(self) -> list[str]:
+        try:
+            names = next(self._records(WHOLE), list[str]())
+            "".join(names).encode()
+        except (csv.Error, UnicodeEncodeError) as error:
+            raise UsageError(f"{self.path}, line 1 is not valid CSV in UTF-8: {error}.") from None
+        if not names or len(set(names)) < len(names):
+            raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
+        return names
 
-    def _end(self, piece: Piece) -> int:
-        end = self.total if piece.end is None else piece.end
-        assert end is not None
-        return end
+    def _find_row_groups(self, paths: list[Path]) -> None:
+        import pyarrow.dataset as pads
 
-    def _table_rows(self, tables: Iterator[Any], first: int, start: int, end: int) -> Iterator[Row]:
-        while first < end:
-            with _named(self.path, f"is damaged after row {first}"):
-                table = next(tables, None)
-                rows = [] if table is None else table.slice(max(0, start - first), end - max(first, start)).to_pylist()
-            if table is None:
+        for path in paths:
+            with _named(path, "is not a Parquet file, or is damaged"):
+                name, system = path.open_on() if isinstance(path, Remote) else (str(path), None)
+                table = pads.dataset(name, filesystem=system, format="parquet")
+                groups = [group for part in table.get_fragments() for group in part.split_by_row_group()]
+                self._add_blocks(
+                    (group.row_groups[0].num_rows, partial(group.to_batches, batch_size=_ROWS)) for group in groups
+                )
+            self.schema = self.schema or table.schema
+            if not table.schema.equals(self.schema):
+                raise UsageError(f"{path} has other columns, or of other types, than {paths[0]}.")
+
+    def _open_dataset(self) -> None:
+        import datasets
+
+        with _named(self.path, "is not a folder saved by `datasets`, or is damaged"):
+            dataset = datasets.load_from_disk(str(self.path))
+        names = list(dataset) if isinstance(dataset, datasets.DatasetDict) else [None]
+        if self.split not in names:
+            raise UsageError(f"--split must be one of {names}. Got {self.split}.")
+        dataset = dataset if self.split is None else dataset[self.split]
+        self.schema = dataset.features.arrow_schema
+
+        def read(start: int, columns: list[str] | None) -> list[pa.Table]:
+            table = dataset.select_columns(columns) if columns else dataset
+            return [table.with_format("arrow")[start : start + _ROWS]]
+
+        starts = range(0, len(dataset), _ROWS)
+        self._add_blocks((min(_ROWS, len(dataset) - start), partial(read, start)) for start in starts)
+
+    def _add_blocks(self, blocks: Iterable[tuple[int, Callable[..., Iterable[Any]]]]) -> None:
+        for n_rows, read in blocks:
+            self.ends.append(n_rows + (self.ends[-1] if self.ends else 0))
+            self._blocks.append(read)
+
+    def _table_rows(self, piece: Piece, columns: Any) -> Iterator[Row]:
+        first = bisect_right(self.ends, piece.begin)
+        start = self.ends[first - 1] if first else 0
+        # One block after another, so that the first damaged one is named, and the rows before it are scored.
+        for read in self._blocks[first:]:
+            if piece.end is not None and start >= piece.end:
                 return
-            before, first = max(first, start), first + len(table)
-            for number, values in enumerate(rows, before + 1):
-                self.done = number
-                yield _new_row((number, values, "", "", 1))
+            tables = iter(read(columns=columns))
+            while True:
+                with _named(self.path, f"is damaged after row {start}"):
+                    table = next(tables, None)
+                    if table is None:
+                        break
+                    skipped = max(piece.begin - start, 0)
+                    end = len(table) if piece.end is None else min(piece.end - start, len(table))
+                    rows = table.slice(skipped, max(end - skipped, 0)).to_pylist()
+                for self.at, values in enumerate(rows, start + skipped + 1):
+                    self.n_lines = self.at
+                    yield _new_row((self.at, values, "", ""))
+                start += len(table)
 
 
 def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
@@ -288,9 +286,9 @@ def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
     rows = []
     try:
         source = Source(path, split, any_value=True)
-        is_text = source.schema is None and not source.is_array
-        for row in source.rows(0):
-            where = f"{path}, {'line' if is_text else 'row'} {row.number}"
+        noun = "row" if source.schema is not None or source.kind == "array" else "line"
+        for row in source.rows():
+            where = f"{path}, {noun} {row.number}"
             if row.error:
                 raise ValueError(f"{where} {row.error}.")
             if not row.is_blank:
@@ -300,20 +298,6 @@ def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
     if not rows:
         raise ValueError(f"{path} is empty.")
     return rows
-
-
-def _open_dataset(path: Path, split: str | None) -> Any:
-    import datasets
-
-    with _named(path, "is not a folder saved by `datasets`, or is damaged"):
-        dataset = datasets.load_from_disk(str(path))
-    if isinstance(dataset, datasets.DatasetDict):
-        if split not in dataset:
-            raise UsageError(f"--split must be one of {', '.join(dataset)}. Got {split}.")
-        return dataset[split]
-    if split is not None:
-        raise UsageError(f"{path} has no splits: leave out --split.")
-    return dataset
 
 
 @contextmanager
@@ -326,33 +310,10 @@ def _named(path: Path, problem: str) -> Iterator[None]:
         raise UsageError(f"{path} {problem}: {reason}") from None
 
 
-def _start(path: Path) -> bytes:
-    """Read the first bytes of a file of text."""
-    with as_usage(), open_file(path) as file:
-        start = file.peek()
-        check_text(start, path)
-        return start
-
-
-def _delimiter(line: bytes) -> str:
-    """Return the delimiter of a line of CSV: the first one of those it may be that is outside of quotes."""
-    unquoted = re.sub(r'"[^"]*"', "", line.decode("utf-8", errors="replace"))
-    return next((mark for mark in _DELIMITERS if mark in unquoted), _DELIMITERS[0])
-
-
-def _is_utf8(fields: list[str]) -> bool:
-    try:
-        "".join(fields).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _show(line: bytes | str) -> str:
-    data = line if isinstance(line, bytes) else line.encode("utf-8", errors="replace")
-    return data.decode("utf-8", errors="replace").rstrip("\n")[:SHOWN]
+def _show(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").rstrip("\n")[:SHOWN]
 
 
 def show_values(values: Mapping[str, Any]) -> str:
     """Return the values of a row as they are set aside."""
-    return json.dumps(values, default=to_plain)[:SHOWN]
+    return json.dumps(values, default=files.to_plain)[:SHOWN]

@@ -1,138 +1,95 @@
-"""Rows with their scores, in the formats of --out."""
+"""Rows of all pieces of a job, joined to one file in the format of its name."""
 
 import csv
 import json
-import os
-import re
 import shutil
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.jobs.batches import Engine
-from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
-from text_metrics.commands.jobs.store import State, Store
+from text_metrics.commands.jobs.parts import Parts
 from text_metrics.commands.shared.files import to_plain, written_whole
-from text_metrics.commands.shared.outputs import Folder
 
-_PART = re.compile(r"part-\d{8}\.parquet")
+# Rows read at a time.
+_ROWS = 2**14
 
 
-def write_rows(store: Store, path: Path, engine: Engine | None = None) -> None:
-    """Write all batches in order: to one file, batch by batch, or each to a part of a folder, which the engine sees."""
-    ends = [state.position for state in store.states() if state.n_rows]
-    schema = store.rows.schema
-    if schema is None and path.suffix != ".jsonl":
-        schema = join_types(state.types for state in store.states() if state.n_rows)
-    if isinstance(path, Folder):
-        assert schema is not None
-        _write_parts(store, ends, schema, path, engine or Engine())
-        return
-    rows = store.rows
+def join(parts: Parts, n_parts: int, path: Path) -> None:
+    """Write the rows of all pieces, in order; types of rows that have none are inferred from all of them."""
+    files = [parts.path(number) for number in range(n_parts)]
+    is_typed, schema = parts.schema is not None, parts.schema
     with written_whole(path) as temporary:
-        if path.suffix == ".jsonl":
-            with temporary.open("wb") as file:
-                for end in ends:
-                    file.writelines(_lines(rows, end))
+        if path.suffix == ".jsonl" and not is_typed:
+            with temporary.open("wb") as output:
+                for file in files:
+                    with file.open("rb") as part:
+                        shutil.copyfileobj(part, output)
             return
-        assert schema is not None
-        if path.suffix == ".csv":
-            with temporary.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, schema.names)
+        if path.suffix != ".jsonl" and schema is None:
+            schema = _infer_schema(rows for file in files for rows in _read(file, is_typed))
+        if path.suffix == ".parquet":
+            with pq.ParquetWriter(temporary, schema) as table:
+                for file in files:
+                    _copy(file, table, is_typed)
+            return
+        with temporary.open("w", encoding="utf-8", newline="") as output:
+            blocks = (rows for file in files for rows in _read(file, is_typed))
+            if path.suffix == ".csv":
+                writer = csv.DictWriter(output, schema.names if schema else [])
                 writer.writeheader()
-                for end in ends:
-                    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows.read(end))
-            return
-        with pq.ParquetWriter(temporary, schema) as parquet:
-            for end in ends:
-                parquet.write_table(rows.table(end, schema))
+                for rows in blocks:
+                    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+            else:
+                for rows in blocks:
+                    output.writelines(json.dumps(row, ensure_ascii=False, default=to_plain) + "\n" for row in rows)
 
 
-def _lines(rows: RowFiles, end: int) -> Iterator[bytes]:
-    if rows.schema is None:
-        yield rows.path(end).read_bytes()
-    else:
-        for row in rows.read(end):
-            yield json.dumps(row, ensure_ascii=False, default=to_plain).encode() + b"\n"
+def _read(file: Path, is_typed: bool) -> Iterator[list[dict[str, Any]]]:
+    """Yield blocks of the rows of a piece."""
+    if is_typed:
+        yield from (batch.to_pylist() for batch in pq.ParquetFile(file).iter_batches(_ROWS))
+        return
+    with file.open(encoding="utf-8", newline="\n") as lines:
+        while rows := list(map(json.loads, islice(lines, _ROWS))):
+            yield rows
+
+
+def _copy(file: Path, table: pq.ParquetWriter, is_typed: bool) -> None:
+    """Write the rows of a piece to Parquet."""
+    if is_typed:
+        for batch in pq.ParquetFile(file).iter_batches(_ROWS):
+            table.write_table(pa.Table.from_batches([batch]).cast(table.schema))
+        return
+    texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
+    for rows in _read(file, is_typed):
+        # A column of mixed types is one of strings.
+        plain = [{name: _as_text(value) if name in texts else value for name, value in row.items()} for row in rows]
+        table.write_table(pa.Table.from_pylist(plain, table.schema))
+
+
+def _infer_schema(blocks: Iterable[list[dict[str, Any]]]) -> pa.Schema:
+    """Infer the types of the columns of JSON rows; a column of mixed types is one of strings."""
+    types: dict[str, pa.DataType] = {}
+    for rows in blocks:
+        for name in dict.fromkeys(name for row in rows for name in row):
+            try:
+                kind = pa.array([row.get(name) for row in rows]).type
+                pair = [pa.schema([(name, kind)]) for kind in (types.get(name, kind), kind)]
+                types[name] = pa.unify_schemas(pair, promote_options="permissive").field(0).type
+            except (pa.ArrowException, OverflowError):
+                types[name] = pa.string()
+    return pa.schema(list(types.items()))
+
+
+def _as_text(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False, default=to_plain)
     return to_plain(value) if isinstance(value, bytes) else value
-
-
-def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder, engine: Engine) -> None:
-    """Write each batch to a part of a new folder, which is renamed once it is complete."""
-    new, old = (store.folder.resolve() / name for name in ("new", "old"))
-    for folder in (new, old):
-        shutil.rmtree(folder, ignore_errors=True)
-    new.mkdir()
-    parts = [(end, new / f"part-{i:08d}.parquet") for i, end in enumerate(ends)]
-    files = store.rows._replace(folder=store.rows.folder.resolve())
-    # Files of a known schema are parts already.
-    writer = engine if files.schema is None else Engine()
-    for _ in writer.map(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
-        pass
-    for left in new.glob("*.tmp"):
-        left.unlink()
-    check_folder(path)
-    if path.exists():
-        os.replace(path, old)
-    os.replace(new, path)
-
-
-def _open_parts(rows: RowFiles, schema: pa.Schema) -> Callable[[tuple[int, Path]], list[Path]]:
-    def write(part: tuple[int, Path]) -> list[Path]:
-        end, path = part
-        if rows.schema is not None:
-            _link(rows.path(end), path)
-            return [path]
-        with written_by_any(path) as temporary:
-            pq.write_table(rows.table(end, schema), temporary)
-        return [path]
-
-    return write
-
-
-def _link(file: Path, path: Path) -> None:
-    try:
-        os.link(file, path)
-    except OSError:  # Not every file system has links.
-        shutil.copyfile(file, path)
-
-
-def check_folder(path: Path) -> None:
-    """Raise a UsageError for an output folder that is a file, or holds what no job made; the message names it."""
-    if not isinstance(path, Folder) or not path.exists():
-        return
-    if not path.is_dir():
-        raise UsageError(f"--out {path}/ is a file, not a folder: choose another output.")
-    names = sorted(os.listdir(path))
-    other = next((name for name in names if not _PART.fullmatch(name)), None)
-    if other is None and names and not _is_made(path / names[0]):
-        other = names[0]
-    if other is not None:
-        raise UsageError(f"--out {path} is a folder that no job made, with {other!r} in it: choose another output.")
-
-
-def _is_made(path: Path) -> bool:
-    try:
-        return MADE_BY.items() <= (pq.read_schema(path).metadata or {}).items()
-    except pa.ArrowException:
-        return False
-
-
-def write_bad(store: Store, state: State, path: Path) -> None:
-    """Write what was set aside, with the reasons; without any, remove the file of an earlier run."""
-    if not state.n_bad:
-        path.unlink(missing_ok=True)
-        return
-    lines = (dict(zip(("row", "error", "text"), row, strict=True)) for part in store.states() for row in part.bad)
-    with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)

@@ -9,7 +9,6 @@ from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings
 
-MOST_SYSTEMS = 20
 GRUEN, NONE = "gruen", "none"
 # Settings that change numbers, and those that change only how they are computed.
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
@@ -56,11 +55,9 @@ class ReportCommand:
         problems = {
             f"--confidence must be between 0 and 1. Got {self.confidence:g}.": not 0 < self.confidence < 1,
             f"two systems have the name {twice!r}: pass NAME=path for one of them.": twice is not None,
-            f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.": len(names) > MOST_SYSTEMS,
             f"--system-key is for one file. Got {len(names)} files.": self.system_key is not None and len(names) > 1,
             "--system-key requires --id-key.": self.system_key is not None and by_line,
             "--people requires --id-key.": self.people is not None and by_line,
-            "--people-key requires --people.": self.people_key is not None and self.people is None,
             f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.": not is_cosine,
         }
         for message, is_wrong in problems.items():
@@ -73,15 +70,15 @@ class ReportCommand:
         return self.cache_dir or self.out / "embeddings.tmp"
 
     @property
+    def columns(self) -> tuple[str | None, ...]:
+        """The columns of the text, the prompt, the system and the quality; None where there is none."""
+        return self.text_key, self.id_key, self.system_key, self.quality_key
+
+    @property
     def encoder(self) -> dict[str, Any]:
         """The settings of the encoder, as metrics take them."""
         settings = {name: value for name, value in self.settings.items() if name != "same"}
         return {**settings, "cache_dir": str(self.embeddings)}
-
-    @property
-    def meaning(self) -> dict[str, Any]:
-        """The setting of semantic_entropy that says which texts say the same."""
-        return {name: value for name, value in self.settings.items() if name == "same"}
 
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON."""

@@ -1,4 +1,4 @@
-"""How alike systems are: how many different systems there are, of texts drawn by their content alone."""
+"""How alike systems are, and how near people: the partition of diversity, of texts drawn by their content alone."""
 
 import hashlib
 import math
@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.command import ReportCommand
+from text_metrics.commands.report.scores import count_words
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import jackknife_estimate
 from text_metrics.questions.groups import between_groups
@@ -19,6 +20,8 @@ from text_metrics.questions.groups import between_groups
 MOST_TEXTS = 25
 # Permutations of the test of all systems, and the most of those of pairs.
 PERMUTATIONS, _MOST_OF_PAIRS = 100, 1000
+# Standard deviations by which lengths must differ to explain other numbers.
+LENGTHS_APART = 0.5
 _SEED = 0
 # For each side, such as a system, the texts of each prompt.
 Sets = Sequence[Sequence[list[str]]]
@@ -118,3 +121,63 @@ def _share_interval(result: dict[str, Any], sizes: np.ndarray, level: float) -> 
     if len(above) < 2 or result["share"] is None or not (left > 0).all():
         return None
     return jackknife_estimate(result["share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))
+
+
+def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[list[str]]] | None:
+    """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
+
+    Returns the texts of each prompt of people, of each system and, if any prompt has two texts of people, of other
+    people. Texts are drawn by a digest of their content, so the order of the files does not matter.
+    """
+    shared = [p for p, prompt in enumerate(ids) if prompt in people]
+    halves = any(len(people[ids[p]]) > 1 for p in shared)
+    counts = {p: min(len(people[ids[p]]) // (1 + halves), *(len(of_system[p]) for of_system in sets)) for p in shared}
+    counts = {p: count for p, count in counts.items() if count}
+    if not counts:
+        return None
+    of_people = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
+    sides = [[of_people[p][:count] for p, count in counts.items()]]
+    sides += [[shuffled(of_system[p], ids[p])[:count] for p, count in counts.items()] for of_system in sets]
+    return sides + [[of_people[p][count : 2 * count] for p, count in counts.items()]] * halves
+
+
+def compare_with_people(sides: Sets, n_systems: int, command: ReportCommand) -> dict[str, Any]:
+    """Compare each system, and other people, with people; `sides` are those of `draw`."""
+    lengths = word_counts(sides[0])
+    rows = []
+    for i, side in enumerate(tqdm(sides[1:], desc="People", unit="system", disable=command.quiet)):
+        # Drawn texts are in random order, so the first of them are a random draw, too.
+        part = partition([[texts[:MOST_TEXTS] for texts in sets] for sets in (sides[0], side)], command)
+        side_lengths = word_counts(side)
+        apart = standardized(side_lengths, lengths)
+        rows.append(
+            {
+                "system": i if i < n_systems else None,
+                **{name: part[name] for name in ("between", "between_expected", "share", "p", "least_p")},
+                "interval": part["intervals"]["share"],
+                "mean_length": float(side_lengths.mean()),
+                "length_difference": apart,
+                "length_warning": apart is None or abs(apart) >= LENGTHS_APART,
+            }
+        )
+    return {
+        "n_texts": len(lengths),
+        "n_prompts": len(sides[0]),
+        "permutations": PERMUTATIONS,
+        "lengths": {"people": float(lengths.mean()), "unit": "words"},
+        "rows": rows,
+    }
+
+
+def word_counts(sets: Sequence[list[str]]) -> np.ndarray:
+    """Count the words of each text: (n,), float64."""
+    return np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
+
+
+def standardized(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Return the difference of two means in standard deviations (Cohen's d); None if there is no deviation."""
+    difference = float(first.mean() - second.mean())
+    spread = math.sqrt((float(first.var()) + float(second.var())) / 2)
+    if spread:
+        return difference / spread
+    return None if difference else 0.0

@@ -51,10 +51,9 @@ def _means(report: Report, metric: dict[str, Any]) -> str:
     figure = new_figure(_WIDTH, 90 + _ROW * len(order))
     axes = figure.subplots()
     for y, i in enumerate(order):
-        axes.plot(
-            values[i]["interval"] or [values[i]["mean"]] * 2, [y, y], color=system_style(i)["color"], linewidth=2.5
-        )
-        axes.plot([values[i]["mean"]], [y], linestyle="none", markersize=8, **system_style(i))
+        mean, style = values[i]["mean"], system_style(i)
+        axes.plot(values[i]["interval"] or [mean, mean], [y, y], color=style["color"], linewidth=2.5)
+        axes.plot([mean], [y], linestyle="none", markersize=8, **style)
     _name_rows(axes, [names[i] for i in order])
     axes.margins(x=0.08)
     axes.grid(axis="x")
@@ -86,12 +85,10 @@ def _plane(report: Report) -> Picture:
         (x, x_ends), (y, y_ends) = (
             (metric["values"][i]["mean"], metric["values"][i]["interval"]) for metric in (across, up)
         )
-        style = system_style(i)
+        name, style = report["systems"][i], system_style(i)
         axes.plot(x_ends or [x, x], [y, y], [x, x], y_ends or [y, y], color=style["color"], linewidth=2)
-        axes.plot(
-            [x], [y], linestyle="none", markersize=9, label=shortened(report["systems"][i], 2 * _MOST_IN_NAME), **style
-        )
-        said.append(f"{report['systems'][i]}: {across['title']} {number(x, 2)}, {up['title']} {number(y, 2)}")
+        axes.plot([x], [y], linestyle="none", markersize=9, label=shortened(name, 2 * _MOST_IN_NAME), **style)
+        said.append(f"{name}: {across['title']} {number(x, 2)}, {up['title']} {number(y, 2)}")
     axes.margins(0.08)
     axes.grid()
     axes.tick_params(length=0)

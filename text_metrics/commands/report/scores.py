@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,7 +11,6 @@ from tqdm import tqdm
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.systems import Prompts
-from text_metrics.commands.shared.formats import count
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.statistics import TIE, holm, mean_test, smallest_difference
 from text_metrics.metrics._core.core_inputs import mean_by_set
@@ -77,7 +75,7 @@ DIVERSITY = [
         help="The mean number of words of a text: no measure of diversity, but others depend on it.",
     ),
 ]
-_GRUEN = Metric(
+GRUEN_QUALITY = Metric(
     *("quality", "GRUEN", "quality of a text", "higher", "quality", (0.0, 1.0)),
     help="The linguistic quality of a text: grammar, redundancy and focus; whether it makes sense is not rated.",
 )
@@ -87,88 +85,74 @@ _QUALITY_VENDI = Metric(
 )
 
 
-class Quality(NamedTuple):
-    """The quality of each text, set after set, ndarray of shape (n,), and what rated it."""
-
-    metric: Metric
-    values: np.ndarray
-    signature: str
-
-
 def count_words(text: str) -> int:
     """Count the words of a text: what spaces separate, and each Chinese character and kana."""
     return len(_WORDS.findall(text))
 
 
-def rate(prompts: Prompts, command: ReportCommand) -> Quality | None:
-    """Rate the texts by gruen, or read their ratings; None without quality."""
-    name = command.quality_key
-    if name is not None:
-        sets = [members.quality or [] for of_system in prompts.sets for members in of_system]
-        metric = _GRUEN._replace(title=name, bounds=UNBOUNDED, help=f"The column {name!r}.")
-        return Quality(metric, np.concatenate(sets), signature("quality", column=name))
+def rate(prompts: Prompts, command: ReportCommand) -> tuple[Metric, np.ndarray, str] | None:
+    """Rate all n texts by gruen, or read their ratings; returns the metric, ratings (n,), and signature, or None."""
+    if prompts.quality is not None:
+        name = command.quality_key or ""
+        metric = GRUEN_QUALITY._replace(title=name, bounds=UNBOUNDED, help=f"The column {name!r}.")
+        return metric, prompts.quality, signature("quality", column=name)
     if command.quality != GRUEN:
         return None
     texts = [text for of_system in prompts.by_system() for text in of_system]
     # Each different text once, those of about one length together.
     unique = sorted(set(texts), key=lambda text: (len(text), text))
-    if not command.quiet:
-        print(f"Rating {count(len(unique), 'text')} by gruen; --quality none leaves it out ...", file=sys.stderr)
     gruen = load_metric("gruen")
     settings = {name: value for name, value in command.encoder.items() if name in _OF_GRUEN}
     ratings: dict[str, float] = {}
-    with tqdm(total=len(unique), desc="Rating", unit="text", disable=command.quiet) as bar:
+    with tqdm(total=len(unique), desc="Rating (--quality none leaves it out)", disable=command.quiet) as bar:
         for start in range(0, len(unique), _RATED_AT_ONCE):
             part = unique[start : start + _RATED_AT_ONCE]
             result = gruen.compute(predictions=part, **settings)
             ratings.update(zip(part, result["scores"], strict=True))
             bar.update(len(part))
-    return Quality(_GRUEN, np.array([ratings[text] for text in texts]), result["signature"])
+    return GRUEN_QUALITY, np.array([ratings[text] for text in texts]), result["signature"]
 
 
-def score(prompts: Prompts, quality: Quality | None, command: ReportCommand) -> list[dict[str, Any]]:
+def score(
+    prompts: Prompts, quality: tuple[Metric, np.ndarray, str] | None, command: ReportCommand
+) -> list[dict[str, Any]]:
     """Score the sets of all systems by one call of each metric; of quality in [0, 1], also its product with diversity.
 
     Returns the entries of `metrics`, in order of display.
     """
-    sets = [texts for of_system in prompts.texts() for texts in of_system]
-    sizes = prompts.sizes.ravel()
+    sets = [texts for of_system in prompts.texts for texts in of_system]
+    sizes, k = prompts.sizes.ravel(), prompts.smallest
 
     def compute(name: str, sets: list[list[str]] = sets, **settings: Any) -> dict[str, Any]:
-        metric, k = load_metric(name), prompts.smallest
+        metric = load_metric(name)
         return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
     by_set = {}
-    if quality is not None and ((quality.values >= 0) & (quality.values <= 1)).all():
-        by_set["quality"] = [part.tolist() for part in np.split(quality.values, np.cumsum(sizes)[:-1])]
-    vendi = compute("vendi_embed", **command.encoder, **by_set)
-    meanings = compute("semantic_entropy", **command.meaning, **command.encoder)
+    if quality is not None and quality[1].min() >= 0 and quality[1].max() <= 1:
+        by_set["quality"] = [part.tolist() for part in np.split(quality[1], np.cumsum(sizes)[:-1])]
+    vendi = compute("vendi_embed", **command.encoder, progress=not command.quiet, **by_set)
+    meanings = compute("semantic_entropy", **{**command.settings, **command.encoder})
     chamfer = compute("chamfer_diversity", **command.encoder)
     # Compression depends on the order of texts, which differs between a list and rows of one text.
     bleu = compute("self_bleu", [sorted(texts) for texts in sets], repetition=True, details=True)
     distinct, compression = ([row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio"))
     lengths = np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
-    scored = [
+    by_signature: list[tuple[Any, str]] = [
         (vendi["scores"], vendi["signature"]),
         (meanings["n_classes_scores"], meanings["signature"]),
         (chamfer["scores"], chamfer["signature"]),
-        (bleu["scores"], bleu["signature"]),
-        (distinct, bleu["signature"]),
-        (compression, bleu["signature"]),
+        *((scores, bleu["signature"]) for scores in (bleu["scores"], distinct, compression)),
         (mean_by_set(lengths, sizes), signature("length", unit="words")),
     ]
-    metrics = list(DIVERSITY)
+    scored = [(metric, *row) for metric, row in zip(DIVERSITY, by_signature, strict=True)]
     if quality is not None:
-        metrics.append(quality.metric)
-        scored.append((mean_by_set(quality.values, sizes), quality.signature))
+        scored.append((quality[0], mean_by_set(quality[1], sizes), quality[2]))
     if by_set:
-        metrics.append(_QUALITY_VENDI)
-        scored.append((vendi["quality_scores"], vendi["signature"]))
-    size = prompts.smallest or float(sizes[0])
-    shape = (len(prompts.sets), -1)
+        scored.append((_QUALITY_VENDI, vendi["quality_scores"], vendi["signature"]))
+    shape, size = (len(prompts.texts), -1), k or float(sizes[0])
     return [
         describe(metric, np.reshape(scores, shape), signed, size, command.confidence)
-        for metric, (scores, signed) in zip(metrics, scored, strict=True)
+        for metric, scores, signed in scored
     ]
 
 

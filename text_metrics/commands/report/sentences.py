@@ -1,4 +1,4 @@
-"""The sentences of a report. They claim no more than a test shows, and are made from the numbers of its JSON alone."""
+"""The lines that head a report: they claim no more than a test shows, and are made from its numbers alone."""
 
 from typing import Any
 
@@ -15,8 +15,6 @@ from text_metrics.commands.shared.formats import (
 )
 from text_metrics.commands.shared.statistics import TIE
 
-# The share of the prompts, those of least diversity, that the sentence on collapse is about.
-_LEAST = 0.05
 Report = dict[str, Any]
 # docs/quality.md has the intervals.
 NONSENSE = (
@@ -26,16 +24,9 @@ NONSENSE = (
 
 
 def sentences(report: Report) -> dict[str, str]:
-    """Return the lines that head the page, `first`, `quality`, `misleading` and `alike`, and those of two sections.
-
-    A line about something that there is not, such as the likeness of one system, is missing.
-    """
+    """Return the lines that head the page: `first`, `quality`, `misleading` and, of several systems, `alike`."""
     lines = {"first": _first(report), "quality": _quality(report), "misleading": _misleading(report)}
-    if report["likeness"] is not None:
-        lines["alike"] = _alike(report)
-    if report["people"] is not None:
-        lines["people"] = _people(report)
-    return {**lines, "collapse": _collapse(report)}
+    return lines if report["likeness"] is None else {**lines, "alike": _alike(report)}
 
 
 def in_section(report: Report, section: str) -> list[dict[str, Any]]:
@@ -91,7 +82,7 @@ def _first(report: Report) -> str:
     for best in dict.fromkeys(metric["best"] for metric in rest):
         if best not in (main["best"], None):
             titles = [metric["title"] for metric in rest if metric["best"] == best]
-            parts.append(f"{report['systems'][best]} is first by {listed(titles)}")
+            parts.append(f"{report['systems'][best]} is first by {listed(titles, 'metric')}")
     return f"{answer} {'; '.join(parts)}."
 
 
@@ -136,7 +127,7 @@ def _misleading(report: Report) -> str:
     kinds = list(dict.fromkeys(caveat["kind"] for caveat in report["caveats"]))
     answer = "No fault was found in the texts."
     if kinds:
-        answer = f"{count(len(report['caveats']), 'thing')} could mislead: {listed(kinds)}."
+        answer = f"{count(len(report['caveats']), 'thing')} could mislead: {listed(kinds, 'thing')}."
     main = in_section(report, "diversity")[0]
     for row in report["power"]:
         if row["metric"] == main["name"]:
@@ -165,33 +156,3 @@ def _alike(report: Report) -> str:
     least, most = ((f"{names[pair['a']]} and {names[pair['b']]}", pair["share"]) for pair in (pairs[0], pairs[-1]))
     below = ", more than by chance" if most[1] < 0 else ""
     return f"{answer} {most[0]} are most alike ({percent(most[1])}{below}), {least[0]} least ({percent(least[1])})."
-
-
-def _people(report: Report) -> str:
-    rows = [row for row in report["people"]["rows"] if row["system"] is not None]
-    names, alpha = report["systems"], 1 - report["confidence"]
-    apart = {names[row["system"]]: row["p"] for row in rows if row["p"] < alpha}
-    rest = [names[row["system"]] for row in rows if row["p"] >= alpha]
-    parts = []
-    if apart:
-        bound = with_p(max(apart.values()), rows[0]["least_p"])
-        bound = bound if len(apart) == 1 else f"each {bound.replace('=', '≤')}"
-        parts.append(f"Shown to differ from people: {listed(apart)} (permutation test, {bound}).")
-    if rest:
-        parts.append(f"No difference between people and {listed(rest)} is shown.")
-    return " ".join(parts)
-
-
-def _collapse(report: Report) -> str:
-    metric, n = in_section(report, "diversity")[0], report["prompts"]["n"]
-    position = max(int(_LEAST * n) - 1, 0)
-    scores = [sorted(value["scores"])[position] for value in metric["values"]]
-    lowest = sorted(zip(scores, report["systems"], strict=True))
-    (low, worst), (high, best) = lowest[0], lowest[-1]
-    extent, bound = f"the {percent(_LEAST)} of prompts with the lowest {metric['title']}", "at most "
-    if n < 1 / _LEAST:
-        extent, bound = "its least diverse prompt", ""
-    answer = f"On {extent}, {worst} scores {bound}{number(low, 2)} and {best} {bound}{number(high, 2)}"
-    if high - low < TIE:
-        answer = f"On {extent}, {worst if len(lowest) == 1 else 'each system'} scores {bound}{number(low, 2)}"
-    return f"{answer} ({metric['unit']}). This describes the prompts and is no significance test."

@@ -5,19 +5,21 @@ Nothing here imports torch, so that what is wrong with a file is said at once.
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.jobs.keys import read_key
+from text_metrics.commands.jobs.pieces import read_key
 from text_metrics.commands.jobs.rows import Row, Source, show_values
-from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
+from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
+MOST_SYSTEMS = 20
 # A set of one text has no diversity.
 SMALLEST_SET = 2
 
@@ -37,15 +39,6 @@ class System(NamedTuple):
     sets: dict[str, TextSet]
     n_rows: int
     n_bad: int
-
-
-class Columns(NamedTuple):
-    """The columns of a file: of the text, the prompt, the system and the quality; None where there is none."""
-
-    text: str
-    id: str | None
-    system: str | None = None
-    quality: str | None = None
 
 
 class Part(NamedTuple):
@@ -69,28 +62,26 @@ class Prompts(NamedTuple):
     """The prompts that all systems have, in order, and the sets of each system for them.
 
     ids : list of p prompts
-    sets : for each system a list of p sets
+    texts : for each system, for each prompt, a list of texts
+    quality : of all these texts, in order, where a column holds it: ndarray of shape (n,)
     missing : for each system the prompts of another one that it lacks, or has fewer than two texts for
     n_all : the number of prompts of any system
     """
 
     ids: list[str]
-    sets: list[list[TextSet]]
+    texts: list[list[list[str]]]
+    quality: np.ndarray | None
     missing: list[list[str]]
     n_all: int
 
-    def texts(self) -> list[list[list[str]]]:
-        """Return the texts of each prompt of each system."""
-        return [[members.texts for members in sets] for sets in self.sets]
-
     def by_system(self) -> list[list[str]]:
         """Return all texts of each system, in the order of the prompts."""
-        return [[text for members in sets for text in members.texts] for sets in self.sets]
+        return [[text for members in sets for text in members] for sets in self.texts]
 
     @property
     def sizes(self) -> np.ndarray:
         """The number of texts of each set: (systems, p)."""
-        return np.array([[len(members.texts) for members in sets] for sets in self.sets])
+        return np.array([[len(members) for members in sets] for sets in self.texts])
 
     @property
     def smallest(self) -> int | None:
@@ -111,39 +102,39 @@ class Inputs(NamedTuple):
 
 def read_inputs(command: ReportCommand) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError if a file or a column is wrong."""
-    columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
     systems: list[System] = []
     bad: list[Part] = []
     hints: list[str] = []
     for file in command.files:
-        parts = read_parts(file, columns)
-        systems += _gather(file, parts, columns)
+        parts = read_parts(file, command)
+        systems += _gather(file, parts, command)
         bad += [part for part in parts if part.error]
-        hints += _hints(file.path, parts, columns)
+        hints += _hints(file.path, parts, command)
     if len(systems) > MOST_SYSTEMS:
-        raise ValueError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
+        raise ValueError(f"at most {MOST_SYSTEMS} systems can be compared. Got {len(systems)}.")
     n_rows = {system.n_rows: system for system in systems}
-    if columns.id is None and len(n_rows) > 1:
+    if command.id_key is None and len(n_rows) > 1:
         counts = " and ".join(f"{system.file} has {n} rows" for n, system in list(n_rows.items())[:2])
         raise ValueError(f"--by-line requires files of one length: {counts}. Pass --id-key to pair them by a column.")
     people = None
     if command.people is not None:
-        columns = Columns(command.people_key or command.text_key, command.id_key)
+        key = command.people_key or command.text_key
+        of_people = replace(command, text_key=key, system_key=None, quality=None, quality_key=None)
         file = NamedFile("people", command.people)
-        parts = read_parts(file, columns)
-        (people,) = _gather(file, parts, columns)
+        parts = read_parts(file, of_people)
+        (people,) = _gather(file, parts, of_people)
         bad += [part for part in parts if part.error]
     return Inputs(systems, people, bad, hints, pair(systems))
 
 
-def read_parts(file: NamedFile, columns: Columns) -> list[Part]:
+def read_parts(file: NamedFile, command: ReportCommand) -> list[Part]:
     """Read the rows of a file, of which at least one is good; those of a set with a bad row are set aside."""
-    rows = [row for row in Source(file.path, None).rows(0) if not row.is_blank]
+    rows = [row for row in Source(file.path, None).rows() if not row.is_blank]
     names = list(dict.fromkeys(name for row in rows for name in row.values or ()))
-    for name in columns:
+    for name in command.columns:
         if names and name is not None and name not in names:
             raise ValueError(f"{file.path} has no column {name!r}: it has {', '.join(names)}.")
-    parts = [_read_part(row, i, file, columns) for i, row in enumerate(rows, 1)]
+    parts = [_read_part(row, i, file, command) for i, row in enumerate(rows, 1)]
     causes = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
     for i, part in enumerate(parts):
         cause = causes.get((part.system, part.prompt))
@@ -155,37 +146,39 @@ def read_parts(file: NamedFile, columns: Columns) -> list[Part]:
     return parts
 
 
-def _read_part(row: Row, position: int, file: NamedFile, columns: Columns) -> Part:
-    prompt = str(position) if columns.id is None else read_key(row.values, columns.id)
-    system = file.name if columns.system is None else read_key(row.values, columns.system)
+def _read_part(row: Row, position: int, file: NamedFile, command: ReportCommand) -> Part:
+    text_key, id_key, system_key, quality_key = command.columns
+    prompt = str(position) if id_key is None else read_key(row.values, id_key)
+    system = file.name if system_key is None else read_key(row.values, system_key)
     part = Part(file.path, row, system or None, prompt, [], None, row.error)
     if row.values is None:
         return part
-    values = _parse_cells(row.values, columns) if file_format(file.path) == ".csv" else row.values
-    if columns.id is None and isinstance(values.get(columns.text), str):
+    values = _parse_cells(row.values, command) if file_format(file.path) == ".csv" else row.values
+    value = values.get(command.text_key)
+    if id_key is None and isinstance(value, str):
         raise ValueError(
-            f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows with one "
-            "value make a set."
+            f"{file.path}, row {row.number}: {text_key!r} is one text: pass --id-key, so that the rows with one value "
+            "make a set."
         )
     try:
-        texts = _read_texts(values.get(columns.text), columns.text)
+        texts = _read_texts(value, command.text_key)
         if prompt is None or not system:
-            raise ValueError(f"has no {columns.id if prompt is None else columns.system!r}")
-        quality = _read_quality(values.get(columns.quality), columns.quality, len(texts)) if columns.quality else None
+            raise ValueError(f"has no {id_key if prompt is None else system_key!r}")
+        quality = None if quality_key is None else _read_quality(values.get(quality_key), quality_key, len(texts))
     except ValueError as error:
         return part._replace(error=str(error))
     return part._replace(texts=texts, quality=quality)
 
 
-def _parse_cells(values: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+def _parse_cells(values: Mapping[str, Any], command: ReportCommand) -> dict[str, Any]:
     """Read a list of texts, and qualities, which are JSON in CSV."""
     parsed = dict(values)
-    for key in {columns.text, columns.quality or columns.text} & values.keys():
+    for key in {command.text_key, command.quality_key or command.text_key} & values.keys():
         try:
             value = parse_json(values[key])
         except ValueError:
             continue
-        if key == columns.quality or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+        if key == command.quality_key or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
             parsed[key] = value
     return parsed
 
@@ -214,7 +207,7 @@ def _read_quality(value: Any, name: str, n_texts: int) -> list[float]:
     return list(map(float, numbers))
 
 
-def _gather(file: NamedFile, parts: Sequence[Part], columns: Columns) -> list[System]:
+def _gather(file: NamedFile, parts: Sequence[Part], command: ReportCommand) -> list[System]:
     """Join the texts of each prompt of each system of a file, in order of content: that of the rows does not matter."""
     sets: dict[str | None, dict[str, TextSet]] = defaultdict(dict)
     for part in sorted((part for part in parts if not part.error), key=lambda part: (part.texts, part.quality or [])):
@@ -222,28 +215,21 @@ def _gather(file: NamedFile, parts: Sequence[Part], columns: Columns) -> list[Sy
         joined = None if part.quality is None else [*(quality or []), *part.quality]
         sets[part.system][part.prompt or ""] = TextSet([*texts, *part.texts], joined)
     n_rows, n_bad = (Counter(part.system for part in of) for of in (parts, [part for part in parts if part.error]))
-    names = [file.name] if columns.system is None else [name for name in n_rows if name]
+    names = [file.name] if command.system_key is None else [name for name in n_rows if name]
     return [System(name, file.path, sets[name], n_rows[name], n_bad[name]) for name in names]
 
 
-def _hints(path: Path, parts: Iterable[Part], columns: Columns) -> list[str]:
+def _hints(path: Path, parts: Sequence[Part], command: ReportCommand) -> list[str]:
     """Name the columns, of no other use, that may hold systems: several strings, each in at least half of the sets."""
-    if columns.id is None or columns.system is not None:
+    if command.id_key is None or command.system_key is not None:
         return []
-    prompts: dict[str, dict[str, set[str | None]]] = defaultdict(lambda: defaultdict(set))
-    every = set()
-    for part in parts:
-        if part.error:
-            continue
-        every.add(part.prompt)
-        for name, value in (part.row.values or {}).items():
-            if name not in columns and isinstance(value, str):
-                prompts[name][value].add(part.prompt)
-    hints = []
-    for name, by_value in prompts.items():
-        counts = [len(of_value) for of_value in by_value.values()]
-        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(len(every), 4)
-        if recurs and sum(counts) >= 1.5 * len(every):
+    good = [(part.prompt, part.row.values or {}) for part in parts if not part.error]
+    n, hints = len({prompt for prompt, _ in good}), []
+    for name in {name: None for _, values in good for name in values if name not in command.columns}:
+        pairs = {(values[name], prompt) for prompt, values in good if isinstance(values.get(name), str)}
+        counts = Counter(value for value, _ in pairs).values()
+        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(n, 4)
+        if recurs and sum(counts) >= 1.5 * n:
             hints.append(
                 f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
                 f"prompts: pass --system-key {name} if they are systems."
@@ -264,9 +250,12 @@ def pair(systems: Sequence[System]) -> Prompts:
         if alone:
             why = f"{alone[0]} has no set of {SMALLEST_SET} texts or more, and one text has no diversity"
         raise ValueError(f"there is nothing to compare: {why}. Check --id-key and --text-key.")
+    sets = [[system.sets[prompt] for prompt in common] for system in systems]
+    quality = [value for of_system in sets for members in of_system for value in members.quality or []]
     return Prompts(
         common,
-        [[system.sets[prompt] for prompt in common] for system in systems],
+        [[members.texts for members in of_system] for of_system in sets],
+        np.array(quality) if quality else None,
         [[prompt for prompt in every if prompt not in prompts] for prompts in large],
         len(every),
     )

@@ -55,21 +55,17 @@ def scores_table(report: Report, section: str) -> Table | None:
 def tests_table(report: Report) -> Table | None:
     """Return the paired tests of all pairs of systems, a column for each metric; None for one system."""
     metrics, names, alpha = report["metrics"], report["systems"], 1 - report["confidence"]
-    tests = metrics[0]["tests"]
-    columns = {"Pair": [f"{names[test['a']]} − {names[test['b']]}" for test in tests]}
-    for metric in metrics:
-        digits = decimals((test["difference"], test["interval"]) for test in metric["tests"])
-        columns[metric["title"]] = [
-            f"{number(test['difference'], digits, signed=True)}\n{with_p(test['p_holm'])}" for test in metric["tests"]
-        ]
-    marked = {
-        (i, j)
-        for j, metric in enumerate(metrics, 1)
-        for i, test in enumerate(metric["tests"])
-        if test["p_holm"] is not None and test["p_holm"] < alpha
-    }
+    columns = [[f"{names[test['a']]} − {names[test['b']]}" for test in metrics[0]["tests"]]]
+    marked = set()
+    for j, metric in enumerate(metrics, 1):
+        tests = metric["tests"]
+        digits = decimals((test["difference"], test["interval"]) for test in tests)
+        columns.append([f"{number(t['difference'], digits, signed=True)}\n{with_p(t['p_holm'])}" for t in tests])
+        marked |= {(i, j) for i, test in enumerate(tests) if test["p_holm"] is not None and test["p_holm"] < alpha}
     caption = f"Mean differences, with p of the paired test after Holm's adjustment. Bold: p < {alpha:.2g}."
-    return Table(caption, pd.DataFrame(columns), frozenset(marked)) if tests else None
+    titles = ["Pair", *(metric["title"] for metric in metrics)]
+    frame = pd.DataFrame(dict(enumerate(columns))).set_axis(titles, axis=1)
+    return Table(caption, frame, frozenset(marked)) if len(frame) else None
 
 
 def partition_table(report: Report) -> Table | None:

@@ -1,4 +1,4 @@
-"""Batches of units scored by a metric."""
+"""Units scored by a metric, and what a summary needs of their scores."""
 
 import importlib
 import os
@@ -6,20 +6,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from text_metrics import METRICS
-from text_metrics.commands.jobs.batches import Batch, fail_unit, make_batch
-from text_metrics.commands.jobs.grouping import Unit
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command, UsageError, as_usage
-from text_metrics.commands.shared.columns import (
-    OF_COLUMN,
-    columns_of,
-    name_columns,
-    to_arguments,
-    why_no_setting,
-)
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.shared.columns import columns_of, name_columns, to_arguments
 from text_metrics.commands.shared.settings import load_metric
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, rows_of
-from text_metrics.metrics._core.core_settings import Settings, suggest
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
+from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
 
 # Settings that are options of the command.
 _OPTIONS = ("set_size", "confidence")
@@ -27,17 +24,24 @@ _OPTIONS = ("set_size", "confidence")
 _OF_EVALUATORS = ("transformers", "scipy.stats")
 
 
-class Scorer:
-    """A loaded metric with its settings, and the columns with the values of its arguments.
+class _OfColumn:
+    """The value of an argument that a column gives, before any row is read."""
+
+    def __repr__(self) -> str:
+        return "a column"
+
+
+class RowScorer:
+    """The metric of a command, loaded, with its settings and the columns of its arguments.
 
     Attributes
     ----------
-    columns : of all arguments
-    results : its results with an entry for each item, besides `scores`, once the settings are checked
-    bounds : range of the score, once they are
+    keys : the names of the columns of its results that have an entry for each unit
+    results : those whose mean has an interval
     """
 
-    def __init__(self, name: str, settings: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> None:
+    def __init__(self, command: Command) -> None:
+        name = command.metric
         # Any other module of `evaluate` has a name with a slash, or a folder.
         if name not in METRICS and os.sep not in name and not os.path.isdir(name):
             raise UsageError(
@@ -47,89 +51,87 @@ class Scorer:
         with as_usage():
             self.metric: Any = load_metric(name)
         if not hasattr(self.metric, "items"):
-            raise UsageError(
-                f"--metric {name} has no declared settings, as those of text_metrics have: use text-metrics compare."
+            raise UsageError(f"--metric {name} does not declare its settings: use text-metrics compare.")
+        self._command, self._given, self.items = command, dict(command.settings), self.metric.items
+        if (command.reference_key is None) == (self.items == QUESTIONS):
+            need = "compares with people's answers" if self.items == QUESTIONS else "takes no references"
+            raise UsageError(f"--reference-key, the column of people's answers: {self.metric.name} {need}.")
+        with as_usage(TypeError):
+            columns = columns_of(self.metric, command.columns)
+            # The units of the interval in the summary are rows, or sets of rows.
+            self.columns = tuple(
+                column._replace(per_text=False) if column.argument == "confidence_by" else column for column in columns
             )
-        self.settings = settings
-        self.items: str = self.metric.items
-        with as_usage():
-            declared = columns_of(self.metric, columns or {})
-        # The units of the interval in the summary are rows, or sets of rows.
-        self.columns = tuple(
-            column._replace(per_text=False) if self._is_of_command(column.argument) else column for column in declared
-        )
-        self._computed = [column for column in self.columns if not self._is_of_command(column.argument)]
-        self.results: list[ItemResult] = []
-        self.bounds: tuple[float, float] = self.metric.bounds
+            self._computed = [column for column in self.columns if column.argument != "confidence_by"]
+            self.settings: Any = self._read_settings()
+            if not command.one_set:
+                self.settings.check_batches()
+        passed = set(self.settings.passed())
+        results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
+        results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
+        self.results = [result for result in results if result.bounds is not None]
+        self._items = {result.name: result for result in results}
+        prefix = f"{command.score_key}_" if command.score_key else ""
+        self.keys = {name: f"{prefix}{name}" for name in self._items}
+        self.keys["scores"] = command.score_key or self.metric.name
 
-    def _is_of_command(self, argument: str) -> bool:
-        """Whether an argument goes with an option of the command, such as `confidence_by` with --confidence."""
-        return argument == "confidence_by"
-
-    def check(self) -> None:
-        """Check that the score of the whole follows from those of batches, before a file is read."""
-        self.check_names()
-        with as_usage(TypeError):
-            settings = self._read()
-            settings.check_batches()
-        passed = set(settings.passed())
-        self.results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
-        self.bounds = self.metric.bounds_under(settings)
-
-    def check_found(self) -> None:
-        """Check that a model and a device can be found, before a file is read."""
-        with as_usage(TypeError):
-            self._read().check_found()
-
-    def _read(self) -> Settings:
-        of_columns = dict.fromkeys((column.argument for column in self._computed), OF_COLUMN)
-        return self.metric.settings.read({**self.settings, **of_columns}, self.metric.name)
-
-    def check_names(self) -> None:
-        """Raise an error for settings that the metric lacks, that are options, or that a file cannot give."""
-        name = self.metric.name
+    def _read_settings(self) -> Settings:
+        """Check the settings of the command, before a file is read."""
         declared = self.metric.settings.declared()
-        for setting in self.settings:
+        for setting in self._given:
             if setting in _OPTIONS:
-                raise UsageError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
-            if setting not in declared:
-                known = [other for other in declared if self._why_invalid(other) is None and other not in _OPTIONS]
-                hint = suggest(setting, [*known, *(f"--{option.replace('_', '-')}" for option in _OPTIONS)])
-                raise UsageError(f"--setting {setting}: {name} has no such argument{hint} It has {', '.join(known)}.")
-            if reason := self._why_invalid(setting):
-                raise UsageError(f"--setting {setting} cannot be given to a command: {reason}.")
-        for column in self.columns:
-            if column.argument in self.settings:
-                raise UsageError(f"{column.argument} is given twice: by --column and by --setting.")
+                raise ValueError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
+            if setting == "details":
+                raise ValueError(f"--setting {setting} cannot be given to a command: its results have no columns.")
+            if setting in declared and declared[setting].given != CALL:
+                raise ValueError(
+                    f"--setting {setting} cannot be given to a command: it has a value for each "
+                    f"{declared[setting].given}: pass --column {setting}=COLUMN."
+                )
+        of_columns = dict.fromkeys((column.argument for column in self._computed), _OfColumn())
+        return self.metric.settings.read({**self._given, **of_columns}, self.metric.name)
 
-    def _why_invalid(self, name: str) -> str | None:
-        """Say why a setting cannot be given to the command; None if it can."""
-        settings = self.metric.settings
-        if reason := why_no_setting(settings, name, [column.argument for column in self.columns]):
-            return reason
-        in_columns = any(name in result.needs for result in self.metric.item_results)
-        return "its results have no columns" if name == "details" and not in_columns else None
+    def reader(self) -> Reader:
+        """Return what joins rows to units."""
+        return Reader(self._command, self.items, self.columns)
+
+    def schema(self, source: Source) -> pa.Schema | None:
+        """Return the schema of a table with its results; None for files whose columns have no types."""
+        command, schema = self._command, source.schema
+        if schema is None or command.one_set:
+            return None
+        for key in self.keys.values():
+            if key in schema.names:
+                raise UsageError(f"{command.data} has a column {key!r} already: pass --score-key.")
+        scalars = [command.group_key] if command.is_grouped else schema.names
+        fields = [field if field.name in scalars else field.with_type(pa.list_(field.type)) for field in schema]
+        kind = schema.field(command.text_key).type
+        is_list = command.is_grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        for name, result in self._items.items():
+            kind = pa.int64() if result.is_count else pa.float64()
+            several = result.of_texts or (self.items == TEXTS and is_list)
+            fields.append(pa.field(self.keys[name], pa.list_(kind) if several else kind))
+        return pa.schema(fields)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together: for each its results by name, as lists where a row has several texts; and the result.
 
         Raises errors as the metric does; their messages also name the columns of the arguments that they name.
         """
+        predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
-            predictions: list[Any] = [text for unit in units for text in unit.texts]
-        else:
-            predictions = [unit.texts for unit in units]
+            predictions = [text for texts in predictions for text in texts]
         given = to_arguments(self._computed, [unit.values for unit in units])
         if self.items == QUESTIONS:
-            given["references"] = [unit.reference for unit in units]
+            given["references"] = [unit.values["references"] for unit in units]
+        # A metric may have a bar of the texts of each call.
+        if self._command.engine == "local" and "progress" in self.settings.declared():
+            given["progress"] = not self._command.quiet
         try:
-            result = self.metric.compute(predictions=predictions, **given, **self.settings)
+            result = self.metric.compute(predictions=predictions, **given, **self._given)
         except (TypeError, ValueError) as error:
-            if not self._computed:
-                raise
             raise ValueError(name_columns(str(error), self._computed)) from error
-        names = ["scores", *(other.name for other in self.results)]
-        return rows_of({name: self._by_unit(result[name], units) for name in names}), result
+        return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
@@ -138,30 +140,70 @@ class Scorer:
         return [next(of_texts) if unit.is_single else [next(of_texts) for _ in unit.texts] for unit in units]
 
 
-def score_batch(score: Callable[[Sequence[Unit]], tuple[list[Any], dict[str, Any]]], units: list[Unit]) -> Batch:
-    """Score a batch by a function that returns the results of each unit, and the result of all.
+def open_scores(command: Command) -> Step:
+    """Load the metric; returns the function that scores units, and adds the results to their rows."""
+    scorer = RowScorer(command)
 
-    If that fails, score each unit alone to find those that cannot be scored.
+    def step(units: list[Unit]) -> Done:
+        units, done, failed = score_those_that_can(scorer.score, units)
+        if done is None:
+            return Done(None, [], failed)
+        scores, result = done
+        numbers = dict(result_numbers(result))
+        facts = {
+            "numbers": {**numbers, "signature": result["signature"]},
+            "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+            "sums": {of.name: [_sum(results[of.name]) for results in scores] for of in scorer.results},
+            "labels": [unit.values["confidence_by"] for unit in units] if "confidence_by" in command.columns else [],
+        }
+        rows = (
+            [] if command.one_set else [_join(command, scorer.keys, *pair) for pair in zip(units, scores, strict=True)]
+        )
+        return Done(facts, rows, failed)
+
+    return step
+
+
+def score_those_that_can(
+    score: Callable[[list[Unit]], Any], units: list[Unit]
+) -> tuple[list[Unit], Any, list[tuple[Unit, str]]]:
+    """Score units together; if that fails, each alone first, to find those that cannot be scored.
+
+    Returns the units that are scored, what `score` returns for them, None without any, and those that fail, with why.
     """
-    failed: list[tuple[int, str, str]] = []
-    good = [unit for unit in units if unit.rows]
-    scores: list[Any] = []
-    result = None
-    if good:
+    try:
+        return units, score(units), []
+    except (TypeError, ValueError):
+        good: list[Unit] = []
+        failed: list[tuple[Unit, str]] = []
+    for unit in units:
         try:
-            scores, result = score(good)
-        except (TypeError, ValueError):
-            scorable = []
-            for unit in good:
-                try:
-                    score([unit])
-                    scorable.append(unit)
-                except (TypeError, ValueError) as error:
-                    failed += fail_unit(unit, error)
-            good = scorable
-            if good:
-                scores, result = score(good)
-    return make_batch(units, good, scores, result, failed)
+            score([unit])
+            good.append(unit)
+        except (TypeError, ValueError) as error:
+            failed.append((unit, str(error)))
+    return good, score(good) if good else None, failed
+
+
+def _join(command: Command, keys: Mapping[str, str], unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the results of a unit to its row, or to the lists of its rows' values."""
+    row = unit.rows[0]
+    if command.is_grouped:
+        names = dict.fromkeys(name for values in unit.rows for name in values)
+        row = {
+            name: row[name] if name == command.group_key else [values.get(name) for values in unit.rows]
+            for name in names
+        }
+    for key in keys.values():
+        if key in row:
+            raise UsageError(f"row {unit.numbers[0]} has a column {key!r} already: pass --score-key.")
+    return {**row, **{keys[name]: value for name, value in results.items()}}
+
+
+def _sum(values: Any) -> tuple[float, int]:
+    """Add up the values of a unit that are not None, and count them."""
+    numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
+    return sum(numbers), len(numbers)
 
 
 def _import_evaluate() -> None:
@@ -175,12 +217,3 @@ def _import_evaluate() -> None:
     finally:
         for name in hidden:
             del modules[name]
-
-
-def open_metric(command: Command) -> Scorer:
-    """Load the metric in the process that scores."""
-    scorer = Scorer(command.metric, command.settings, command.columns)
-    # A metric may have a bar of the texts of each call.
-    if command.engine == "local" and not command.quiet and "progress" in scorer.metric.settings.declared():
-        scorer.settings = {"progress": True, **scorer.settings}
-    return scorer

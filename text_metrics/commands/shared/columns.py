@@ -1,12 +1,9 @@
-"""Columns with the values of arguments that are given for sets or texts: --column ARGUMENT=COLUMN.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""Columns with the values of arguments that are given for sets or texts: --column ARGUMENT=COLUMN."""
 
 import argparse
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
@@ -55,45 +52,35 @@ class Column(NamedTuple):
             return self._checked(value, "")
         if n_texts is None:
             return [self._checked(value, "")]
-        if isinstance(value, str):
-            # In CSV, a list is JSON.
-            with suppress(ValueError):
-                value = json.loads(value)
-        expected = f"{self.name!r} must be a list of {n_texts} values, one for each text, for {self.argument}"
-        if not isinstance(value, list):
-            raise ValueError(f"{expected}. Got {describe(value)}")
-        if len(value) != n_texts:
-            raise ValueError(f"{expected}. Got {len(value)} of them")
-        return [self._checked(entry, f" of text {i}") for i, entry in enumerate(value)]
+        values = _parsed(value)
+        if not isinstance(values, list) or len(values) != n_texts:
+            got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
+            expected = f"a list of {n_texts} values, one for each text, for {self.argument}"
+            raise ValueError(f"{self.name!r} must be {expected}. Got {got}")
+        return [self._checked(entry, f" of text {i}") for i, entry in enumerate(values)]
 
     def _checked(self, value: Any, where: str) -> Any:
-        number = value
-        if self.numbers is not None and isinstance(value, str):
-            # In CSV, a number is a string too.
-            with suppress(ValueError):
-                number = json.loads(value)
-        if self.numbers is not None and isinstance(number, list):
-            return number
         if self.numbers is None:
+            if isinstance(value, (str, int)) and not isinstance(value, bool) and not is_missing(value):
+                return value
             expected = "a string or an integer"
-            valid = isinstance(value, (str, int)) and not isinstance(value, bool) and not is_missing(value)
         else:
             low, high = self.numbers
+            number = _parsed(value)
+            # The metric checks vectors.
+            is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+            if isinstance(number, list) or (is_number and low <= number <= high):
+                return number
             expected = "a number" if self.numbers == UNBOUNDED else f"a number in [{low:g}, {high:g}]"
-            valid = isinstance(number, (int, float)) and not isinstance(number, bool) and low <= number <= high
-        if not valid:
-            raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
-        return number
+        raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
 
 
-class _OfColumn:
-    """The value of an argument that a column gives, before any row is read."""
-
-    def __repr__(self) -> str:
-        return "a column"
-
-
-OF_COLUMN = _OfColumn()
+def _parsed(value: Any) -> Any:
+    """Parse a number or a list that is a string, as in CSV."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return json.loads(value)
+    return value
 
 
 def add_columns(
@@ -113,8 +100,8 @@ def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
     """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument."""
     columns: dict[str, str] = {}
     for pair in pairs:
-        argument, equals, column = pair.partition("=")
-        if not equals or not column or not argument.isidentifier():
+        argument, _, column = pair.partition("=")
+        if not column or not argument.isidentifier():
             raise ValueError(f"--column must be ARGUMENT=COLUMN. Got {pair!r}.")
         if argument in columns:
             raise ValueError(f"--column {argument} is given twice: {columns[argument]!r} and {column!r}.")
@@ -130,26 +117,13 @@ def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
     if settings is None:
         raise ValueError(f"--column is for metrics that declare their arguments. {metric.name} does not.")
     declared = settings.declared()
-    known = [name for name in declared if declared[name].given != CALL]
     for argument in columns:
         if argument not in declared:
-            raise ValueError(
-                f"--column {argument}: {metric.name} has no such argument. A column may give {', '.join(known)}."
-            )
-        if argument not in known:
+            known = ", ".join(name for name in declared if declared[name].given != CALL)
+            raise ValueError(f"--column {argument}: {metric.name} has no such argument. A column may give {known}.")
+        if declared[argument].given == CALL:
             raise ValueError(f"--column {argument}: it is given once for a call: pass --setting {argument}=VALUE.")
     return tuple(Column.of(argument, name, declared[argument], metric.items) for argument, name in columns.items())
-
-
-def why_no_setting(settings: type[Settings], name: str, columns: Iterable[str] = ()) -> str | None:
-    """Say why a setting cannot be given to a command that reads texts from files; None if it can.
-
-    `columns` are the arguments that columns give.
-    """
-    declared = settings.declared()[name]
-    if declared.given != CALL:
-        return f"it has a value for each {declared.given}: pass --column {name}=COLUMN"
-    return None
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

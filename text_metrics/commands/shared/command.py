@@ -15,14 +15,23 @@ _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
-    """Make a parser whose help shows a command's docstring as it stands."""
-    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Make a parser whose help shows a command's docstring as it stands, with its examples after the options."""
+    return argparse.ArgumentParser(**_help(description or ""))
 
 
 def add_command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
-    """Add a command to a parser's `add_subparsers()`, with a description that its help shows as it stands."""
-    shown_as_is = argparse.RawDescriptionHelpFormatter
-    return commands.add_parser(name, help=help, description=description, formatter_class=shown_as_is)
+    """Add a command to a parser's `add_subparsers()`, with a help as that of `make_parser`."""
+    return commands.add_parser(name, help=help, **_help(description))
+
+
+def _help(description: str) -> dict[str, Any]:
+    paragraphs = description.rstrip().split("\n\n")
+    examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    text-metrics ")]
+    return {
+        "description": "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
+        "epilog": "\n\n".join(["examples:", *examples]) if examples else None,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:

@@ -1,19 +1,15 @@
-"""Files as all commands read and write them: JSON, CSV, tables of lines and archives; errors name the file and line."""
+"""Files as all commands read and write them: JSON and lines of it; errors name the file and the line."""
 
 import base64
-import csv
 import errno
 import io
 import json
 import os
-import re
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -21,11 +17,10 @@ import msgspec
 LONGEST_LINE = 2**28
 LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
-# The compressions that are read, by suffix, as pyarrow names them.
+# The compressions that are read, by suffix, as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 # Rejects NaN, numbers beyond float64 and unpaired surrogates; what it accepts, `json` reads alike.
 _DECODER = msgspec.json.Decoder()
-_QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
 # What a file is that does not begin as text, and what to do about it.
 _OTHER_FORMATS = {
     b"\x1f\x8b": "a gzip file: decompress it",
@@ -36,17 +31,11 @@ _OTHER_FORMATS = {
     b"\xff\xfe": "text in UTF-16: save it in UTF-8",
     b"\xfe\xff": "text in UTF-16: save it in UTF-8",
 }
-_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", object: "a value"}
-
-
-def decompressed_name(path: Path) -> Path:
-    """Return the name of a file without the suffix of its compression."""
-    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
 
 
 def file_format(path: Path) -> str:
     """Return the format of a file as the suffix of its decompressed name, such as `.csv` for `data.csv.gz`."""
-    return decompressed_name(path).suffix.lower()
+    return (path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
 
 
 @contextmanager
@@ -54,12 +43,11 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
     """Open a file to read bytes, decompressed if it is .gz or .zst; raises a ValueError that names the file."""
     codec = COMPRESSIONS.get(path.suffix.lower())
     try:
-        if codec is None:
-            raw: Any = path.open("rb", buffering=0)
-        else:
+        raw: Any = path.open("rb", buffering=0)
+        if codec is not None:
             import pyarrow as pa
 
-            raw = pa.CompressedInputStream(path.open("rb"), codec)
+            raw = pa.CompressedInputStream(raw, codec)
         with io.BufferedReader(raw, _AT_ONCE) as file:
             yield file
     except OSError as error:
@@ -67,44 +55,31 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
 
 
 def check_text(start: bytes, path: Path) -> None:
-    """Raise a ValueError that names the format of a file if its first bytes are not those of text in UTF-8."""
+    """Raise a ValueError that says what a file is if its first bytes are not those of lines of text in UTF-8."""
     for magic, kind in _OTHER_FORMATS.items():
         if start.startswith(magic):
             raise ValueError(f"{path} is {kind}.")
+    if b"\r" in start and b"\n" not in start:
+        raise ValueError(f"{path} has lines that end in a carriage return alone: convert its line ends.")
 
 
-def has_old_ends(start: bytes) -> bool:
-    r"""Whether the first line of a file, outside of quotes, ends in `\r` alone."""
-    first_end = _LINE_END.search(_QUOTED.sub(b"", start))
-    return first_end is not None and first_end[0] == b"\r"
+def read_lines(path: Path, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+    r"""Yield the lines of a text file with their ends, `\n`, or those between two places in bytes.
 
-
-def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
-    r"""Yield the lines of a text file with their ends, `\n`, or `\r` if the first has it; raises as `check_lengths`."""
-    start = file.peek(_AT_ONCE)
-    check_text(start, path)
-    is_old = has_old_ends(start)
-    return check_lengths(_old_lines(file) if is_old else iter(partial(file.readline, LONGEST_LINE), b""), path)
-
-
-def check_lengths(lines: Iterable[bytes], path: Path, before: int = 0) -> Iterator[bytes]:
-    """Pass on lines, which come after so many others; raises a ValueError that names a line that is too long."""
-    for number, line in enumerate(lines, before + 1):
-        if len(line) >= LONGEST_LINE:
-            raise ValueError(f"{path}, line {number} is longer than {LONGEST_LINE:,} bytes.")
-        yield line
-
-
-def _old_lines(file: BinaryIO) -> Iterator[bytes]:
-    rest = bytearray()
-    while len(rest) < LONGEST_LINE and (block := file.read(_AT_ONCE)):
-        *whole, last = block.split(b"\r")
-        for part in whole:
-            yield bytes(rest + part + b"\r")
-            rest.clear()
-        rest += last
-    if rest:
-        yield bytes(rest)
+    Raises a ValueError if the file cannot be read or is no text, or for a line that is too long.
+    """
+    with open_file(path) as file:
+        if begin:
+            file.seek(begin)
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b"")):
+            if begin == number == 0:
+                check_text(line[:_AT_ONCE], path)
+            if len(line) >= LONGEST_LINE:
+                raise ValueError(f"{path}, line {number + 1} is longer than {LONGEST_LINE:,} bytes.")
+            yield line
+            begin += len(line)
+            if end is not None and begin >= end:
+                return
 
 
 def parse_json(text: str, **options: Any) -> Any:
@@ -112,11 +87,6 @@ def parse_json(text: str, **options: Any) -> Any:
 
     Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
     """
-    if not options:
-        try:
-            return _DECODER.decode(text)
-        except (ValueError, RecursionError):
-            pass
     try:
         value = json.loads(text, parse_constant=lambda _: None, **options)
         json.dumps(value, ensure_ascii=False).encode()
@@ -125,45 +95,17 @@ def parse_json(text: str, **options: Any) -> Any:
     return value
 
 
-class JsonLine(NamedTuple):
-    """A line of a file of JSON lines.
-
-    number : counted from 1
-    error : why it is not valid JSON; empty if it is valid or blank
-    """
-
-    number: int
-    raw: bytes
-    value: Any
-    error: str
-    is_blank: bool
-
-
-# Makes a line of a tuple of all fields: much faster than the constructor, which is Python code.
-_new_line: Callable[[tuple[Any, ...]], JsonLine] = partial(tuple.__new__, JsonLine)
-
-
-def parse_lines(lines: Iterable[bytes], start: int = 0, before: int = 0) -> Iterator[JsonLine]:
-    """Parse the JSON lines after the first `start` of a file, of which `before` lines come before the given ones."""
-    for number, raw in enumerate(lines, before + 1):
-        if number <= start:
-            continue
-        try:
-            line = _new_line((number, raw, _DECODER.decode(raw), "", False))
-        except (ValueError, RecursionError):
-            line = parse_line(number, raw)
-        yield line
-
-
-def parse_line(number: int, raw: bytes) -> JsonLine:
-    """Parse a line that is blank, begins with a byte order mark, is not JSON, or holds NaN."""
-    value, error, text = None, "", "?"
+def parse_line(raw: bytes) -> Any:
+    """Parse a line of JSON as `parse_json` does; a byte order mark before it is skipped."""
     try:
-        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        value = parse_json(text) if text.strip() else None
-    except ValueError as problem:
-        error = str(problem)
-    return JsonLine(number, raw, value, error, not text.strip())
+        return _DECODER.decode(raw)
+    except (ValueError, RecursionError):
+        return parse_json(raw.decode("utf-8-sig"))
+
+
+def is_blank(line: bytes) -> bool:
+    """Whether a line holds nothing, but for spaces or a byte order mark."""
+    return not line.strip(b" \t\r\n\xef\xbb\xbf")
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
@@ -171,17 +113,17 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
 
     Raises a ValueError if the file cannot be read, a line is not JSON, or all lines are blank.
     """
-    has_values = False
-    with open_file(path) as file:
-        for line in parse_lines(split_lines(file, path)):
-            if line.is_blank:
-                continue
-            has_values = True
-            where = f"{path}, line {line.number}"
-            if line.error:
-                raise ValueError(f"{where} is not valid JSON: {line.error}.")
-            yield where, line.value
-    if not has_values:
+    where = ""
+    for number, line in enumerate(read_lines(path), 1):
+        if is_blank(line):
+            continue
+        where = f"{path}, line {number}"
+        try:
+            value = parse_line(line)
+        except ValueError as error:
+            raise ValueError(f"{where} is not valid JSON: {error}.") from None
+        yield where, value
+    if not where:
         raise ValueError(f"{path} is empty.")
 
 
@@ -191,20 +133,12 @@ def read_text(path: Path) -> str:
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise ValueError(f"{path} is larger than {LARGEST_FILE:,} bytes.")
-    check_text(data, path)
+    check_text(data[:_AT_ONCE], path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path}, line {number} is not valid UTF-8: {error.reason}.") from None
-
-
-def read_text_lines(path: Path) -> list[str]:
-    """Read the lines of a file of UTF-8 text, at least one, without their ends."""
-    lines = read_text(path).splitlines()
-    if not lines:
-        raise ValueError(f"{path} is empty.")
-    return lines
 
 
 def read_json(path: Path) -> Any:
@@ -231,53 +165,6 @@ def read_json_or_lines(path: Path) -> Any:
         return [value for _, value in read_objects(path)]
     if not isinstance(value, (dict, list)):
         raise ValueError(f"{path} must be a JSON object or a list. Got {type(value).__name__}.")
-    return value
-
-
-def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Read the rows of a CSV file that has columns of these names; each comes with its file and line."""
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        missing = [name for name in names if name not in (reader.fieldnames or ())]
-        if missing:
-            raise ValueError(f"{path} has no column {missing[0]!r}.")
-        for row in reader:
-            where = f"{path}, line {reader.line_num}"
-            if None in row or None in row.values():
-                raise ValueError(f"{where} must have {len(reader.fieldnames or ())} fields.")
-            yield where, row
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num} is not valid CSV: {error}.") from None
-
-
-def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Read the files of a zip archive whose names match a pattern, at least one, in order of their names."""
-    name = ""
-    with open_file(path) as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                names = sorted(name for name in archive.namelist() if re.search(pattern, name))
-                if not names:
-                    raise ValueError(f"{path} has no file whose name matches {pattern!r}.")
-                for name in names:
-                    if archive.getinfo(name).file_size > LARGEST_FILE:
-                        raise ValueError(f"{path}: {name} is larger than {LARGEST_FILE:,} bytes.")
-                    yield name, archive.read(name)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-            raise ValueError(
-                f"{path} is a damaged or encrypted archive{f', at {name}' * bool(name)}: {error}."
-            ) from None
-
-
-def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:
-    """Look up a value by its keys in nested objects; raises a ValueError if it is missing or of another type."""
-    for i, key in enumerate(keys):
-        if not isinstance(value, dict) or key not in value:
-            raise ValueError(f"{where} has no {'.'.join(keys[: i + 1])!r}.")
-        value = value[key]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        name = f": {'.'.join(keys)!r}" if keys else ""
-        raise ValueError(f"{where}{name} must be {_KINDS[kind]}. Got {value!r:.80}.")
     return value
 
 
@@ -310,11 +197,11 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> None:
     write_text(path, "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file atomically; its folder is made if it is missing."""
+def write_text(path: Path, text: str, temporary: Path | None = None) -> None:
+    """Write a file atomically, as `written_whole` does; its folder is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    with written_whole(path, temporary) as name:
+        name.write_text(text, encoding="utf-8")
 
 
 def to_plain(value: Any) -> str:

@@ -90,11 +90,11 @@ def integer(value: int) -> str:
     return f"{value:,}".replace(",", "\u202f") if abs(value) >= 1_000 else str(value)
 
 
-def listed(names: Iterable[str]) -> str:
-    """Join the names of systems, as in `a, b and c`; of more than four, three and the number of the rest."""
+def listed(names: Iterable[str], noun: str = "system") -> str:
+    """Join names, as in `a, b and c`; of more than four, three and the number of the other ones."""
     names = list(names)
     if len(names) > _LISTED:
-        names = [*names[: _LISTED - 1], count(len(names) - _LISTED + 1, "other system")]
+        names = [*names[: _LISTED - 1], count(len(names) - _LISTED + 1, f"other {noun}")]
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

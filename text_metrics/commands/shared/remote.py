@@ -31,10 +31,10 @@ class Remote(type(Path())):  # type: ignore[misc]
 
     def stat(self, **_: Any) -> os.stat_result:
         """Return the type, size and time of change; the time is 0 if the file system has none."""
-        with self._found() as (files, name):
-            information = files.info(name)
+        with self._found() as (system, name):
+            information = system.info(name)
             try:
-                modified = files.modified(name).timestamp()
+                modified = system.modified(name).timestamp()
             except (NotImplementedError, OSError):
                 modified = 0.0
         kind = stat.S_IFDIR if information["type"] == "directory" else stat.S_IFREG
@@ -55,17 +55,13 @@ class Remote(type(Path())):  # type: ignore[misc]
 
     def open(self, *_: Any, **__: Any) -> Any:
         """Open the file to read bytes."""
-        with self._found() as (files, name):
-            return files.open(name, "rb")
+        with self._found() as (system, name):
+            return system.open(name, "rb")
 
-    def read_range(self, begin: int, end: int) -> bytes:
-        """Read the bytes from `begin` to `end`."""
-        with self._found() as (files, name):
-            return files.cat_file(name, start=begin, end=end)
-
-    def resolve(self, strict: bool = False) -> "Remote":
-        """Return the same: a URL is absolute."""
-        return self
+    def open_on(self) -> tuple[str, Any]:
+        """Return the name in its file system, and the file system."""
+        with self._found() as (system, name):
+            return name, system
 
 
 def parse_path(text: str) -> Path:

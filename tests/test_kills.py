@@ -1,0 +1,116 @@
+"""Kills of a job, at each file that it writes: the next run goes on, and its outputs are those of one whole run."""
+
+import json
+import random
+import shutil
+import signal
+import sys
+import time
+
+import pytest
+
+from tests.conftest import SETS
+from tests.files import compress, write_jsonl
+from tests.test_score import make_rows, outputs, processes, run_and_die
+from text_metrics.commands.choose import main as choose
+from text_metrics.commands.score import main as score
+
+
+def write_sets(folder):
+    """Sets with bad rows between them."""
+    rows = [json.dumps(row) for row in make_rows(59)]
+    rows[20:20] = ["no JSON", ""]
+    (folder / "data.jsonl").write_text("\n".join(rows))
+    return folder / "data.jsonl"
+
+
+def write_keys(folder):
+    """Rows with keys, one of them bad, in a compressed file."""
+    rows = [{"p": i // 3, "texts": f"a {i % 7} dog"} for i in range(60)]
+    rows[4]["texts"] = None
+    return compress(write_jsonl(folder / "data.jsonl", rows), ".gz")
+
+
+def write_array(folder):
+    rows = [{"texts": text, "p": i} for i, members in enumerate(SETS) for text in members]
+    (folder / "data.json").write_text(json.dumps([*rows, 5]))
+    return folder / "data.json"
+
+
+SCORE = ["--metric", "self_bleu"]
+# For each job its main, its data, its options, and its output.
+JOBS = {
+    "score, sets": (score.main, write_sets, SCORE, "out.jsonl"),
+    "score, keys": (score.main, write_keys, [*SCORE, "--group-key", "p"], "out.parquet"),
+    "score, one set": (score.main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
+    "choose": (choose.main, write_array, ["--group-key", "p", "--keep", "1"], "out.csv"),
+}
+
+
+@pytest.fixture
+def job(request, tmp_path, tiny_model):
+    """The main and the words of a job, and the outputs of an undisturbed run."""
+    main, write, more, out = JOBS[request.param]
+    jobs = []
+    for name in ("once", "killed"):
+        (tmp_path / name).mkdir()
+        words = [write(tmp_path / name), "--text-key", "texts", "--out", tmp_path / name / out, "--quiet", *more]
+        words += ["--batch-size", "2" if "--one-set" in more else "30" if write is write_sets else "5"]
+        if main is choose.main or "vendi_embed" in more:
+            words += ["--set", f"model={tiny_model}"]
+        jobs.append([str(word) for word in words])
+    assert main(jobs[0]) == score.EXIT_BAD_ROWS
+    return main, jobs[1], outputs(tmp_path / "once")
+
+
+@pytest.mark.parametrize(
+    ("job", "before"), [*((name, False) for name in JOBS), ("score, sets", True)], indirect=["job"]
+)
+def test_a_kill_at_every_file_loses_nothing(job, tmp_path, before):
+    main, words, expected = job
+    folder, at, complete = tmp_path / "killed", 1, []
+    while True:
+        for left in folder.iterdir():
+            if not left.name.startswith("data"):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if run_and_die(words, at, before, main) != -signal.SIGKILL:
+            break
+        complete.append(outputs(folder) == expected)
+        # The next process is killed too, at the next file; the last one finishes.
+        run_and_die(words, 2, before, main)
+        assert main(words) == score.EXIT_BAD_ROWS
+        assert outputs(folder) == expected
+        at += 1
+    # The pieces of the file, the rows and the record of each, all rows, the bad rows and the summary.
+    assert at > 7
+    # Only a kill after the last file finds all of them.
+    assert complete == [False] * (at - 2) + [not before]
+
+
+def exit_with(main, words):
+    sys.exit(main(words))
+
+
+@pytest.mark.parametrize("job", ["score, sets"], indirect=True)
+def test_kills_at_any_moment_lose_nothing(job, tmp_path):
+    main, words, expected = job
+    rng = random.Random(0)
+    parts = tmp_path / "killed" / "out.jsonl.parts"
+    kills = 0
+    while True:
+        process = processes.Process(target=exit_with, args=(main, words))
+        process.start()
+        before = len(list(parts.glob("part-*.json")))
+        # Each process finishes another piece; after three kills, the last one finishes the job.
+        while kills < 3 and process.is_alive() and len(list(parts.glob("part-*.json"))) <= before:
+            time.sleep(0.001)
+        if kills < 3:
+            time.sleep(rng.random() * 0.002)
+            process.kill()
+        process.join()
+        if process.exitcode != -signal.SIGKILL:
+            break
+        kills += 1
+    # On a fast machine the first process may end before it is killed; the test above always kills.
+    assert process.exitcode == score.EXIT_BAD_ROWS
+    assert outputs(tmp_path / "killed") == expected
