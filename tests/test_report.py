@@ -19,7 +19,7 @@ from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.report.likeness import MOST_TEXTS, PERMUTATIONS, draw, equal_numbers, shuffled
-from text_metrics.commands.report.scores import DIVERSITY, count_words, describe, paired_differences, power
+from text_metrics.commands.report.scores import DIVERSITY, describe, paired_differences, power, word_counts
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference
 from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
@@ -394,9 +394,6 @@ def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
         distinct = [row["distinct_2"] for row in result["details"]]
         assert metrics["distinct"]["values"][i]["scores"] == pytest.approx(distinct)
     assert "2 to 4 texts" in kinds_of(report)["sets of different sizes"]
-    drawn = equal_numbers(sorted(PLACES), [ordered(SYSTEMS["wide"]), ordered(short)])
-    result = partition_of([dict(zip(sorted(PLACES), sets, strict=True)) for sets in drawn])
-    assert report["likeness"]["partition"]["between"] == pytest.approx(result["between"], abs=1e-5)
     assert report["likeness"]["partition"]["texts_of_each"] == [2, 4]
 
 
@@ -548,8 +545,7 @@ def test_equal_rows_are_paired_by_line(tmp_path, cache):
 
 
 def test_words_are_counted_in_any_script():
-    cases = {"Two  words": 2, "": 0, "我们走吧 now": 5, "don't stop.": 2}
-    assert {text: count_words(text) for text in cases} == cases
+    assert word_counts([["Two  words", ""], ["我们走吧 now", "don't stop."]]).tolist() == [2, 0, 5, 2]
 
 
 def test_the_command_line_is_read_without_torch():

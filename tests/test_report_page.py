@@ -3,8 +3,6 @@
 import copy
 import json
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from itertools import combinations
 
@@ -313,25 +311,6 @@ def test_tables_are_escaped():
     row = markdown(frame, {(0, 1)}).splitlines()[2]
     assert re.split(r"(?<!\\)\|", row)[2].strip() == "**1.5 [1.0, 2.0]**"
     assert r"\<b\> \| \*c\*" in row
-
-
-@pytest.mark.skipif(
-    not shutil.which("pdflatex"), reason="pdflatex is not installed: apt-get install texlive-latex-recommended"
-)
-def test_latex_compiles_alone_and_in_a_document(tmp_path):
-    def change(report):
-        report["systems"] = [r"\input{x} 50 % & #_^~ $", "[a] -- `b` ''\"| <é ł ß>", "*" + "x" * 90]
-
-    write_pages(changed(change), tmp_path, texts=False)
-    (tmp_path / "paper.tex").write_text(
-        "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs,graphicx}\\begin{document}\n"
-        "Before.\\input{table}After.\n\\end{document}\n"
-    )
-    for made in ("paper", "table"):
-        words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{made}.tex"]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
-        assert done.returncode == 0, done.stdout[-2000:]
-        assert (tmp_path / f"{made}.pdf").stat().st_size > 10_000
 
 
 @pytest.mark.slow

@@ -133,8 +133,7 @@ def _cluster_counts(cluster: Mapping, raw: Mapping) -> dict[str, Any]:
 def _read(source: Any, name: str) -> list[tuple[str, Any]]:
     """List the objects of a JSON file, a JSON Lines file or a list, each with what errors call it."""
     if isinstance(source, (str, os.PathLike)):
-        name = os.fspath(source)
-        source = _parse(Path(source))
+        name, source = f"{name} {os.fspath(source)}", _parse(Path(source))
     if not isinstance(source, (list, tuple)):
         return [(name, source)]
     return [(f"{name}[{i}]", record) for i, record in enumerate(source)]

@@ -24,13 +24,13 @@ class UsageError(Exception):
 
 
 @contextmanager
-def as_usage(*errors: type[Exception], prefix: str = "") -> Iterator[None]:
-    """Raise a UsageError for a ValueError, or for one of other errors; its message begins with the prefix."""
+def as_usage(*errors: type[Exception]) -> Iterator[None]:
+    """Raise a UsageError for a ValueError, or for one of other errors."""
     kinds: tuple[type[Exception], ...] = (ValueError, *errors)
     try:
         yield
     except kinds as error:
-        raise UsageError(f"{prefix}{error}") from None
+        raise UsageError(str(error)) from None
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,8 @@ from text_metrics.commands.report.systems import Inputs, Prompts, System
 from text_metrics.metrics._core.core_results import VERSION
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
-# Examples of the prompts that a system lacks.
-_EXAMPLES = 10
-# Prompts of least diversity that are shown of each system.
-_SHOWN = 5
+# Examples of the prompts that a system lacks, and prompts of least diversity that are shown of each system.
+_EXAMPLES, _SHOWN = 10, 5
 
 
 def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
-from text_metrics.commands.report.likeness import LENGTHS_APART, standardized, word_counts
+from text_metrics.commands.report.likeness import LENGTHS_APART, standardized
+from text_metrics.commands.report.scores import word_counts
 from text_metrics.commands.report.systems import Inputs
 from text_metrics.commands.shared.formats import count, integer, listed, number
 from text_metrics.metrics._core.core_language import find_unread

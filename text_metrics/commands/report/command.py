@@ -10,9 +10,7 @@ from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings
 
 GRUEN, NONE = "gruen", "none"
-# Settings that change numbers, and those that change only how they are computed.
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
-_WITHOUT_EFFECT = ("batch_size", "device")
 
 
 class NamedFile(NamedTuple):
@@ -34,7 +32,6 @@ class ReportCommand:
     id_key: str | None = None
     system_key: str | None = None
     people: Path | None = None
-    people_key: str | None = None
     quality: str | None = GRUEN
     quality_key: str | None = None
     out: Path = Path("report")
@@ -82,11 +79,11 @@ class ReportCommand:
 
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON."""
-        names = ("text_key", "id_key", "system_key", "people_key", "quality", "quality_key", "texts")
+        names = ("text_key", "id_key", "system_key", "quality", "quality_key", "texts")
         return {
             "files": {file.name: str(file.path) for file in self.files},
             "people": None if self.people is None else str(self.people),
-            "settings": {name: value for name, value in self.settings.items() if name not in _WITHOUT_EFFECT},
+            "settings": {name: value for name, value in self.settings.items() if name not in ("batch_size", "device")},
             **{name: getattr(self, name) for name in names},
         }
 
@@ -106,7 +103,6 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
     parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
-    parser.add_argument("--people-key", help="column of people's texts; --text-key by default")
     parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default, which is slow")
     add_columns(parser, "quality, of each text, instead of --quality,")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")

@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.scores import count_words
+from text_metrics.commands.report.scores import word_counts
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import jackknife_estimate
 from text_metrics.questions.groups import between_groups
@@ -163,15 +163,9 @@ def compare_with_people(sides: Sets, n_systems: int, command: ReportCommand) -> 
     return {
         "n_texts": len(lengths),
         "n_prompts": len(sides[0]),
-        "permutations": PERMUTATIONS,
         "lengths": {"people": float(lengths.mean()), "unit": "words"},
         "rows": rows,
     }
-
-
-def word_counts(sets: Sequence[list[str]]) -> np.ndarray:
-    """Count the words of each text: (n,), float64."""
-    return np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
 
 
 def standardized(first: np.ndarray, second: np.ndarray) -> float | None:

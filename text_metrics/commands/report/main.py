@@ -15,9 +15,11 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import show_values
 from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.command import command
@@ -48,7 +50,7 @@ def _run(command: ReportCommand) -> int:
     write_pages(report, command.out, command.texts)
     bad = [
         {"file": str(part.file), "row": part.row.number, "error": part.error}
-        | ({"text": part.text} if command.texts else {})
+        | ({"text": show_values(part.row.values) if part.row.values else part.row.raw} if command.texts else {})
         for part in inputs.bad
     ]
     if bad:
@@ -72,21 +74,17 @@ def _check_outputs(command: ReportCommand) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     # Embeddings are what a report that was killed leaves.
-    others = out.is_dir() and any(path not in (command.embeddings, out / "embeddings.tmp") for path in out.iterdir())
-    if not others:
-        return
-    if not _is_report(out / "report.json"):
-        raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
-    print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
+    if out.is_dir() and any(path not in (command.embeddings, out / "embeddings.tmp") for path in out.iterdir()):
+        if not _is_report(out / "report.json"):
+            raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
+        print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
 
 
 def _is_report(path: Path) -> bool:
     """Whether a file is the JSON of a report."""
-    try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(report, dict) and {"version", "command", "systems", "sentences"} <= report.keys()
+    with suppress(OSError, ValueError, AttributeError):
+        return {"version", "command", "systems", "sentences"} <= json.loads(path.read_text(encoding="utf-8")).keys()
+    return False
 
 
 @command

@@ -85,13 +85,17 @@ _QUALITY_VENDI = Metric(
 )
 
 
-def count_words(text: str) -> int:
-    """Count the words of a text: what spaces separate, and each Chinese character and kana."""
-    return len(_WORDS.findall(text))
+# A metric of texts, its ratings (n,), and their signature.
+Rated = tuple[Metric, np.ndarray, str]
 
 
-def rate(prompts: Prompts, command: ReportCommand) -> tuple[Metric, np.ndarray, str] | None:
-    """Rate all n texts by gruen, or read their ratings; returns the metric, ratings (n,), and signature, or None."""
+def word_counts(sets: Sequence[list[str]]) -> np.ndarray:
+    """Count the words of each text, what spaces separate and each Chinese character and kana: (n,), float64."""
+    return np.array([len(_WORDS.findall(text)) for texts in sets for text in texts], dtype=np.float64)
+
+
+def rate(prompts: Prompts, command: ReportCommand) -> Rated | None:
+    """Rate all texts by gruen, or read their ratings; None without quality."""
     if prompts.quality is not None:
         name = command.quality_key or ""
         metric = GRUEN_QUALITY._replace(title=name, bounds=UNBOUNDED, help=f"The column {name!r}.")
@@ -99,7 +103,6 @@ def rate(prompts: Prompts, command: ReportCommand) -> tuple[Metric, np.ndarray, 
     if command.quality != GRUEN:
         return None
     texts = [text for of_system in prompts.by_system() for text in of_system]
-    # Each different text once, those of about one length together.
     unique = sorted(set(texts), key=lambda text: (len(text), text))
     gruen = load_metric("gruen")
     settings = {name: value for name, value in command.encoder.items() if name in _OF_GRUEN}
@@ -113,9 +116,7 @@ def rate(prompts: Prompts, command: ReportCommand) -> tuple[Metric, np.ndarray, 
     return GRUEN_QUALITY, np.array([ratings[text] for text in texts]), result["signature"]
 
 
-def score(
-    prompts: Prompts, quality: tuple[Metric, np.ndarray, str] | None, command: ReportCommand
-) -> list[dict[str, Any]]:
+def score(prompts: Prompts, quality: Rated | None, command: ReportCommand) -> list[dict[str, Any]]:
     """Score the sets of all systems by one call of each metric; of quality in [0, 1], also its product with diversity.
 
     Returns the entries of `metrics`, in order of display.
@@ -136,13 +137,12 @@ def score(
     # Compression depends on the order of texts, which differs between a list and rows of one text.
     bleu = compute("self_bleu", [sorted(texts) for texts in sets], repetition=True, details=True)
     distinct, compression = ([row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio"))
-    lengths = np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
     by_signature: list[tuple[Any, str]] = [
         (vendi["scores"], vendi["signature"]),
         (meanings["n_classes_scores"], meanings["signature"]),
         (chamfer["scores"], chamfer["signature"]),
         *((scores, bleu["signature"]) for scores in (bleu["scores"], distinct, compression)),
-        (mean_by_set(lengths, sizes), signature("length", unit="words")),
+        (mean_by_set(word_counts(sets), sizes), signature("length", unit="words")),
     ]
     scored = [(metric, *row) for metric, row in zip(DIVERSITY, by_signature, strict=True)]
     if quality is not None:

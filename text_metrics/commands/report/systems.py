@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.jobs.pieces import read_key
-from text_metrics.commands.jobs.rows import Row, Source, show_values
+from text_metrics.commands.jobs.rows import Row, Source
 from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
 from text_metrics.metrics._core.core_inputs import check_characters
@@ -51,11 +51,6 @@ class Part(NamedTuple):
     texts: list[str]
     quality: list[float] | None
     error: str
-
-    @property
-    def text(self) -> str:
-        """The row as a text."""
-        return self.row.raw if self.row.values is None else show_values(self.row.values)
 
 
 class Prompts(NamedTuple):
@@ -112,14 +107,12 @@ def read_inputs(command: ReportCommand) -> Inputs:
         hints += _hints(file.path, parts, command)
     if len(systems) > MOST_SYSTEMS:
         raise ValueError(f"at most {MOST_SYSTEMS} systems can be compared. Got {len(systems)}.")
-    n_rows = {system.n_rows: system for system in systems}
+    n_rows = sorted({system.n_rows for system in systems})
     if command.id_key is None and len(n_rows) > 1:
-        counts = " and ".join(f"{system.file} has {n} rows" for n, system in list(n_rows.items())[:2])
-        raise ValueError(f"--by-line requires files of one length: {counts}. Pass --id-key to pair them by a column.")
+        raise ValueError(f"--by-line requires files of one length. Got {n_rows} rows: pass --id-key to pair them.")
     people = None
     if command.people is not None:
-        key = command.people_key or command.text_key
-        of_people = replace(command, text_key=key, system_key=None, quality=None, quality_key=None)
+        of_people = replace(command, system_key=None, quality=None, quality_key=None)
         file = NamedFile("people", command.people)
         parts = read_parts(file, of_people)
         (people,) = _gather(file, parts, of_people)
