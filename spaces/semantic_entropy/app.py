@@ -14,14 +14,14 @@ SAME = scoring.part(semantic_entropy, "semantic_entropy_settings").DEFAULT_SAME
 LEAST_SAME, MOST_SAME = 0.5, 1.0
 # Classes of a set, and texts of a class, that are listed.
 MOST_CLASSES, MOST_CHIPS = 12, 6
-_SURE = """The capital of Australia is Canberra.
-Canberra is the capital of Australia.
-Australia's capital city is Canberra.
-It is Canberra: that is the capital of Australia."""
-_UNSURE = """The capital of Australia is Canberra.
-Sydney is the capital of Australia.
-Australia's capital city is Melbourne.
-It is Canberra: that is the capital of Australia."""
+_SURE = """She was late because she missed the bus.
+She missed the bus, so she was late.
+Because she missed her bus she came late.
+She came late: she had missed the bus."""
+_UNSURE = """She was late because she missed the bus.
+Her alarm did not ring in the morning.
+A fallen tree blocked the road.
+Her child was ill at home."""
 
 
 def compute(texts: Any, same: Any, cache_dir: str | None = None) -> scoring.Scored:
