@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 from scripts.tooling import build_space
-from scripts.tooling.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
-from tests.demos import FILES, NAMES, SECRET, SWITCHES
+from scripts.tooling.screenshots import CHROMIUM, browser, served
+from tests.demos import NAMES, SECRET, Demo
 
 
 @pytest.fixture(scope="session")
@@ -47,28 +47,24 @@ def pytest_runtest_teardown(nextitem):
             RUNNING.close()
 
 
-@pytest.fixture(scope="session")
-def closed_in_the_end():
-    yield
-    RUNNING.close()
-
-
 @pytest.fixture
-def chromium(closed_in_the_end):
+def chromium():
     if CHROMIUM is None:
-        pytest.skip(NO_CHROMIUM)
+        pytest.skip("Chromium is not installed: apt-get install chromium-headless-shell")
     return RUNNING.start()
 
 
 @pytest.fixture(scope="session")
 def demo(built, request, tmp_path_factory):
-    """One running demo; the next starts when its tests are done."""
-    name = request.param
-    folder = tmp_path_factory.mktemp("logs")
-    log = folder / f"{name}.log"
-    with served(built / name, log, GRADIO_TEMP_DIR=str(folder / FILES), **SWITCHES.get(name, {})) as running:
-        yield running
-    # No text of a visitor is in the log.
-    text = log.read_text()
-    for word in (SECRET, "council", "kettle", "walks his dog", "onerror"):
-        assert word not in text
+    """One running demo; the next starts when its tests are done. It keeps no text of a visitor."""
+    name, folder = request.param, tmp_path_factory.mktemp("run")
+    with served(built / name, folder / "log", TMPDIR=str(folder), GRADIO_TEMP_DIR=str(folder / "files")) as url:
+        yield Demo(name, url)
+        for page in [page for context in (RUNNING.opened.contexts if RUNNING.opened else []) for page in context.pages]:
+            page.close()
+    assert "Uvicorn running" in (folder / "log").read_text()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            for word in (SECRET, "onerror"):
+                assert word.encode() not in content, path

@@ -1,14 +1,10 @@
-"""Ways to use a running demo in tests: by HTTP, and past the page."""
+"""How the demos are used in the tests: the input of each, and the ways to a running one."""
 
+import ast
 import asyncio
 import json
-import os
-import random
-import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -17,140 +13,107 @@ import pytest
 from scripts.tooling import build_space
 
 NAMES = build_space.space_names()
-# In every text of a test that may not appear in a log.
+# In every text of a visitor, and so in no log and no file that stays.
 SECRET = "zanzibar"
-# How many times the usual number of hostile cases.
-TIMES = int(os.environ.get("ATTACK_TIMES", "1"))
-# Upper bounds of one answer, on a busy machine.
-SECONDS, BYTES = 60, 4_000_000
 # An error that is not the visitor's.
 INTERNAL = "Something went wrong"
-# Where a demo puts uploaded files, beside its log.
-FILES = "files"
-# Chamfer has the short queue, so that a test can fill it.
-SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "probeval": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
-every_space = pytest.mark.parametrize("name", NAMES)
-in_chromium = pytest.mark.parametrize("demo", NAMES, indirect=True)
+EVIL = '<img src=x onerror="window.broken=1"> <b>bold</b> {{value}} ${1+1} `1`'
+in_every_demo = pytest.mark.parametrize("demo", NAMES, indirect=True)
 
 
-def in_demo(*names):
-    """Run a test in some of the demos."""
-    return pytest.mark.parametrize("demo", names, indirect=True)
+class Demo(NamedTuple):
+    """A running demo."""
+
+    name: str
+    url: str
 
 
-class Answered(NamedTuple):
-    """What a server answered: the status, the events of the stream, and their size in bytes."""
+class Case(NamedTuple):
+    """How a demo is used.
 
-    status: int
-    events: list[tuple[str, Any]]
-    n_bytes: int
-    seconds: float
+    typed : what is written into the boxes
+    file : a CSV file with the same input
+    arguments : the same for `compute`
+    api : the same for the API
+    numbers : the numbers on the page, from the result
+    setting : label of a number on the page, its name for the API and for `compute`, and a value
+    """
 
-    def last(self):
-        """Return the last event that is not a heartbeat."""
-        return next(event for event in reversed(self.events) if event[0] != "heartbeat")
+    typed: tuple[str, ...]
+    file: str
+    arguments: dict[str, Any]
+    api: dict[str, Any]
+    numbers: Callable[[dict[str, Any]], list[float]] = lambda result: result["scores"]
+    setting: tuple[str, str, float] | None = None
 
 
-def came_from(address):
-    """Return the header by which a proxy on this machine says where a request came from."""
-    return {"X-Forwarded-For": address}
+SETS = [
+    [f"A man of {SECRET} walks his dog.", f"=A man of {SECRET} walks a dog to its owner, then home.", EVIL],
+    [f"She sings in {SECRET}.", "She swims."],
+]
+_TYPED = "\n\n".join("\n".join(texts) for texts in SETS)
 
 
-def call(demo, data, path="call/score", timeout=120, address="127.0.0.1"):
-    """Call the endpoint as curl does; returns what came back."""
-    begin = time.monotonic()
-    # A client that loads certificates at each request, in many threads at once, reads its result too late.
-    options = {"timeout": timeout, "headers": came_from(address), "verify": False}
-    posted = httpx.post(f"{demo.url}gradio_api/{path}", json=data, **options)
+def csv_of(rows):
+    """Write rows of text and set as CSV."""
+    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+    return "\n".join(["text,set", *quoted]) + "\n"
+
+
+_CSV = csv_of((text, name) for name, texts in zip(("cats", "owls"), SETS, strict=True) for text in texts)
+_PEOPLE, _MODEL = ["kettle"] * 6 + ["pot"] * 3 + [SECRET], ["a kettle"] * 5 + ["-helicopter"] * 5
+_STORIES = [
+    f"The council of {SECRET} met on Tuesday. It wants a bridge. It wants a bridge.",
+    "He go home then fast the.",
+]
+
+
+def _sets_case(**setting: Any) -> Case:
+    return Case((_TYPED,), _CSV, {"predictions": SETS}, {"texts": SETS}, **setting)
+
+
+CASES = {
+    "vendi_embed": _sets_case(setting=("Order q", "q", 2.0)),
+    "chamfer_diversity": _sets_case(),
+    "semantic_entropy": _sets_case(setting=("Say the same from this cosine", "same", 0.6)),
+    "self_bleu": _sets_case(setting=("Longest phrase", "max_order", 2)),
+    "probeval": Case(
+        (f"kettle × 6\npot x 3\n{SECRET}", "a kettle: 5\n-helicopter*5"),
+        csv_of([("kettle × 6", "people"), ("pot: 3", "people"), (SECRET, "People"), ("a kettle × 5", "model")])
+        + "-helicopter*5,model\n",
+        {"predictions": [_MODEL], "references": [_PEOPLE]},
+        {"people": _PEOPLE, "model": _MODEL},
+        lambda result: [result["probeval"]],
+    ),
+    "gruen": Case(
+        ("\n\n".join(_STORIES),),
+        csv_of((text, "") for text in _STORIES),
+        {"predictions": _STORIES},
+        {"texts": _STORIES},
+        lambda result: [result["gruen"]],
+    ),
+}
+
+
+def call(demo, data, timeout=120):
+    """Call the endpoint as curl does; returns the result, or the text of the error."""
+    address = f"{demo.url}gradio_api/call/score"
+    posted = httpx.post(address, json={"data": data}, timeout=timeout)
     if posted.status_code != 200:
-        return Answered(
-            posted.status_code, [("refused", json_of(posted))], len(posted.content), time.monotonic() - begin
-        )
-    events, name, size = [], "", 0
-    results = f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"
-    with httpx.stream("GET", results, **options) as stream:
-        for line in lines_of(stream):
-            size += len(line)
+        return posted.text
+    name = ""
+    with httpx.stream("GET", f"{address}/{posted.json()['event_id']}", timeout=timeout) as stream:
+        for line in stream.iter_lines():
             if line.startswith("event:"):
                 name = line[6:].strip()
-            elif line.startswith("data:"):
-                events.append((name, json.loads(line[5:])))
-    return Answered(posted.status_code, events, size, time.monotonic() - begin)
+            elif line.startswith("data:") and name in ("complete", "error"):
+                value = json.loads(line[5:])
+                return value[0] if name == "complete" else str(value)
+    raise AssertionError("the stream ended without a result")
 
 
-def lines_of(stream):
-    """Yield the lines of a stream; those of httpx end at any separator of Unicode, too."""
-    rest = b""
-    for part in stream.iter_bytes():
-        *whole, rest = (rest + part).split(b"\n")
-        for line in whole:
-            yield line.decode()
-
-
-def json_of(response):
-    try:
-        return response.json()
-    except ValueError:
-        return response.text
-
-
-def join(demo, fn_index, data, session, timeout=120):
-    """Send an event of the page, past the page; returns the final message, and the bytes that were sent."""
-    body = {"data": data, "fn_index": fn_index, "session_hash": session}
-    posted = httpx.post(f"{demo.url}gradio_api/queue/join", json=body, timeout=timeout)
-    if posted.status_code != 200:
-        return {"success": False, "output": json_of(posted), "status": posted.status_code}, len(posted.content)
-    size = 0
-    address = f"{demo.url}gradio_api/queue/data?session_hash={session}"
-    with httpx.stream("GET", address, timeout=timeout) as stream:
-        for line in lines_of(stream):
-            size += len(line)
-            if line.startswith("data:"):
-                message = json.loads(line[5:])
-                if message["msg"] in ("process_completed", "unexpected_error"):
-                    return message, size
-    return None, size
-
-
-def event_of(demo, *kinds, is_run=False):
-    """Return the index and the inputs of the smallest event whose inputs begin with components of these kinds.
-
-    is_run : only of the events that score
-    """
-    config = httpx.get(f"{demo.url}config").json()
-    components = {component["id"]: component for component in config["components"]}
-    for event in sorted(config["dependencies"], key=lambda event: len(event["inputs"])):
-        found = [components[i] for i in event["inputs"]]
-        if not event["backend_fn"] or (is_run and not event["queue"]):
-            continue
-        if [component["type"] for component in found[: len(kinds)]] == list(kinds):
-            return event["id"], found
-    raise AssertionError(f"no event begins with {kinds}")
-
-
-def score_boxes(demo, *texts, session="boxes"):
-    """Press Score with these texts, past the page; returns the message and its bytes."""
-    place, components = event_of(demo, *["textbox"] * len(texts), is_run=True)
-    settings = [component["props"].get("value") for component in components[len(texts) :]]
-    return join(demo, place, [*texts, *settings], session)
-
-
-def download(page, label):
-    """Click a link and return what it downloads: its name and its text. A page that is drawn anew may lose a click."""
-    from playwright.sync_api import TimeoutError as NothingCame
-
-    for seconds in (15, 60):
-        try:
-            with page.expect_download(timeout=1000 * seconds) as waiting:
-                page.get_by_role("link", name=label).click()
-        except NothingCame:
-            continue
-        return waiting.value.suggested_filename, Path(waiting.value.path()).read_text(encoding="utf-8-sig")
-    raise AssertionError(f"{label} downloads nothing")
-
-
-def use_mcp(demo, *calls):
-    """Return the only tool of the MCP server, and its answers to calls with these arguments."""
+def use_mcp(demo, arguments):
+    """Return the tools of the MCP server, and the only one's answer to a call."""
     from mcp import ClientSession
     from mcp.client.streamable_http import streamablehttp_client
 
@@ -161,44 +124,9 @@ def use_mcp(demo, *calls):
         ):
             await session.initialize()
             (tool,) = (await session.list_tools()).tools
-            return tool, [await session.call_tool(tool.name, arguments) for arguments in calls]
+            return tool, await session.call_tool(tool.name, arguments)
 
     # In a thread of its own: Playwright's event loop runs in this one.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, use()).result()
-
-
-def processor_seconds(pid):
-    """Return the processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_until(holds: Callable[[], bool], seconds: float):
-    """Wait for a condition; returns whether it came to hold."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.2)
-    return holds()
-
-
-def is_idle(demo):
-    """Return whether a server computes nothing for two seconds."""
-    before = processor_seconds(demo.pid)
-    time.sleep(2)
-    return processor_seconds(demo.pid) - before < 0.4
-
-
-def long_texts():
-    """Make texts that gruen reads for long."""
-    rare = random.Random(7)
-    words = ["".join(rare.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6)) for _ in range(8_000)]
-    sentences = [f"The {' '.join(words[i : i + 8])} went home." for i in range(0, 8_000, 8)]
-    return [" ".join(sentences[i : i + 50]) for i in range(0, 750, 50)]
-
-
-def report(demo, what, ends):
-    """Print how the cases ended; `pytest -rP` shows it."""
-    sys.stdout.write(f"{demo.name}: {ends.total()} {what} held: {dict(sorted(ends.items(), key=str))}\n")
+        tool, answer = pool.submit(asyncio.run, use()).result()
+    return tool, ast.literal_eval(answer.content[0].text)

@@ -1,6 +1,5 @@
 """The cache on disk: the same scores, nothing done twice, and safe with many processes, kills and damage."""
 
-import json
 import multiprocessing
 import os
 import re
@@ -18,13 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import programs
-from tests.conftest import METRICS, ROOT, SETS, encode
+from tests.conftest import ROOT, SETS, encode
 from text_metrics.metrics._core import core_cache, core_encoder
 from text_metrics.metrics._core.core_cache import through_cache
 
 TEXTS = [text for members in SETS for text in members]
-DIFFERENT = list(dict.fromkeys(TEXTS))
 LONG = ["word " * 400, "word " * 300]
 PEOPLE = [["a kettle", "a pot", "a pot"], ["a dog", "a cat"]]
 INPUTS = {
@@ -81,23 +78,6 @@ def test_cold_equals_warm_equals_none(load, encoded_texts, tmp_path, name):
     assert warm == cold
     assert cold["signature"] == expected["signature"]
     assert cold["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-
-
-def test_another_process_does_not_load_the_encoder(load, tmp_path):
-    cold = [load(name).compute(**inputs, cache_dir=tmp_path) for name, inputs in INPUTS.items()]
-    program = (
-        "import evaluate, json, sys\n"
-        "folder, inputs = sys.argv[1], json.loads(sys.argv[2])\n"
-        "metrics = {name: evaluate.load(f'{sys.argv[3]}/{name}') for name in inputs}\n"
-        "results = [metrics[name].compute(**own, cache_dir=folder) for name, own in inputs.items()]\n"
-        "print(json.dumps([results, [str(key[0]) for key in sys.modules['_text_metric_models'].models]]))\n"
-    )
-    done = programs.run(program, tmp_path, json.dumps(INPUTS), METRICS)
-    assert done.returncode == 0, done.stderr
-    warm, models = json.loads(done.stdout.splitlines()[-1])
-    assert warm == cold
-    # gruen looks at its own weights, to say which they are.
-    assert models == ["gruen compact"]
 
 
 def test_texts_that_are_cut_are_counted_warm_too(encoded_texts, tmp_path):

@@ -145,10 +145,6 @@ def test_readme_commands(command, output, tmp_path, monkeypatch, capsys):
     assert doctest.OutputChecker().check_output(output, printed, flags), printed
 
 
-def test_readme_shows_the_commands():
-    assert {"demo", "score", "compare", "report"} <= {command.split()[1] for command, _ in SHOWN} <= set(COMMANDS)
-
-
 @pytest.mark.parametrize(
     "path",
     [*ROOT.glob("*.md"), *PAGES, *ROOT.glob("docs/*/*.md"), *ROOT.glob("metrics/*/*.md")],
@@ -180,16 +176,6 @@ def is_run_by_python(module: str) -> bool:
 
 
 @every_document
-def test_paths_exist(path):
-    rooms = r"(?:metrics|spaces|text_metrics|scripts|docs|tests)"
-    # A path with <name> stands for several.
-    named = [found for code in code_of(path) for found in re.findall(rf"(?<![\w./<>-]){rooms}/[\w./<>-]*", code)]
-    assert [name for name in named if "<" not in name and not (ROOT / name).exists()] == []
-    core = [name for code in code_of(path) for name in re.findall(r"(?<![\w/])core_\w+\.py", code)]
-    assert [name for name in core if not (ROOT / "metrics/_core" / name).exists()] == []
-
-
-@every_document
 def test_commands_exist(path):
     code = code_of(path)
     modules = [found for line in code for found in re.findall(r"python -m (scripts\.[\w.]+)", line)]
@@ -202,12 +188,3 @@ def test_commands_exist(path):
     targets = re.findall(r"^([a-z][\w-]*):", makefile, flags=re.MULTILINE)
     made = [name for line in code for words in re.findall(r"^make((?: [a-z][\w-]*)+)", line) for name in words.split()]
     assert [name for name in made if name not in targets] == []
-
-
-def test_the_makefile_runs_modules_that_exist():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    modules = re.findall(r"python -m (scripts\.[\w.]+)", makefile)
-    assert [module for module in modules if not is_run_by_python(module)] == []
-    commands = re.findall(r"text-metrics ([a-z][\w-]*)", makefile)
-    assert modules
-    assert set(commands) <= set(COMMANDS)

@@ -41,21 +41,6 @@ def test_a_service_embeds_as_its_model(load, sentence_transformer, monkeypatch):
     assert "model:given(ServiceEncoder)" in result["signature"]
 
 
-def test_a_static_model_does_not_depend_on_company(static_model):
-    together = static_model.encode(TEXTS)
-    np.testing.assert_array_equal(together, np.concatenate([static_model.encode([text]) for text in TEXTS]))
-
-
-def test_truncated_embeddings(load, tiny_model, sentence_transformer):
-    from sentence_transformers import SentenceTransformer
-
-    short = SentenceTransformer(str(tiny_model), device="cpu", truncate_dim=8)
-    result = load("vendi_embed").compute(predictions=TEXTS, model=short)
-    embeddings = sentence_transformer.encode(TEXTS)[:, :8]
-    expected = load("vendi_embed").compute(predictions=TEXTS, embeddings=embeddings)
-    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-
-
 # Encoder objects in the metrics: what they compute with `model=` is what they compute from the same embeddings.
 
 

@@ -154,23 +154,6 @@ def test_a_model_that_is_nowhere_is_an_error_at_once(load, gruen_models, monkeyp
             load("gruen").compute(predictions=TEXTS, **gruen_models | {"lm_model": wrong})
 
 
-def test_models_come_from_the_hub_and_then_from_its_cache(gruen_models, hub_server, tmp_path):
-    server = hub_server(gruen_models["sop_model"], "models", "someone/order")
-    program = (
-        "import evaluate\n"
-        f"metric = evaluate.load({str(GRUEN)!r})\n"
-        "result = metric.compute(predictions=['One thing here. Another there.'], backbone='bert',"
-        " components=['coherence'], sop_model='someone/order', device='cpu')\n"
-        "print(result['signature'])\n"
-    )
-    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path)}
-    for offline in ("0", "1"):
-        done = programs.run(program, env={**environment, "HF_HUB_OFFLINE": offline})
-        assert done.returncode == 0, done.stderr
-        assert "sop_model:someone/order@01234567" in done.stdout
-        server.shutdown()
-
-
 @pytest.mark.parametrize(
     "name", ["components", "focus_threshold", "model", "lm_model", "cola_model", "sop_model", "focus"]
 )

@@ -73,7 +73,7 @@ def test_other_sequences_are_lists_too(load, name):
 # Settings that are refused for two texts, and by which metrics.
 SETTINGS = [
     (SET_METRICS, "set_size", [0, -2, 2.5, "2", True, 3, HUGE, LONG]),
-    (SET_METRICS, "confidence", [0, 1, 95, math.nan, True, "95%", HUGE, -LONG]),
+    ((*SET_METRICS, "gruen", "probeval"), "confidence", [0, 1, 95, math.nan, True, "95%", HUGE, -LONG]),
     (SET_METRICS, "details", ["yes", 2]),
     (SET_METRICS, "sett_size", [2]),
     (("chamfer_diversity", "self_bleu"), "singletons", ["drop", None]),

@@ -22,7 +22,19 @@ SETTINGS = [
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
     ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
 ]
+TEXTS = [" ".join(members) for members in SETS]
+TEXT_SETTINGS = [
+    ("gruen", {}),
+    *(("gruen", {"components": [component]}) for component in ("grammaticality", "non_redundancy", "focus")),
+]
 each_metric = pytest.mark.parametrize(("name", "settings"), SETTINGS)
+each_text_metric = pytest.mark.parametrize(("name", "settings"), TEXT_SETTINGS)
+metric_of_any_kind = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *TEXT_SETTINGS])
+
+
+def items_of(name):
+    """Give what a metric scores: several sets, or several texts."""
+    return list(TEXTS) if name == "gruen" else [list(members) for members in SETS]
 
 
 @each_metric
@@ -34,19 +46,31 @@ def test_the_order_of_texts_does_not_matter(load, name, settings):
     assert result[name] == pytest.approx(expected[name], abs=1e-6)
 
 
-@each_metric
-def test_the_order_of_sets_does_not_matter(load, name, settings):
-    expected = load(name).compute(predictions=SETS, **settings)
-    result = load(name).compute(predictions=SETS[::-1], **settings)
-    assert result["scores"] == pytest.approx(expected["scores"][::-1], abs=1e-6)
-    assert result[name] == pytest.approx(expected[name], abs=1e-6)
+@metric_of_any_kind
+def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settings):
+    compute, items = load(name).compute, items_of(name)
+    expected = compute(predictions=items, **settings)
+    is_mean = settings.get("aggregate") != "corpus"
+    for order in (range(5)[::-1], [*range(5), *range(5)]):
+        result = compute(predictions=[items[i] for i in order], **settings)
+        assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
+        if is_mean:
+            assert result[name] == pytest.approx(expected[name], abs=1e-5)
+    alone = [compute(predictions=[item], **settings)["scores"][0] for item in items]
+    assert alone == pytest.approx(expected["scores"], abs=1e-5)
 
 
-@each_metric
-def test_a_set_is_scored_alone(load, name, settings):
-    together = load(name).compute(predictions=SETS, **settings)["scores"]
-    alone = [load(name).compute(predictions=[members], **settings)["scores"][0] for members in SETS]
-    assert alone == pytest.approx(together, abs=1e-6)
+@metric_of_any_kind
+def test_the_result_is_plain_and_input_is_left_as_it_was(load, name, settings):
+    items = items_of(name)
+    result = load(name).compute(predictions=items, details=True, **settings)
+    assert items == items_of(name)
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert type(result[name]) is float
+    assert len(result["scores"]) == len(result["details"]) == len(items)
+    assert result["signature"].startswith(f"{name}|")
+    if settings.get("aggregate") != "corpus":
+        assert result[name] == pytest.approx(np.mean(result["scores"]))
 
 
 # Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.
@@ -78,15 +102,6 @@ def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
 
 
 @each_metric
-def test_a_set_given_twice_scores_the_same(load, name, settings):
-    once = load(name).compute(predictions=SETS, **settings)
-    twice = load(name).compute(predictions=SETS * 2, **settings)
-    assert twice["scores"] == pytest.approx(once["scores"] * 2, abs=1e-9)
-    if settings.get("aggregate") != "corpus":
-        assert twice[name] == pytest.approx(once[name], abs=1e-9)
-
-
-@each_metric
 def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
     flat = [text for members in SETS for text in members][:12]
     nested = [flat[i : i + 4] for i in range(0, 12, 4)]
@@ -94,29 +109,6 @@ def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
     assert load(name).compute(predictions=flat, set_size=4, **settings) == expected
     assert load(name).compute(predictions=nested, set_size=4, **settings) == expected
     assert load(name).compute(predictions=flat, **settings) == load(name).compute(predictions=[flat], **settings)
-
-
-@each_metric
-def test_the_result_is_plain(load, name, settings):
-    result = load(name).compute(predictions=SETS, details=True, **settings)
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert type(result[name]) is float
-    assert len(result["scores"]) == len(result["details"]) == len(SETS)
-    assert result["signature"].startswith(f"{name}|")
-
-
-@each_metric
-def test_the_headline_is_the_mean_of_the_scores(load, name, settings):
-    result = load(name).compute(predictions=SETS, **settings)
-    if settings.get("aggregate") != "corpus":
-        assert result[name] == pytest.approx(np.mean(result["scores"]))
-
-
-@each_metric
-def test_input_is_left_as_it_was(load, name, settings):
-    sets = [list(members) for members in SETS]
-    load(name).compute(predictions=sets, **settings)
-    assert sets == SETS
 
 
 @each_metric
@@ -154,7 +146,6 @@ def numbers(result):
 VECTORS = np.random.default_rng(0).standard_normal((12, 6))
 FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
 WEIGHTS = [0.1, 0.2, 0.3, 0.4]
-QUALITY = {"set_size": 4, "quality": [0.9, 0.3, 0.6, 0.1] * 3}
 
 
 @pytest.mark.parametrize(
@@ -222,46 +213,6 @@ def test_a_setting_that_cannot_change_the_number_is_not_signed(load, name):
 
 
 # Metrics that score each text by itself.
-
-TEXTS = [" ".join(members) for members in SETS]
-each_text_metric = pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("gruen", {}),
-        ("gruen", {"components": ["grammaticality"]}),
-        ("gruen", {"components": ["non_redundancy"]}),
-        ("gruen", {"components": ["focus"]}),
-    ],
-)
-
-
-@each_text_metric
-def test_the_order_of_scored_texts_does_not_matter(load, name, settings):
-    expected = load(name).compute(predictions=TEXTS, **settings)
-    result = load(name).compute(predictions=TEXTS[::-1], **settings)
-    assert result["scores"] == pytest.approx(expected["scores"][::-1], abs=1e-5)
-    assert result[name] == pytest.approx(expected[name], abs=1e-5)
-
-
-@each_text_metric
-def test_a_text_is_scored_alone(load, name, settings):
-    together = load(name).compute(predictions=TEXTS, **settings)["scores"]
-    alone = [load(name).compute(predictions=[text], **settings)["scores"][0] for text in TEXTS]
-    assert alone == pytest.approx(together, abs=1e-5)
-    twice = load(name).compute(predictions=TEXTS * 2, **settings)["scores"]
-    assert twice == pytest.approx(together * 2, abs=1e-5)
-
-
-@each_text_metric
-def test_the_result_for_texts_is_plain(load, name, settings):
-    texts = list(TEXTS)
-    result = load(name).compute(predictions=texts, details=True, **settings)
-    assert texts == TEXTS
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert type(result[name]) is float
-    assert result[name] == pytest.approx(np.mean(result["scores"]))
-    assert len(result["scores"]) == len(result["details"]) == len(TEXTS)
-    assert result["signature"].startswith(f"{name}|")
 
 
 @each_text_metric

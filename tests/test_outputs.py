@@ -305,15 +305,6 @@ def test_what_cannot_be_printed_is_named(tmp_path):
     assert done.stderr == "The standard output cannot be written: No space left on device.\n"
 
 
-def test_a_device_is_written_to_and_stays_one(run, tmp_path):
-    words = [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out"]
-    assert run(*words, "/dev/null")[0] == 0
-    code, shown = run(*words, "/dev/full")
-    assert code == 2
-    assert shown == "/dev/full cannot be used: No space left on device.\n"
-    assert all(Path(name).is_char_device() for name in ("/dev/null", "/dev/full"))
-
-
 # Binary columns.
 
 BYTES = b"\xff\xd8x"
@@ -351,13 +342,3 @@ def test_binary_columns(tmp_path, command, source, grouped):
         cells = next(csv.DictReader(file))
     assert cells["image"] == (json.dumps([coded, None]) if in_lists else coded)
     assert json.loads(cells["nested"]) == row["nested"]
-
-
-def test_a_binary_column_of_a_bad_row_is_base64_too(tmp_path):
-    data = tmp_path / "data.parquet"
-    pq.write_table(pa.table({"text": [["a b", "c d"], None], "image": [BYTES, BYTES]}), data)
-    words = [data, "--text-key", "text", "--metric", "self_bleu", "--quiet", "--out", tmp_path / "out.csv"]
-    assert cli.main(["score", *map(str, words)]) == 3
-    bad = (tmp_path / "out.csv.bad.jsonl").read_text()
-    assert base64.b64encode(BYTES).decode() in bad
-    assert "b'" not in bad

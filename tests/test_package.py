@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -83,24 +82,6 @@ def test_help_and_bad_paths_import_nothing_heavy(tmp_path):
     assert "--metric vendi is not a metric: did you mean 'vendi_embed'? The metrics are chamfer" in done.stderr
 
 
-SCORED = """
-import importlib.util, json, sys
-from text_metrics.__main__ import main
-assert main(sys.argv[1:]) == 0
-print(json.dumps([name for name in ("scipy.stats", "torch", "transformers") if name in sys.modules]))
-assert importlib.util.find_spec("transformers") and importlib.import_module("scipy.stats").norm
-"""
-
-
-def test_what_a_score_does_not_need_is_not_imported(tmp_path):
-    data = tmp_path / "data.jsonl"
-    data.write_text(json.dumps({"texts": TEXTS}) + "\n", encoding="utf-8")
-    words = ["score", data, "--metric", "self_bleu", "--text-key", "texts"]
-    done = subprocess.run([sys.executable, "-c", SCORED, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == []
-
-
 def test_the_version_is_that_of_the_signatures(load, capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"text-metrics {text_metrics.__version__}\n"
@@ -108,38 +89,6 @@ def test_the_version_is_that_of_the_signatures(load, capsys):
     assert signature.endswith(f"|version:{text_metrics.__version__}")
     with pytest.raises(AttributeError, match="no attribute 'versions'"):
         _ = text_metrics.versions
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "probe ask", "probe report", "probe annotators", "probe sensitivity"])
-def test_the_help_of_a_command_is_short_and_ends_with_examples(capsys, command):
-    with pytest.raises(SystemExit):
-        main([*command.split(), "--help"])
-    before, *_ = re.split(r"\n(?:positional arguments|options):\n", shown := capsys.readouterr().out)
-    usage, _, description = before.partition("\n\n")
-    assert usage.startswith(f"usage: text-metrics {command} ")
-    assert 0 < len(description.rstrip().split("\n")) <= 15
-    assert f"\n    text-metrics {command}" in shown.partition("\nexamples:\n")[2]
-
-
-@pytest.mark.parametrize(
-    ("repository", "expected"),
-    [
-        (None, "a page, a picture, [a site](https://example.org), [a part](#part)"),
-        (
-            "https://example.org/code",
-            "[a page](https://example.org/code/blob/HEAD/docs/page.md), "
-            "![a picture](https://example.org/code/raw/HEAD/docs/a.png), "
-            "[a site](https://example.org), [a part](#part)",
-        ),
-    ],
-)
-def test_the_long_description_reads_outside_of_a_checkout(repository, expected):
-    long_description = runpy.run_path(str(ROOT / "setup.py"))["long_description"]
-    page = "[a page](docs/page.md), ![a picture](docs/a.png), [a site](https://example.org), [a part](#part)"
-    assert long_description(page, repository) == expected
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(r"\]\((?!https?://|#)", readme)
-    assert not re.search(r"\]\((?!https?://|#)", long_description(readme, repository))
 
 
 def test_the_metrics_of_the_package_share_one_core():

@@ -278,10 +278,3 @@ def test_a_piece_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeyp
     assert "workers died" in capsys.readouterr().err
     # The pieces before it are kept.
     assert list((tmp_path / "out.jsonl.parts").glob("part-*.json"))
-
-
-@pytest.mark.slow
-def test_what_is_wrong_is_said_by_a_worker_too(cluster, tmp_path, capsys):
-    data = write_jsonl(tmp_path / "data.jsonl", [{**row, "self_bleu": 1} for row in make_rows(20)])
-    assert score.main(with_cluster(cluster, command(data))) == score.EXIT_USAGE
-    assert "--score-key" in capsys.readouterr().err

@@ -16,7 +16,6 @@ from text_metrics.commands.report import tables
 from text_metrics.commands.report.page import write_pages
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared import formats
-from text_metrics.commands.shared.plots import system_mark, system_style
 from text_metrics.commands.shared.tables import latex, markdown
 
 pytest_plugins = ["tests.demo_servers"]
@@ -211,44 +210,6 @@ def test_sentences_claim_what_a_test_shows():
     assert "no difference" in said["alike"]
 
 
-def first_by_quality(means, p_values):
-    """Return the line on quality for these means of three systems, and p-values of their pairs."""
-
-    def change(report):
-        metric = report["metrics"][7]
-        for value, mean in zip(metric["values"], means, strict=True):
-            value.update(mean=mean, interval=[mean - 0.02, mean + 0.02])
-        for test, p in zip(metric["tests"], p_values, strict=True):
-            test["p_holm"] = p
-        metric["order"] = sorted(range(3), key=lambda i: -means[i])
-
-    return changed(change)["sentences"]["quality"].replace("\u00a0", " ")
-
-
-def test_systems_that_cannot_be_told_apart_from_the_first_are_named():
-    said = first_by_quality([0.74, 0.72, 0.71], [0.3, 0.01, 0.2])
-    assert "llama cannot be told apart from it (p = 0.300" in said
-    assert "qwen" not in said
-    assert "; qwen cannot be told" in first_by_quality([0.71, 0.74, 0.72], [0.01, 0.2, 0.3])
-
-
-@pytest.mark.parametrize("p", [0.001, 0.9, None])
-def test_a_system_of_far_lower_quality_is_named_whatever_the_test(p):
-    said = first_by_quality([0.80, 0.79, 0.094], [0.4, p, p])
-    assert re.search(r"lower quality[^:]*: qwen \(0\.094", said)
-    assert not re.search(r"qwen[^.]* cannot be|no difference", said)
-
-
-def test_a_winner_by_gruen_stands_beside_what_gruen_cannot_see():
-    assert re.search("gruen.*nonsense.* 44, 45 and 22", sentences(REPORT)["quality"], re.IGNORECASE)
-
-    def change(report):
-        for metric in report["metrics"][7:]:
-            metric["signature"] = "quality|column:q"
-
-    assert "nonsense" not in " ".join(changed(change)["sentences"].values())
-
-
 def test_a_report_of_one_system_has_no_section_without_content(tmp_path):
     report = alone()
     page = page_of(report, tmp_path)
@@ -274,30 +235,6 @@ def test_texts_are_left_out(tmp_path, held):
             assert str(escape(text)) not in content.decode(), name
     page = page_of(REPORT, tmp_path)
     assert all(str(escape(text)) in page for text in texts_of(REPORT))
-
-
-def test_a_system_has_a_shape_of_its_own():
-    shapes = [re.search('points="([^"]*)"', system_mark(i))[1] for i in range(20)]
-    assert len(set(shapes)) == 20
-    colors = [system_style(i)["color"] for i in range(20)]
-    # Neighbours in the list differ in colour too.
-    assert all(colors[i] != colors[i + 1] for i in range(19))
-
-
-def test_numbers_have_one_form():
-    assert formats.number(-0.0001, 2) == "0.00"
-    assert formats.number(-1.5, 1) == "−1.5"
-    assert formats.number(None, 2) == "–"
-    assert formats.number(0.001, 2, signed=True) == formats.number(-0.001, 2, signed=True) == "0.00"
-    assert formats.with_p(0.0004).replace("\u00a0", " ") == "p < 0.001"
-    assert formats.significant(0.00042) == "0.00042"
-    assert formats.with_p(1.0).replace("\u00a0", " ") == "p = 1.000"
-    assert formats.with_p(0.04, 0.04).replace("\u00a0", " ") == "p ≤ 0.040"
-    assert formats.count(1497, "prompt") == "1\u202f497 prompts"
-    assert formats.decimals([(2.63, [2.55, 2.71]), (2.1, None)]) == 2
-    assert formats.decimals([(24.0, [12.0, 36.0])]) == 1
-    assert formats.decimals([(0.5, None)]) == 3
-    assert formats.listed("abcde") == "a, b, c and 2 other systems"
 
 
 def test_tables_are_escaped():

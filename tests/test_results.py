@@ -104,23 +104,6 @@ def test_the_score_by_quality_has_an_interval_too(load, name):
     assert expected[0] < result[f"quality_{name}"] < expected[1]
 
 
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [
-        (95, ValueError),
-        (0, ValueError),
-        (1.0, ValueError),
-        (float("nan"), ValueError),
-        (True, TypeError),
-        ("95%", TypeError),
-    ],
-)
-def test_a_level_that_is_none_is_refused(load, value, error):
-    for name in (*SET_METRICS, "probeval", "gruen"):
-        with pytest.raises(error, match="confidence"):
-            load(name).compute(**calls(name), confidence=value)
-
-
 @pytest.mark.parametrize("quality", [False, True])
 def test_an_interval_of_effective_numbers_ends_at_the_size_of_the_sets(load, quality):
     """Sets of two, almost all of them different: the mean cannot exceed 2, however the scores vary."""

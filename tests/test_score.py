@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 
 import datasets
@@ -411,23 +410,6 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
         with pytest.raises(work.BadRowError) as error:
             score.run(score.parse_command(command(data, "--strict")))
         errors.append(error.value)
-
-
-@pytest.mark.slow
-def test_the_command_runs_from_any_directory(tmp_path):
-    write_jsonl(tmp_path / "data.jsonl", make_rows(30))
-    words = [
-        sys.executable,
-        "-m",
-        "text_metrics",
-        *["score", "data.jsonl", "--metric", "self_bleu", "--text-key", "texts"],
-    ]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "texts/s" in done.stderr
-    assert json.loads(done.stdout)["n_scores"] == 30
-    # The default format is that of the data.
-    assert len(read_jsonl(tmp_path / "data.jsonl.self_bleu.jsonl")) == 30
 
 
 @pytest.mark.parametrize("indent", [None, 2])

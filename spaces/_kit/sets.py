@@ -1,25 +1,18 @@
-"""Parts that the demos over sets of texts share: input, models, examples, names of sets, similarity."""
+"""Parts that the demos over sets of texts share: input, examples, names of sets, figures and tables."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import gradio as gr
 import numpy as np
+import pandas as pd
 
-from . import examples, work
-from .inputs import Limits, Role, Sets, check_choice, options, sets_from_rows, sets_from_text
-from .metric import part
-from .page import Box, Example, Space
-from .show import plots
-from .show.downloads import Table
-from .show.panels import shorten
+from . import panels, plots
+from .inputs import Limits, Row, blocks_of
+from .page import Box, Drawn, Example
 
 LIMITS = Limits()
-ROLES = (
-    Role("text", "Text", True, ("text", "texts", "sentence", "prediction", "predictions", "output", "response")),
-    Role("set", "Set", False, ("set", "group", "id", "prompt", "question", "concepts", "src")),
-)
+SAMPLE = Path(__file__).with_name("sample.csv")
 BOX = Box(
     "Your texts",
     "One text a line. A blank line starts a second set.",
@@ -30,214 +23,137 @@ STEPS = (
     "Leave a blank line between two sets to compare them.",
     "Press Score.",
 )
-MULTILINGUAL = "For other languages, choose the model of 50 languages."
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
-# Figures of more texts are slow and illegible.
-MOST_IN_MATRIX = 60
-MOST_IN_MAP = 75
-# Sizes of sets that a preview lists.
-_MOST_SIZES = 8
+ADDS = "The score of the set less its score without the text."
+# A figure of more texts is slow and illegible.
+MOST_DRAWN = 60
 
-Model = Literal["all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"]
-DEFAULT_MODEL: Model = "all-MiniLM-L6-v2"
-MODELS: dict[str, str] = {
-    DEFAULT_MODEL: "English: all-MiniLM-L6-v2",
-    "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": "50 languages: paraphrase-multilingual-MiniLM",
-}
-
-
-def _joined(*sets: Sequence[str]) -> str:
-    return "\n\n".join("\n".join(texts) for texts in sets)
-
-
+# Sentences of ours for the concepts walk, dog, take, park and couple of the CommonGen task.
+_DIFFERENT = """The couple walk in the park and take photos of a dog.
+The couple walk in the park when a thief runs up to take their dog.
+The couple take a taxi to the park because their old dog cannot walk.
+The couple take a vote to keep every dog off the walk in the park."""
+_PARAPHRASES = """The couple take their dog for a walk in the park.
+A couple is taking the dog to walk at a park.
+At the park, two partners walk a dog they have taken along.
+Their dog was taken on a park walk by this couple."""
+_SHUFFLED = """park take the couple walk in dog the of photos a and.
+thief the dog in walk couple park when a their take up to runs.
+walk taxi dog the cannot couple to old park take their a because.
+dog vote every the in walk keep take off a couple park to the."""
+_WAYS_TO_WAKE_UP = """Set two alarms and put the second one across the room.
+Go to bed an hour earlier than you think you need to.
+Ask a friend to call you at six and not to take no for an answer.
+Leave the curtains open so that the sun falls on your face.
+Use an alarm that is out of reach, so that you must stand up.
+Have coffee ready on a timer: the smell gets you out of bed."""
 EXAMPLES = (
-    Example("Four stories, or one told four ways?", (_joined(examples.DIFFERENT, examples.PARAPHRASES),)),
-    Example("Stories or shuffled words?", (_joined(examples.DIFFERENT, examples.SHUFFLED),)),
-    Example("Advice on waking up", (_joined(examples.WAYS_TO_WAKE_UP),)),
+    Example("Four stories, or one told four ways?", (f"{_DIFFERENT}\n\n{_PARAPHRASES}",)),
+    Example("Stories or shuffled words?", (f"{_DIFFERENT}\n\n{_SHUFFLED}",)),
+    Example("Advice on waking up", (_WAYS_TO_WAKE_UP,)),
 )
 
 
-def model_setting() -> gr.Dropdown:
-    """Make the list of the models that a demo offers."""
-    return gr.Dropdown(
-        options(MODELS), value=DEFAULT_MODEL, label="Model", info="It measures how similar two texts are."
-    )
+class Sets(NamedTuple):
+    """Sets of texts with their names; "" is the name of a set that is alone."""
+
+    texts: list[list[str]]
+    names: list[str]
+
+    def figure_name(self, i: int) -> str:
+        """Return the name of a set in a figure, which is never empty."""
+        return self.names[i] or "These texts"
+
+    def text_name(self, i: int, j: int) -> str:
+        """Return the label of a text in a figure: set and text, such as "2.14"."""
+        return f"{i + 1}.{j + 1}" if len(self.texts) > 1 else f"{j + 1}"
+
+    def choices(self) -> list[str]:
+        """Name the sets for a list, each with the beginning of its first text."""
+        return [f"{name}: {panels.shorten(texts[0], 40)}" for name, texts in zip(self.names, self.texts, strict=True)]
 
 
-def check_model(model: str) -> None:
-    """Check that a model is one of those offered."""
-    check_choice("model", model, MODELS)
+def rows_of(box: str) -> list[Row]:
+    """Return a row for each line of a box; a blank line starts a set."""
+    return [Row(text, str(i)) for i, texts in enumerate(blocks_of(box), 1) for text in texts]
 
 
-def unjudged(what: str = "texts") -> str:
-    """Say why a run can give no verdict, because the model does not read the texts; "" if it does."""
-    if work.was_warned("UnknownWordsWarning"):
-        return f"The model does not know the words of some {what}, so the score says little about them."
-    if work.was_warned("OtherLanguageWarning"):
-        return f"Some {what} are not in English, so the score says little about them."
-    return ""
+def group(rows: list[Row]) -> Sets:
+    """Group rows into sets, in order of first appearance."""
+    members: dict[str, list[str]] = {}
+    for row in rows:
+        members.setdefault(row.set, []).append(row.text)
+    names = [""]
+    if len(members) > 1:
+        given = enumerate(members, 1)
+        names = [
+            f"Set {i}" + (f" ({panels.shorten(name, 30)})" if name not in ("", str(i)) else "") for i, name in given
+        ]
+    return Sets(list(members.values()), names)
 
 
-def set_name(texts: Sequence[Sequence[str]], i: int) -> str:
-    """Return the name of a set, with the one from its file; "" if there is only one set."""
-    given = names_of(texts)[i]
-    return f"Set {i + 1}{f' ({shorten(given, 30)})' if given else ''}" if len(texts) > 1 else ""
+def two_of(chosen: Sequence[int | None], n_sets: int, most: int = 2) -> list[int]:
+    """Select the sets to show: the selected ones, completed by the first."""
+    selected = [i for i in chosen if i is not None and 0 <= i < n_sets]
+    return list(dict.fromkeys([*selected, *range(n_sets)]))[:most]
 
 
-def figure_name(texts: Sequence[Sequence[str]], i: int) -> str:
-    """Return the name of a set in a figure, which is never empty."""
-    return set_name(texts, i) or "These texts"
+def heat_maps(sets: Sets, shown: Sequence[int], matrices: Sequence[np.ndarray]) -> list[Drawn | None]:
+    """Draw the similarities within one or two sets; None for a single text or a missing set."""
+    maps: list[Drawn | None] = []
+    for series, i in enumerate(shown):
+        matrix, texts = matrices[i][:MOST_DRAWN, :MOST_DRAWN], sets.texts[i][:MOST_DRAWN]
+        if len(matrix) < 2:
+            continue
+        apart = matrices[i] - 3 * np.eye(len(matrices[i]))
+        a, b = sorted(np.unravel_index(apart.argmax(), apart.shape))
+        closest = f"Texts {a + 1} and {b + 1} are the most similar ({matrices[i][a, b]:.2f})."
+        name = f"{sets.names[i]}. " if sets.names[i] else ""
+        caption = name + closest + first_of(len(texts), len(sets.texts[i]))
+        maps.append(Drawn(plots.heat_map(matrix, texts, series), caption))
+    return [*maps, None, None][:2]
 
 
-def rows_of(texts: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    """Return the indices of the texts of each set among all texts."""
-    sizes = [len(members) for members in texts]
-    return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+def text_bars(
+    sets: Sets, shown: Sequence[int], values: Sequence[Sequence[float | None] | None], title: str, caption: str
+) -> Drawn | None:
+    """Draw a value of each text of one or two sets, in the order of the tables; None if no text has one.
 
-
-def names_of(texts: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names that a file gives its sets; "" for a set without a name."""
-    return texts.names if isinstance(texts, Sets) else [""] * len(texts)
-
-
-def preview(texts: Sequence[Sequence[str]]) -> str:
-    """Say how many sets and texts there are."""
-    sizes = [f"{len(members):,}" for members in texts]
-    if len(sizes) == 1:
-        return f"{count(len(texts[0]), 'text')}."
-    shown = ", ".join(sizes[:_MOST_SIZES]) + (", …" if len(sizes) > _MOST_SIZES else "")
-    return f"{len(sizes)} sets, of {shown} texts."
-
-
-def count(n: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def to_rows(texts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Return a row for each text, from which `inputs.sets_from_rows` makes the sets again."""
-    return [
-        {"text": text, "set": name or f"{i}"}
-        for i, (name, members) in enumerate(zip(names_of(texts), texts, strict=True), 1)
-        for text in members
-    ]
-
-
-def report(name: str, result: Mapping[str, Any], texts: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the content of the JSON download."""
-    names = names_of(texts)
-    return {"metric": name, **result, "predictions": texts, **({"names": names} if any(names) else {})}
-
-
-def text_name(i: int, j: int, n_sets: int) -> str:
-    """Return the label of a text in a figure: set and text, such as "2.14"."""
-    return f"{i + 1}.{j + 1}" if n_sets > 1 else f"{j + 1}"
-
-
-def choices(texts: Sequence[Sequence[str]]) -> list[str]:
-    """Name the sets for a list, each with the beginning of its first text."""
-    return [f"{set_name(texts, i)}: {shorten(members[0], 40)}" for i, members in enumerate(texts)]
-
-
-def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[Sequence[str]]) -> Table:
-    """Return the table of details.
-
-    Its first column, the number of the set, is omitted if there is one set. The name from the file follows it.
+    values : for each set, a number for each text, or None
     """
-    names = names_of(texts)
-    head, named = (headers[:1] if len(texts) > 1 else ()), any(names)
-    return Table(
-        (*head, *(("Name",) if named else ()), *headers[1:]),
-        [[*row[: len(head)], *([names[row[0] - 1]] if named else []), *row[1:]] for row in rows],
+    known = [(i, j) for i in shown for j, value in enumerate(values[i] or []) if value is not None]
+    drawn = [(i, j) for i, j in known if j < MOST_DRAWN]
+    if not drawn:
+        return None
+    groups = {
+        sets.figure_name(of_group): [values[i][j] if i == of_group else None for i, j in drawn]  # type: ignore[index]
+        for of_group in shown
+    }
+    names = [sets.text_name(i, j) for i, j in drawn]
+    figure = plots.bars(groups, names, title, [sets.texts[i][j] for i, j in drawn], is_shared=True)
+    return Drawn(figure, caption + first_of(len(drawn), len(known)))
+
+
+def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
+    """Return the table of all texts; each column has a list for each set."""
+    table: dict[str, list[Any]] = {}
+    if len(sets.texts) > 1:
+        table["Set"] = [name for name, texts in zip(sets.names, sets.texts, strict=True) for _ in texts]
+    table["No."] = [j for texts in sets.texts for j in range(1, len(texts) + 1)]
+    table["Text"] = [text for texts in sets.texts for text in texts]
+    return pd.DataFrame(
+        table | {name: [cell for cells in column for cell in cells] for name, column in columns.items()}
     )
 
 
-def scores_table(texts: Sequence[Sequence[str]], columns: Mapping[str, Sequence[float | None]]) -> Table | None:
+def scores(sets: Sets, columns: dict[str, Sequence[float | None]]) -> pd.DataFrame | None:
     """Return the table of the scores of each set, if there are more than two."""
-    if len(texts) < 3:
+    if len(sets.texts) < 3:
         return None
-    rows = [
-        [i + 1, len(members), shorten(members[0], 60), *("" if row[i] is None else row[i] for row in columns.values())]
-        for i, members in enumerate(texts)
-    ]
-    return details(("Set", "Texts", "First text", *columns), rows, texts)
+    firsts = [panels.shorten(texts[0], 60) for texts in sets.texts]
+    return pd.DataFrame({"Set": sets.names, "Texts": list(map(len, sets.texts)), "First text": firsts, **columns})
 
 
 def first_of(shown: int, total: int, what: str = "texts") -> str:
     """Return a remark for a caption if not all items are shown."""
     return f" Only the first {shown:,} of {total:,} {what} are shown." if shown < total else ""
-
-
-def two_of(chosen: Sequence[int | None], n_sets: int) -> list[int]:
-    """Select the one or two sets to show: the selected ones, completed by the first."""
-    selected = [i for i in chosen if i is not None and 0 <= i < n_sets]
-    rest = [i for i in range(n_sets) if i not in selected]
-    return [*dict.fromkeys(selected), *rest][: min(2, n_sets)]
-
-
-def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
-    """Return the embeddings of texts at unit length: (n, d), float64."""
-    encoder = part(metric, "core_encoder")
-    settings = encoder.EncoderSettings(model=model)
-    vectors = encoder.encode(list(texts), settings).embeddings.astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors
-
-
-def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: Sequence[Sequence[float | None]]) -> Any:
-    """Draw what each text adds to the score of its set, in the order of the texts; None if that is not known of any.
-
-    `credits` has the contributions of the texts of each set that is shown.
-    """
-    n_sets = len(texts)
-    bars = [
-        (text_name(i, j, n_sets), value, place, texts[i][j])
-        for place, (i, values) in enumerate(zip(shown, credits, strict=True))
-        for j, value in enumerate(values)
-        if value is not None
-    ]
-    names = [figure_name(texts, i) for i in shown]
-    return plots.ranked_bars(bars, names, "adds to the score") if bars else None
-
-
-def map_of_texts(
-    texts: Sequence[Sequence[str]],
-    shown: Sequence[int],
-    similarity: np.ndarray,
-    caption: str,
-    arrows: Sequence[tuple[int, int]] = (),
-) -> tuple[Any, str]:
-    """Draw the first `MOST_IN_MAP` texts of one or two sets in a plane, with a caption.
-
-    Parameters
-    ----------
-    similarity : ndarray of shape (n, n), of these n texts
-    caption : with a place for `share`, the share of the variance that the map shows
-    arrows : pairs of positions among the n texts
-    """
-    points, share = plots.plane(similarity)
-    drawn = [(place, i, j) for place, i in enumerate(shown) for j in range(len(texts[i][:MOST_IN_MAP]))]
-    plane = plots.text_map(
-        points,
-        [texts[i][j] for _, i, j in drawn],
-        [text_name(i, j, len(texts)) for _, i, j in drawn],
-        [place for place, _, _ in drawn],
-        [figure_name(texts, i) for i in shown],
-        arrows,
-    )
-    return plane, caption.format(share=share) + first_of(len(drawn), sum(len(texts[i]) for i in shown))
-
-
-# The description of a demo over sets, but for what is specific to its metric.
-describe_space = partial(
-    Space,
-    limits=LIMITS,
-    boxes=(BOX,),
-    roles=ROLES,
-    from_boxes=sets_from_text,
-    from_rows=sets_from_rows,
-    to_rows=to_rows,
-    preview=preview,
-    examples=EXAMPLES,
-    steps=STEPS,
-)

@@ -1,212 +1,199 @@
-"""Demo of probeval: the distribution of one or two models' answers to a question, compared with people's."""
+"""Demo of probeval: the distribution of a model's answers to a question, compared with people's."""
 
+import math
+import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import gradio as gr
-import ground
-import showing
-import two_models
-from _kit import inputs, language, metric, sets
-from _kit.page import Box, Example, Picture, Result, Space, build, launch
-from _kit.show import panels, plots
-from _kit.show.downloads import Table
-from questions import LIMITS, ROLES, check, from_boxes, from_rows, name_of, preview, sides_of, to_rows
+import pandas as pd
+from _kit import inputs, panels, plots, scoring, sets
+from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
 
-probeval = metric.load(__file__, "probeval")
+probeval = scoring.load(__file__, "probeval")
 
-CLUSTERINGS = {
-    "auto": "As given, else by degrees",
-    "soft": "Found: by degrees",
-    "hac": "Found: HAC",
-    "xmeans": "Found: X-means",
-    "gmeans": "Found: G-means",
-    "none": "One cluster for each answer",
-}
-MATCHERS = {
-    "auto": "As the clusters",
-    "cosine": "Meaning (cosine)",
-    "gp": "Gaussian process",
-    "wordnet": "WordNet",
-}
+LIMITS = inputs.Limits(sets=2, texts=200, text_characters=200, characters=3_000)
+MOST_COUNTED = 100_000
+# Answers of each side; fewer give no verdict.
+LEAST = 20
+# What the metric calls answers in no cluster.
+WRONG = "wrong"
+# Upper bounds on what is drawn.
+MOST_CLUSTERS, MOST_CHIPS = 20, 12
+SIDES = ("people", "model")
+_COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
+# "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
+_COUNTED = re.compile(r"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t)([-+−]?[0-9][0-9.,]*)")
 _KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
-_ALIKE = "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5"
-_ODD = "cup × 40\nhelicopter × 25\nkettle × 20\nfridge × 15"
 _EXAMPLES = (
-    Example("Boil water: much like people", (_KETTLE, _ALIKE, "")),
-    Example("Boil water: only the favourite", (_KETTLE, "kettle × 100", "")),
-    Example("Boil water: odd ideas", (_KETTLE, _ODD, "")),
-    Example("Boil water: two models", (_KETTLE, _ALIKE, _ODD)),
+    Example(
+        "Boil water: much like people",
+        (_KETTLE, "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5"),
+    ),
+    Example("Boil water: only the favourite", (_KETTLE, "kettle × 100")),
+    Example("Boil water: odd ideas", (_KETTLE, "cup × 40\nhelicopter × 25\nkettle × 20\nfridge × 15")),
 )
 
 
-def has_wordnet() -> bool:
-    """Return whether WordNet is installed; a matcher needs it."""
-    try:
-        metric.part(probeval, "probeval_wordnet").load_wordnet()
-    except (ImportError, OSError, LookupError, ValueError):
-        return False
-    return True
+class Answers(NamedTuple):
+    """The answers of people and of a model to a question: text and count of each."""
+
+    people: list[tuple[str, int]]
+    model: list[tuple[str, int]]
 
 
-if not has_wordnet():
-    MATCHERS = {name: label for name, label in MATCHERS.items() if name != "wordnet"}
+def rows_of(people: str, model: str) -> list[inputs.Row]:
+    """Return a row for each line of the boxes."""
+    lines = [(line, side) for side, box in zip(SIDES, (people, model), strict=True) for line in inputs.lines_of(box)]
+    return [inputs.Row(line, side) for line, side in lines if line]
 
 
-def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
-    """Check the input and compute the metric; with "other" and "comparison" if another model answers."""
-    settings = checked(settings)
-    check(questions)
-    sides = sides_of(questions)
-    language.check_english(
-        [[answer["text"] for question in questions for answer in question[side]] for side in sides], "answers"
+def group(rows: list[inputs.Row]) -> Answers:
+    """Parse the answers of both sides, with their counts."""
+    answers = Answers([], [])
+    for i, row in enumerate(rows, 1):
+        side = row.set.lower()
+        if side not in SIDES:
+            raise inputs.InputError(f"Row {i}: “set” must be people or model. Got “{row.set[:40]}”.")
+        counted = _COUNTED.fullmatch(row.text)
+        text, count = counted.groups() if counted else (row.text, "1")
+        if not _COUNT.fullmatch(count):
+            where = f"“{panels.shorten(row.text, 40)}” of {side}"
+            raise inputs.InputError(f"{where}: a count must be an integer from 1 to 999,999,999. Got “{count[:40]}”.")
+        answers[SIDES.index(side)].append((text, int(count)))
+    return answers
+
+
+def compute(answers: Answers) -> scoring.Scored:
+    """Check the input and compute the metric."""
+    for side, given in zip(SIDES, answers, strict=True):
+        if not given:
+            raise inputs.InputError(f"The answers of {side} are missing. Write at least one, or click an example.")
+    inputs.check_texts([text for given in answers for text, _ in given], LIMITS)
+    total = sum(count for given in answers for _, count in given)
+    if total > MOST_COUNTED:
+        raise inputs.InputError(f"The counts are too large: {total:,} in total, the limit here is {MOST_COUNTED:,}.")
+    people, model = ([{"text": text, "count": count} for text, count in given] for given in answers)
+    return scoring.compute(
+        probeval,
+        [[text for text, _ in given] for given in answers],
+        predictions=[{"id": "0", "answers": model}],
+        references=[{"id": "0", "question": "", "answers": people}],
+        details=True,
+        progress=True,
     )
-    results = [
-        probeval.compute(
-            predictions=[{"id": str(i), "answers": question[side]} for i, question in enumerate(questions)],
-            references=[
-                {"id": str(i), "question": question["question"], "answers": question["people"]}
-                for i, question in enumerate(questions)
-            ],
-            details=True,
-            progress=True,
-            **settings,
-        )
-        for side in sides[1:]
-    ]
-    for result in results:
-        found = ground.find(probeval, result)
-        result["equal_numbers"] = None if found is None else found._asdict()
-    if len(results) == 1:
-        return results[0]
-    sampling = metric.part(probeval, "probeval_sampling")
-    comparison = two_models.compare(*results, sampling, debias=settings["debias"])
-    return {**results[0], "other": results[1], "comparison": comparison._asdict()}
 
 
-def checked(settings: dict[str, Any]) -> dict[str, Any]:
-    """Check the settings of the page, and return those of the metric."""
-    inputs.check_choice("clustering", settings["clustering"], CLUSTERINGS)
-    inputs.check_choice("matcher", settings["matcher"], MATCHERS)
-    inputs.check_number("threshold", settings["threshold"], 0, 1)
-    inputs.check_number("smoothing", settings["smoothing"], 0.001, 1_000)
-    inputs.check_number("distance", settings["distance"], 0, 2)
-    if not isinstance(settings["debias"], bool):
-        raise inputs.InputError("debias must be true or false.")
-    settings = dict(settings)
-    if settings["clustering"] == "soft" and settings["matcher"] != "auto":
-        raise inputs.InputError("Clusters by degrees go with matches by degrees. Match “As the clusters”.")
-    if settings["matcher"] != "cosine":
-        # The other matchers have thresholds on other scales, and so may the one that "auto" chooses.
-        del settings["threshold"]
-    return settings
-
-
-def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
-    """Score all questions and draw one."""
-    result = compute(questions, settings)
-    results = showing.results_by_name(result)
-    signature = result["signature"]
-    shown = sets.two_of(chosen, len(questions))[0]
-    details = {who: of_model["details"][shown] for who, of_model in results.items()}
-    # The clusters depend on people's answers alone.
-    first = next(iter(details.values()))
-    names = showing.cluster_names(first)
-    shares = {"People": showing.people_shares(first, names)}
-    shares |= {who: showing.model_shares(detail, names) for who, detail in details.items()}
-    terms = {who: showing.terms_of(detail) for who, detail in details.items()}
-    labels = showing.largest(names, list(shares.values()))
+def score(answers: Answers, chosen: Sequence[int | None]) -> Result:
+    """Score a model, and draw the shares of the answers in each cluster."""
+    result, is_read = compute(answers)
+    (detail,) = result["details"]
+    names = {cluster["cluster"]: cluster["answers"][0]["text"] for cluster in detail["clusters"]}
+    names[WRONG] = "wrong: in no cluster"
+    shares = {"People": shares_of(detail["gold_assignments"], names), "Model": shares_of(detail["assignments"], names)}
+    # Wrong answers are always shown, and come last.
+    ranked = sorted(names, key=lambda label: (label != WRONG, -max(share[label] for share in shares.values())))
+    labels = [label for label in names if label in ranked[:MOST_CLUSTERS]]
+    members = {
+        label: [members_of(detail[key], label) for key in ("gold_assignments", "assignments")] for label in names
+    }
     cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
-    shown_names = [names[label] for label in labels]
-    members = [
-        ", ".join(answer["text"] for answer in showing.members_of(first, label)) or names[label] for label in labels
+    hovers = [", ".join(members[label][0]) or names[label] for label in labels]
+    bars = plots.bars(
+        {who: [share[label] for label in labels] for who, share in shares.items()},
+        [names[label] for label in labels],
+        "share of the answers",
+        hovers,
+    )
+    blocks = [
+        panels.Group(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)])
+        for label in labels
     ]
-    surpluses = (
-        showing.surplus(who if len(details) > 1 else "The model", names, shares["People"], shares[who])
-        for who in details
-    )
-    most = (showing.largest_term(who if len(details) > 1 else "", names, terms[who]) for who in details)
-    before = " before Debias" if settings["debias"] else ""
-    most_of = " An answer is listed where it belongs the most." if "|clustering:soft|" in signature else ""
+    rows = [
+        (who, row["text"], row["count"], names[closest(row)])
+        for who, key in (("people", "gold_assignments"), ("model", "assignments"))
+        for row in detail[key]
+    ]
     return Result(
-        answer=showing.answer(result, signature),
+        answer=answer(answers, result, is_read),
         pictures=[
-            (
-                plots.paired_bars(showing.by_name(shares, labels), shown_names, "share of the answers", members),
-                " ".join(surpluses) + cut,
-            ),
-            (
-                plots.paired_bars(
-                    showing.by_name(terms, labels), shown_names, "nats", members, first=1 if len(terms) > 1 else 0
-                ),
-                f"The terms add up to the divergence{before}. They use smoothed shares. " + " ".join(most),
-            ),
-            (
-                showing.clusters_panel(details, {label: names[label] for label in labels}),
-                f"People's answers in each cluster, and the models' answers matched to it.{most_of}{cut}",
-            ),
+            Drawn(bars, f"Of the answers in each cluster, named by its most common answer.{cut}"),
+            Drawn(panels.groups(blocks, MOST_CHIPS), f"Each answer is listed where it belongs the most.{cut}"),
         ],
-        details=Table(
-            ("Question", "Who", "Answer", "Count", "Cluster"),
-            [
-                row
-                for i in range(len(questions))
-                for row in showing.detail_rows(questions[i]["question"] or f"{i + 1}", results, i)
-            ],
-        ),
-        scores=showing.scores_table(questions, results),
-        report={"metric": "probeval", **result, "questions": questions},
-        choices=[panels.shorten(name_of(questions, i), 60) for i in range(len(questions))],
-        chosen=[shown],
+        details=pd.DataFrame(rows, columns=["Who", "Answer", "Count", "Cluster"]),
+        report={"metric": "probeval", **result, **answers._asdict()},
     )
 
 
-def api(
-    people: list[str],
-    model: list[str],
-    clustering: Literal["auto", "soft", "hac", "xmeans", "gmeans", "none"] = "auto",
-    matcher: Literal["auto", "cosine", "gp", "wordnet"] = "auto",
-    threshold: float = 0.55,
-    smoothing: float = 1.0,
-    distance: float = 0.95,
-    debias: bool = False,
-    other: list[str] | None = None,
-) -> dict[str, Any]:
+def shares_of(assignments: list[dict[str, Any]], labels: dict[str, str]) -> dict[str, float]:
+    """Return the share of the answers in each cluster, as counted, without smoothing."""
+    counts = dict.fromkeys(labels, 0.0)
+    for row in assignments:
+        for label, weight in row["clusters"].items():
+            counts[label] += row["count"] * weight
+    total = sum(counts.values()) or 1.0
+    return {label: count / total for label, count in counts.items()}
+
+
+def closest(assignment: dict[str, Any]) -> str:
+    """Return the cluster to which an answer belongs the most."""
+    weights = assignment["clusters"]
+    return max(weights, key=lambda label: weights[label])
+
+
+def members_of(assignments: list[dict[str, Any]], label: str) -> list[str]:
+    """Return the answers that belong the most to a cluster, with their counts, the most common first."""
+    rows = sorted((row for row in assignments if closest(row) == label), key=lambda row: -row["count"])
+    return [f"{row['text']} × {row['count']:g}" for row in rows]
+
+
+def answer(answers: Answers, result: dict[str, Any], is_read: bool) -> str:
+    """Return the answer: the divergence in nats, wrong answers and coverage."""
+    (detail,), value = result["details"], result["probeval"]
+    n_people, n_model = (sum(count for _, count in given) for given in answers)
+    is_enough, notes = min(n_people, n_model) >= LEAST, list(result["warnings"])
+    if not is_enough:
+        numbers = f"people gave {n_people:,} and the model {n_model:,}"
+        notes.append(f"No verdict: it takes at least {LEAST} answers of each side. Here {numbers}.")
+    largest = largest_divergence(detail)
+    meaning = f"It gives {result['coverage']:.0%} of people's answers." if is_read and is_enough else ""
+    meter = value / largest if is_read and is_enough else None
+    ends = ("0: like people", f"{largest:.2f}: none of their answers")
+    facts = [
+        (f"{result['wrong_rate']:.0%}", "Wrong", "of the model's answers match no cluster."),
+        (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
+        (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
+    ]
+    card = panels.Card("", value, "nats apart", meaning, meter, ends)
+    verdict = "" if is_read else scoring.NOT_READ
+    return panels.answer([card], verdict, notes, result["signature"], panels.tiles(facts))
+
+
+def largest_divergence(detail: dict[str, Any]) -> float:
+    """Return the divergence of as many answers of which none matches a cluster."""
+    counts = dict(detail["smoothing"]["model"])
+    counts[WRONG] += detail["n_answers"]
+    total = sum(counts.values())
+    return sum(p * math.log(p * total / counts[label]) for label, p in detail["gold_distribution"].items() if p)
+
+
+def api(people: list[str], model: list[str]) -> dict[str, Any]:
     """Compute the divergence of a model's distribution of answers to one question from people's, in nats.
 
     Args:
-        people: people's answers to the question; repeats are counts.
+        people: people's English answers to the question; repeats are counts.
         model: the model's answers, sampled many times; repeats are counts.
-        clustering: the clustering of people's answers.
-        matcher: how the model's answers are matched to clusters.
-        threshold: the minimum cosine of a match, from 0 to 1, for the matcher "cosine".
-        smoothing: the pseudo-count of each cluster, above 0.
-        distance: the cut of "hac", from 0 to 2.
-        debias: subtract the bias of sampling, estimated by the jackknife; a small divergence may fall below 0.
-        other: another model's answers to the same question, to compare the two models.
 
     Returns
     -------
         The result of the metric: "probeval", 0 if the distributions are the same; "wrong_rate"; "coverage"; "details"
-        with the clusters; "equal_numbers", the expected divergence and coverage of equal numbers of answers of the
-        model and of other people, or None for fewer than 20; and the "signature" to report with the score. If `other`
-        has answers, also "other", the same for that model, and "comparison": its divergence less the first model's, of
-        equal numbers of answers, with a 95% interval, or None for fewer than 10.
+        with the clusters; "warnings"; and the "signature" to report with the score.
 
     """
-    settings = {
-        "clustering": clustering,
-        "matcher": matcher,
-        "threshold": threshold,
-        "smoothing": smoothing,
-        "distance": distance,
-        "debias": debias,
-    }
-    given = {"people": people, "model": model, "other": [] if other is None else other}
-    for name, answers in given.items():
-        if not isinstance(answers, list) or not all(isinstance(text, str) for text in answers):
+    for name, texts in zip(SIDES, (people, model), strict=True):
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise inputs.InputError(f"{name} must be a list of texts.")
-    return compute(from_rows([{"text": text, "who": who} for who, texts in given.items() for text in texts]), settings)
+    return compute(Answers(*([(text, 1) for text in texts] for texts in (people, model)))).result
 
 
 SPACE = Space(
@@ -216,43 +203,26 @@ SPACE = Space(
     "distribution of a model's answers with that of people's. English only.",
     limits=LIMITS,
     boxes=(
-        Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 6),
-        Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 5),
-        Box("Another model's answers", "Optional: to compare two models.", "kettle × 60\nhair dryer × 5", 4),
+        Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
+        Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 6),
     ),
-    roles=ROLES,
-    from_boxes=from_boxes,
-    from_rows=from_rows,
-    to_rows=to_rows,
-    preview=preview,
     examples=_EXAMPLES,
-    settings={
-        "clustering": gr.Dropdown(inputs.options(CLUSTERINGS), value="auto", label="Clusters of people's answers"),
-        "matcher": gr.Dropdown(inputs.options(MATCHERS), value="auto", label="Match the model's answers by"),
-    },
-    more_settings={
-        "threshold": gr.Slider(0, 1, 0.55, step=0.01, label="Minimum cosine", info="Of a match by cosine."),
-        "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count."),
-        "distance": gr.Slider(0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters."),
-        "debias": gr.Checkbox(False, label="Debias", info="Subtract the estimated bias of sampling."),
-    },
-    choosers=("Look at",),
-    pictures=(
-        Picture("Shares by cluster"),
-        Picture("Terms of the divergence"),
-        Picture("The clusters", is_figure=False),
-    ),
-    score=score,
-    api=api,
     steps=(
         "Write people's answers to a question, one a line, with an optional count.",
-        "Write a model's answers, and another model's to compare the two. Or click an example.",
+        "Write a model's answers to it. Or click an example.",
         "Press Score.",
     ),
+    rows=rows_of,
+    group=group,
+    score=score,
+    pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", "html", is_wide=True)),
+    api=api,
+    sample=Path(__file__).with_name("sample.csv"),
+    settings={},
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
     probeval.compute(predictions=[["warm"]], references=[["up"]])
-    launch(demo, SPACE)
+    launch(SPACE, demo)

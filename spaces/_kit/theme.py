@@ -1,4 +1,4 @@
-"""The theme of all demos: colours, fonts and the style sheet."""
+"""The theme of all demos: colours, fonts, the style sheet and the script."""
 
 from pathlib import Path
 

@@ -1,1 +1,0 @@
-"""How results look: panels, figures, downloads, and the style sheet."""

@@ -1,0 +1,203 @@
+"""The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from scripts.tooling import build_space, push_space
+from tests.conftest import ROOT
+from tests.demos import CASES, NAMES
+
+pytest_plugins = ["tests.demo_servers"]
+
+COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+
+
+def test_every_metric_has_a_demo(built):
+    metrics = sorted(path.parent.name for path in ROOT.glob("metrics/*/README.md"))
+    assert NAMES == sorted(CASES) == sorted(path.name for path in built.iterdir()) == metrics
+
+
+def test_no_private_name_of_a_framework_is_used():
+    frameworks = r"\b(gr|gradio|uvicorn|starlette|fastapi)\b[.\w]*\._|\b(demo|app|server)\._"
+    for path in ROOT.glob("spaces/**/*.py"):
+        assert not re.search(frameworks, path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_front_matter_is_whole_and_the_card_is_below(built, name):
+    text = (built / name / "README.md").read_text(encoding="utf-8")
+    front = build_space.front_matter(text)
+    assert front["title"]
+    assert front["emoji"]
+    assert {front["colorFrom"], front["colorTo"]} <= COLOURS
+    assert front["sdk"] == "gradio"
+    assert front["sdk_version"] == build_space.pins()["gradio"]
+    assert front["python_version"] == "3.11"
+    assert front["app_file"] == "app.py"
+    assert 0 < len(front["short_description"]) <= 60
+    assert {"evaluate", "metric"} <= set(front["tags"])
+    assert f"# Metric Card for {name}" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_requirements_are_pinned_and_whole(built, name):
+    lines = (built / name / "requirements.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    pinned = [line for line in lines if not line.startswith("--")]
+    assert all(line.count("==") == 1 for line in pinned)
+    wanted = [
+        line
+        for room in ("metrics", "spaces")
+        for line in (ROOT / f"{room}/{name}/requirements.txt").read_text().split()
+    ]
+    found = {line.split("==")[0].split("[")[0] for line in pinned}
+    assert found == {line.split(">")[0].split("[")[0].lower() for line in wanted}
+    assert (built / name / "COMMIT").read_text().strip()
+
+
+def run_alone(program, cwd, **environment):
+    """Run a program in a fresh process that knows nothing of the checkout."""
+    settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=cwd, env=settings | environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def score_program(**places):
+    """Write a program that loads metrics from these places, and prints what each gives for its case."""
+    cases = {place: CASES[name].arguments for name, place in places.items()}
+    return (
+        "import evaluate, json\n"
+        f"cases = json.loads({json.dumps(cases)!r})\n"
+        "print(json.dumps([evaluate.load(place).compute(**case) for place, case in cases.items()]))"
+    )
+
+
+def assert_same_result(found, expected):
+    """Equal, but for the last digits of a float32 embedding, which follow the number of threads of a process."""
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        numeric = isinstance(value, float | list)
+        assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
+
+
+@pytest.mark.slow
+def test_built_demos_are_metrics_from_their_folders(built, load, tmp_path):
+    cache = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    program = score_program(**{name: f"./{name}" for name in NAMES})
+    for name, found in zip(NAMES, run_alone(program, built, HF_HUB_OFFLINE="1", **cache), strict=True):
+        assert_same_result(found, load(name).compute(**CASES[name].arguments))
+
+
+@pytest.mark.slow
+def test_a_built_demo_is_a_metric_from_the_hub(built, load, hub_server, tmp_path):
+    """In a process of its own, which has imported nothing for another metric."""
+    name = "vendi_embed"
+    server = hub_server(built / name, "spaces", f"someone/{name}")
+    address = f"http://127.0.0.1:{server.server_port}"
+    cache = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    program = score_program(**{name: f"someone/{name}"})
+    (found,) = run_alone(program, tmp_path, HF_ENDPOINT=address, HF_HUB_OFFLINE="0", **cache)
+    assert_same_result(found, load(name).compute(**CASES[name].arguments))
+
+
+def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
+    (tmp_path / "self_bleu").mkdir()
+    (tmp_path / "self_bleu" / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match="not an earlier build of a demo"):
+        build_space.build("self_bleu", tmp_path)
+    assert (tmp_path / "self_bleu" / "mine.txt").read_text() == "mine"
+    with pytest.raises(ValueError, match=r"name must be one of .*Got '\.\./x'"):
+        build_space.build("../x", tmp_path)
+
+
+def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
+    monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
+    command = ["push_space.py", "self_bleu", "--owner", "someone", "--build", str(built)]
+    monkeypatch.setattr(sys, "argv", command)
+    push_space.main()
+    printed = capsys.readouterr().out
+    assert "for the Space someone/self_bleu" in printed
+    assert "self_bleu.py" in printed
+    assert "Nothing was sent" in printed
+
+
+def test_only_a_build_of_a_commit_is_pushed(tmp_path):
+    folder = build_space.build("self_bleu", tmp_path)
+    for commit in ("unknown", "0123+changes"):
+        (folder / "COMMIT").write_text(commit)
+        with pytest.raises(ValueError, match="not committed"):
+            push_space.check(folder)
+    (folder / "COMMIT").write_text("0123\n")
+    assert push_space.check(folder) == "0123"
+    (folder / "COMMIT").unlink()
+    with pytest.raises(ValueError, match=r"Run: python -m scripts\.tooling\.build_space self_bleu"):
+        push_space.check(folder)
+
+
+class AcceptingHub(BaseHTTPRequestHandler):
+    """The part of the Hub's protocol that creates a Space and takes one commit."""
+
+    def do_GET(self):
+        # What the Space holds so far: one file of an earlier build.
+        path = self.path.split("?")[0]
+        tree = [{"type": "file", "path": "old.py", "size": 1, "oid": "0"}]
+        self.answer(tree if "/tree/" in path else {"id": "someone/self_bleu", "sha": "0" * 40, "siblings": []})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path == "/api/repos/create":
+            self.received["repo"] = json.loads(body)
+            self.answer({"url": f"http://{self.headers['Host']}/spaces/someone/self_bleu"})
+        elif "/preupload/" in self.path:
+            files = [{"path": file["path"], "uploadMode": "regular"} for file in json.loads(body)["files"]]
+            self.answer({"files": [{**file, "shouldIgnore": False, "oid": None} for file in files]})
+        elif "/commit/" in self.path:
+            for line in body.decode().splitlines():
+                entry = json.loads(line)
+                self.received.setdefault(entry["key"], []).append(entry["value"])
+            url = f"http://{self.headers['Host']}/spaces/someone/self_bleu/commit/{'1' * 40}"
+            self.answer({"success": True, "commitOid": "1" * 40, "commitUrl": url})
+        else:
+            self.answer({"warnings": [], "errors": []})
+
+    def answer(self, value):
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_push_makes_the_space_hold_just_the_build(tmp_path):
+    folder = build_space.build("self_bleu", tmp_path)
+    (folder / "COMMIT").write_text("0123\n")
+    received = {}
+    handler = type("Handler", (AcceptingHub,), {"received": received})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_test"}
+    environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "scripts.tooling.push_space", "self_bleu", "--owner", "someone", "--push"]
+    command += ["--build", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert received["repo"]["type"] == "space"
+    assert received["repo"]["sdk"] == "gradio"
+    sent = {file["path"]: base64.b64decode(file["content"]) for file in received["file"]}
+    assert sent == {str(path.relative_to(folder)): path.read_bytes() for path in push_space.files_of(folder)}
+    assert [file["path"] for file in received["deletedFile"]] == ["old.py"]
+    assert received["header"][0]["summary"] == "Build of 0123"
