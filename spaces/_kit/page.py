@@ -330,7 +330,7 @@ def _filled(table: pd.DataFrame) -> Any:
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
     lengths = [max(len(name), *(len(str(cell)) for cell in shown[name])) for name in shown.columns]
-    weights = [8 + min(length, 60) for length in lengths]
+    weights = [14 + min(length, 45) for length in lengths]
     return gr.update(value=shown, column_widths=[f"{100 * weight / sum(weights):.1f}%" for weight in weights])
 
 
