@@ -58,7 +58,7 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
         )["scores"],
         "rewards": lambda: text_metrics.for_rewards(load("vendi_embed"), 4)(completions=texts),
         "trainer": lambda: text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)(
-            EvalPrediction(ids, None)
+            EvalPrediction(ids, ids)
         ),
     }
     expected = {name: compute() for name, compute in ways.items()}
