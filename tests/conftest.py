@@ -61,6 +61,7 @@ LONGEST = (
     "self_bleu",
     "gruen",
     "test_hosts",
+    "test_kills",
     "test_report_page",
     "test_package",
     "test_forks",

@@ -140,30 +140,6 @@ def test_other_files_give_the_same(tmp_path):
     assert [row["answer"] for row in read_jsonl(tmp_path / "from_csv.jsonl")] == [row["answer"] for row in expected]
 
 
-def test_a_finished_job_is_not_repeated(tmp_path):
-    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    options = ("--group-key", "prompt", "--keep", 2)
-    assert run(data, *options) == 0
-    before = (tmp_path / "out.jsonl").stat().st_mtime_ns
-    assert run(data, *options) == 0
-    assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
-    assert run(data, "--group-key", "prompt", "--keep", 1) == 2
-    assert run(data, "--group-key", "prompt", "--keep", 1, "--restart") == 0
-
-
-def test_bad_rows_are_set_aside(tmp_path, capsys):
-    rows = [dict(row) for row in ROWS]
-    rows[4]["reward"] = 1.5
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    with data.open("a", encoding="utf-8") as file:
-        file.write("no json\n")
-    assert run(data, "--group-key", "prompt", "--keep", 2, "--column", "quality=reward") == 3
-    assert "row 5: 'reward' must be a number in [0, 1], for quality. Got float 1.5" in capsys.readouterr().err
-    assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 1, 2, 2, 3, 3, 4, 4]
-    assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == [5, 16]
-    assert run(data, "--group-key", "prompt", "--keep", 2, "--column", "quality=reward", "--strict", "--restart") == 4
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

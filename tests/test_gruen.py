@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -160,26 +159,18 @@ def test_the_original_takes_a_distance_for_a_similarity():
     assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0) == []
 
 
-@pytest.fixture(params=["vec", "spacy"])
-def vectors(request, tmp_path):
-    """The same vectors in each format."""
-    if request.param == "spacy":
-        spacy = pytest.importorskip("spacy")
-        pipeline = spacy.blank("en")
-        for word, vector in WORDS.items():
-            pipeline.vocab.set_vector(word, np.array(vector, dtype=np.float32))
-        pipeline.add_pipe("sentencizer")
-        pipeline.to_disk(tmp_path / "words_md")
-        return tmp_path / "words_md"
-    models = pytest.importorskip("gensim.models")
-    table = models.KeyedVectors(2)
-    table.add_vectors(list(WORDS), np.array(list(WORDS.values()), dtype=np.float32))
-    path = tmp_path / f"words.{request.param}"
-    table.save_word2vec_format(str(path), binary=False)
-    return path
+@pytest.fixture
+def vectors(tmp_path):
+    """The same vectors in a folder of spaCy; tests/test_probeval.py reads the other formats."""
+    pipeline = pytest.importorskip("spacy").blank("en")
+    for word, vector in WORDS.items():
+        pipeline.vocab.set_vector(word, np.array(vector, dtype=np.float32))
+    pipeline.add_pipe("sentencizer")
+    pipeline.to_disk(tmp_path / "words_md")
+    return tmp_path / "words_md"
 
 
-def test_word_vectors_in_all_formats(load, vectors):
+def test_word_vectors_of_spacy(load, vectors):
     texts = ["The cat sleeps. The kitten rests. The shares fell."]
     settings = {"components": ["focus"], "focus": "wms", "details": True, "focus_threshold": 0.9}
     expected = load("gruen").compute(predictions=texts, vectors=WORDS, **settings)
@@ -337,17 +328,6 @@ def test_wrong_settings_are_refused(load, arguments, error, message):
 
 
 # Long sentences.
-
-
-def test_a_long_sentence_is_read_to_its_end(load):
-    start = "and the cat sleeps on the stove " * 700
-    ends = ["while the rain falls on the roof.", "the while roof rain on falls the the of."]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        scores = load("gruen").compute(predictions=[start + end for end in ends], components=["grammaticality"])[
-            "scores"
-        ]
-    assert scores[0] != scores[1]
 
 
 # Sentences with a known order.

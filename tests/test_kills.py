@@ -1,6 +1,8 @@
 """Kills of a job, at each file that it writes: the next run goes on, and its outputs are those of one whole run."""
 
 import json
+import multiprocessing
+import os
 import random
 import shutil
 import signal
@@ -11,9 +13,40 @@ import pytest
 
 from tests.conftest import SETS
 from tests.files import compress, write_jsonl
-from tests.test_score import make_rows, outputs, processes, run_and_die
+from tests.test_score import command, make_rows, outputs, summary_of
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.score import main as score
+from text_metrics.commands.shared import files as _files
+
+# Each process is forked from one that has imported what a command imports. `evaluate`, with torch, takes 4 s.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(
+    ["evaluate", "sentence_transformers", "text_metrics.commands.choose.main", "tests.test_kills"]
+)
+
+
+def die_at(main, words, at, before):
+    """Run the command in a process that kills itself before or after it completes its n-th file."""
+    put, calls = _files.put, 0
+
+    def counted(*paths):
+        nonlocal calls
+        calls += 1
+        if calls == at and before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        put(*paths)
+        if calls == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _files.put = counted
+    sys.exit(main(words))
+
+
+def run_and_die(words, at, before, main=score.main):
+    process = processes.Process(target=die_at, args=(main, words, at, before))
+    process.start()
+    process.join()
+    return process.exitcode
 
 
 def write_sets(folder):
@@ -114,3 +147,21 @@ def test_kills_at_any_moment_lose_nothing(job, tmp_path):
     # On a fast machine the first process may end before it is killed; the test above always kills.
     assert process.exitcode == score.EXIT_BAD_ROWS
     assert outputs(tmp_path / "killed") == expected
+
+
+def test_another_command_does_not_go_on(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(30))
+    assert run_and_die(command(data), at=3, before=False) == -signal.SIGKILL
+    # Another level of confidence is no other job.
+    assert score.main(command(data, "--confidence", 0.5)) == 0
+    assert run_and_die(command(data, "--restart"), at=3, before=False) == -signal.SIGKILL
+    for change in (["--set", "max_order=2"], ["--batch-size", "5"]):
+        assert score.main(command(data, *change)) == score.EXIT_USAGE
+        assert "--restart" in capsys.readouterr().err
+    assert score.main(command(data)) == 0
+    assert score.main(command(data, "--set", "max_order=2")) == score.EXIT_USAGE
+    assert "--restart" in capsys.readouterr().err
+    write_jsonl(data, make_rows(31))
+    assert score.main(command(data)) == score.EXIT_USAGE
+    assert score.main(command(data, "--restart")) == 0
+    assert summary_of(data)["n_scores"] == 31

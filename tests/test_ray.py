@@ -15,7 +15,7 @@ from tests.conftest import METRICS
 from tests.files import read_jsonl, write_jsonl
 from tests.test_grouping import rows_of_equal_texts, score_words, write_data
 from tests.test_score import WORDS, command, make_rows, outputs
-from text_metrics.commands.jobs import grouping, on_ray
+from text_metrics.commands.jobs import on_ray
 from text_metrics.commands.score import main as score
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
@@ -81,13 +81,6 @@ def test_a_file_that_is_one_set(load, tmp_path, tiny_model, metric, settings):
     # One score has no interval.
     assert not [name for name in summary if "confidence" in name]
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.json"]
-
-
-def test_one_set_in_memory_has_a_limit(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(grouping, "LARGEST_SET", 50)
-    write_texts(tmp_path / "data.jsonl", 60)
-    assert score.main(one_set(tmp_path / "data.jsonl", "self_bleu", {})) == score.EXIT_USAGE
-    assert "at most 50" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

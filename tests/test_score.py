@@ -2,11 +2,8 @@
 
 import csv
 import json
-import multiprocessing
 import os
 import random
-import signal
-import sys
 
 import datasets
 import pyarrow as pa
@@ -55,37 +52,6 @@ def outputs(folder):
         for path in folder.iterdir()
         if path.is_file() and not path.name.startswith("data")
     }
-
-
-# Each process is forked from one that has imported what a command imports. `evaluate`, with torch, takes 4 s.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(
-    ["evaluate", "sentence_transformers", "text_metrics.commands.choose.main", "tests.test_score"]
-)
-
-
-def die_at(main, words, at, before):
-    """Run the command in a process that kills itself before or after it completes its n-th file."""
-    put, calls = _files.put, 0
-
-    def counted(*paths):
-        nonlocal calls
-        calls += 1
-        if calls == at and before:
-            os.kill(os.getpid(), signal.SIGKILL)
-        put(*paths)
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    _files.put = counted
-    sys.exit(main(words))
-
-
-def run_and_die(words, at, before, main=score.main):
-    process = processes.Process(target=die_at, args=(main, words, at, before))
-    process.start()
-    process.join()
-    return process.exitcode
 
 
 def test_scores_are_those_of_one_call(load, tmp_path, capsys):
@@ -146,9 +112,6 @@ def test_another_level_of_confidence_scores_nothing_again(load, tmp_path, capsys
     expected = load("self_bleu").compute(predictions=[row["texts"] for row in rows], confidence=0.5)
     assert summary_of(data)["confidence_interval"] == pytest.approx(expected["confidence_interval"])
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
-    # The level does not make it another job, before its end either.
-    assert run_and_die(command(data, "--restart"), at=3, before=False) == -signal.SIGKILL
-    assert score.main(command(data, "--confidence", 0.5)) == 0
 
 
 def write_data(folder, kind, rows):
@@ -370,21 +333,6 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
     assert score.main(words) == score.EXIT_USAGE
     assert "clustering" in capsys.readouterr().err
     assert score.main([*words, "--restart", "--set", "clustering=none"]) == 0
-
-
-def test_another_command_does_not_go_on(tmp_path, capsys):
-    data = write_jsonl(tmp_path / "data.jsonl", make_rows(30))
-    assert run_and_die(command(data), at=3, before=False) == -signal.SIGKILL
-    for change in (["--set", "max_order=2"], ["--batch-size", "5"]):
-        assert score.main(command(data, *change)) == score.EXIT_USAGE
-        assert "--restart" in capsys.readouterr().err
-    assert score.main(command(data)) == 0
-    assert score.main(command(data, "--set", "max_order=2")) == score.EXIT_USAGE
-    assert "--restart" in capsys.readouterr().err
-    write_jsonl(data, make_rows(31))
-    assert score.main(command(data)) == score.EXIT_USAGE
-    assert score.main(command(data, "--restart")) == 0
-    assert summary_of(data)["n_scores"] == 31
 
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):

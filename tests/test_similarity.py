@@ -108,22 +108,6 @@ def test_cosines_score_as_their_embeddings(load, sets, vectors, name, settings):
     assert result["signature"] == expected["signature"].replace(entry, "similarity:given")
 
 
-def test_ones_and_zeros_count_blocks(load):
-    groups = np.array([0, 1, 0, 2, 1, 0, 0])
-    kernel = (groups[:, None] == groups[None]).astype(float)
-    result = load("vendi_embed").compute(predictions=["x"] * 7, similarity=kernel, q=0)
-    assert result["vendi_embed"] == 3.0
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_the_order_of_texts_does_not_matter_even_of_equal_ones(load, rng, name):
-    kernel = reference.cosines(rng.standard_normal((12, 4)))
-    order = rng.permutation(12)
-    first = load(name).compute(predictions=["x"] * 12, similarity=kernel)
-    second = load(name).compute(predictions=["x"] * 12, similarity=kernel[order][:, order])
-    assert second[name] == pytest.approx(first[name], abs=1e-9)
-
-
 # Forms.
 
 

@@ -144,14 +144,3 @@ def test_a_cache_keeps_both_ways_apart(tmp_path):
             cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path).embeddings
         assert np.abs(cut[0] - found[0]).max() > 1e-3
         np.testing.assert_allclose(cut[1], found[1], atol=1e-6)
-
-
-def test_probeval_reads_long_answers(load):
-    people, model = [[f"{LONG} {ENDS[0]}", f"{LONG} {ENDS[1]}"]], [[f"{LONG} {ENDS[0]}"]]
-    signatures = set()
-    for way in ("windows", "cut"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = load("probeval").compute(predictions=model, references=people, long_texts=way)
-        signatures.add(result["signature"])
-    assert len(signatures) == 2
