@@ -120,23 +120,6 @@ def content_seed(who: str, texts: Sequence[str], times: np.ndarray) -> int:
     return int.from_bytes(hashlib.blake2b(repr((who, said)).encode(), digest_size=8).digest(), "little")
 
 
-def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, np.ndarray]:
-    """Draw new samples of the same size from the smoothed distribution of a side.
-
-    The smoothing stands for further answers, one kind for each cluster and for `wrong`, so that new samples may have
-    answers in clusters where this one has none. Clusters, weights and smoothing stay as they are.
-
-    Returns
-    -------
-    side : with these further kinds
-    times : ndarray of shape (n_draws, k + c + 1), the count of each kind in each sample
-    """
-    weights = np.vstack([side.weights, np.eye(len(side.smoothing))])
-    every = side._replace(times=np.append(side.times, side.smoothing), weights=weights)
-    times = rng.multinomial(round(side.times.sum()), every.times / every.times.sum(), n_draws)
-    return every, times.astype(np.float64)
-
-
 def sides(detail: Mapping[str, Any]) -> tuple[Side, Side]:
     """Read people's side and the model's, in this order, from the details of a question."""
     labels = {label: i for i, label in enumerate(detail["gold_distribution"])}

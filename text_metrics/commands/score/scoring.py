@@ -54,8 +54,9 @@ class RowScorer:
             raise UsageError(f"--metric {name} does not declare its settings: use text-metrics compare.")
         self._command, self._given, self.items = command, dict(command.settings), self.metric.items
         if (command.reference_key is None) == (self.items == QUESTIONS):
-            need = "compares with people's answers" if self.items == QUESTIONS else "takes no references"
-            raise UsageError(f"--reference-key, the column of people's answers: {self.metric.name} {need}.")
+            missing, superfluous = "needs the column of people's answers", "takes no references"
+            problem = missing if self.items == QUESTIONS else superfluous
+            raise UsageError(f"--reference-key: {self.metric.name} {problem}.")
         with as_usage(TypeError):
             columns = columns_of(self.metric, command.columns)
             # The units of the interval in the summary are rows, or sets of rows.
