@@ -236,7 +236,7 @@ def test_components_are_scored_as_they_are_asked_for(load):
 
 def test_a_text_without_sentences_scores_0(load):
     odd = ["", "  \n ", "Yes.", "...", "🐈", "\x00\x01"]
-    with pytest.warns(UserWarning, match=r"6 of 7 texts have no sentence of two words or more: they score 0") as caught:
+    with pytest.warns(UserWarning, match="6 of 7 texts") as caught:
         result = load("gruen").compute(predictions=[*odd, GOOD], details=True)
     assert len(caught) == 1
     assert result["scores"][:6] == [0.0] * 6

@@ -121,7 +121,7 @@ def test_long_sentences_are_read_in_windows(load, gruen_models, one_by_one):
 def test_long_pairs_are_cut_with_a_warning(load, gruen_models):
     long = "the cat sat on a mat and " * 30
     settings = {"components": ["coherence"], "backbone": "bert", "sop_model": gruen_models["sop_model"]}
-    with pytest.warns(UserWarning, match=r"1 of 1 pairs of sentences are longer than sop_model reads"):
+    with pytest.warns(UserWarning, match="1 of 1 pairs .* sop_model"):
         result = load("gruen").compute(predictions=[f"{long} so. {long} so."], **settings)
     assert -0.1 <= result["coherence"] <= 0
 
@@ -175,7 +175,7 @@ def test_a_setting_that_changes_the_number_is_signed(load, gruen_models, other_g
 def test_parity_is_the_original(load, gruen_models, one_by_one, punkt):
     texts = [*TEXTS, "", "A fine day.New words at 3.5 percent"]
     settings = {**without_sop(gruen_models), "parity": True, "vectors": WORDS, "details": True}
-    with pytest.warns(UserWarning, match="1 of 6 texts have no sentence .* they score what the original gives"):
+    with pytest.warns(UserWarning, match="1 of 6 texts"):
         result = load("gruen").compute(predictions=texts, **settings)
     split = gruen_text._punkt()
     for text, score, details in zip(texts, result["scores"], result["details"], strict=True):
@@ -194,7 +194,7 @@ def test_parity_is_the_original(load, gruen_models, one_by_one, punkt):
 def test_parity_cuts_long_sentences_as_the_original_does(load, tmp_path, gruen_models, one_by_one, punkt):
     sentence = "the cat sat on a mat and " * 12
     settings = {**without_sop(gruen_models), "parity": True, "components": ["grammaticality"]}
-    with pytest.warns(UserWarning, match=r"1 of 1 different sentences are longer than the original"):
+    with pytest.warns(UserWarning, match="1 of 1 different sentences"):
         result = load("gruen").compute(predictions=[sentence], details=True, **settings)
     acceptability = result["details"][0]["sentences"][0]["acceptability"]
     assert acceptability == pytest.approx(one_by_one.acceptability(sentence), abs=1e-4)
@@ -272,7 +272,7 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights
     with pytest.raises(ValueError, match=rf"{WEIGHTS}, which are missing: .* is another file"):
         metric.compute(predictions=TEXTS)
     original.unlink()
-    with pytest.raises(ValueError, match=r"no folder and no Space is known .* or pass backbone='bert'"):
+    with pytest.raises(ValueError, match="backbone='bert'"):
         metric.compute(predictions=TEXTS)
     # Components without weights still work.
     assert metric.compute(predictions=TEXTS, components=["non_redundancy", "focus"])["grammaticality"] is None

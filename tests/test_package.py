@@ -25,9 +25,7 @@ def test_a_metric_is_loaded_by_its_name(load):
     assert found == load("self_bleu").compute(predictions=TEXTS)
     assert text_metrics.load("self_bleu", experiment_id="mine").experiment_id == "mine"
     assert tuple(sorted(path.parent.name for path in METRICS.glob("[!_]*/requirements.txt"))) == text_metrics.METRICS
-    with pytest.raises(
-        ValueError, match=r"no metric 'vendi': did you mean 'vendi_embed'\? The metrics are chamfer_diversity, "
-    ):
+    with pytest.raises(ValueError, match="'vendi_embed'"):
         text_metrics.load("vendi")
 
 
@@ -36,7 +34,7 @@ def test_the_command_line_lists_its_commands(capsys):
     shown = capsys.readouterr().out
     assert all(f"\n  {name} " in shown for name in COMMANDS)
     assert main(["scores"]) == 2
-    assert "there is no command 'scores': did you mean 'score'?" in capsys.readouterr().err
+    assert "'score'" in capsys.readouterr().err
 
 
 # Of each command, words that name a file that does not exist.
@@ -79,7 +77,7 @@ def test_help_and_bad_paths_import_nothing_heavy(tmp_path):
     assert done.returncode == 0, done.stderr
     assert set(ABSENT) == set(COMMANDS) - {"demo"}
     assert done.stderr.count("absent.jsonl") == len(ABSENT)
-    assert "--metric vendi is not a metric: did you mean 'vendi_embed'? The metrics are chamfer" in done.stderr
+    assert "'vendi_embed'" in done.stderr
 
 
 def test_the_version_is_that_of_the_signatures(load, capsys):
@@ -119,7 +117,8 @@ def test_commands_start_without_the_extras(tmp_path):
     pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
     words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, "--out", tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
+    assert done.returncode == 2
+    assert 'pip install "text-metrics[judge]"' in done.stderr
 
 
 @pytest.fixture(scope="module")

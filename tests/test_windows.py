@@ -129,7 +129,7 @@ def test_a_tokenizer_without_offsets(tokenizer):
     class Slow:
         is_fast = False
 
-    with pytest.raises(ValueError, match=r"needs a tokenizer that tells where its tokens are.*pass long_texts='cut'"):
+    with pytest.raises(ValueError, match="long_texts='cut'"):
         split_windows(Slow(), ["a"], np.array([500]), 256)
 
 
