@@ -37,11 +37,8 @@ def make_reward(name, settings):
     return text_metrics.for_rewards(text_metrics.load(name), **settings)
 
 
-def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2, n_evaluated=None):
-    """Train a tiny model; return the log, all completions of this process, and whether the weights changed.
-
-    With `n_evaluated` completions of a prompt, it is evaluated before.
-    """
+def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2):
+    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
@@ -61,8 +58,6 @@ def train(folder, name, settings, n_generations, per_process, steps=2, prompts=P
             output_dir=str(folder),
             per_device_train_batch_size=per_process,
             num_generations=n_generations,
-            per_device_eval_batch_size=n_evaluated or per_process,
-            num_generations_eval=n_evaluated,
             max_completion_length=8,
             max_steps=steps,
             learning_rate=0.01,
@@ -78,11 +73,8 @@ def train(folder, name, settings, n_generations, per_process, steps=2, prompts=P
             seed=5,
         ),
         train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
-        eval_dataset=Dataset.from_dict({"prompt": prompts}),
         processing_class=tokenizer,
     )
-    if n_evaluated is not None:
-        trainer.evaluate()
     trainer.train()
     changed = any(not torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
     return {"log": trainer.state.log_history, "seen": seen, "changed": changed}

@@ -144,18 +144,6 @@ def test_random_subsets_are_near_the_expectation_and_follow_from_the_seed():
     assert again["scores"][1] == pytest.approx(draws[3], abs=1e-12)
 
 
-def test_contributions_and_expectations_agree():
-    # Greedy grouping depends on which text comes first: without it, the others are grouped anew.
-    angles = np.radians([0, 30, -30])
-    given = {"embeddings": np.stack([np.cos(angles), np.sin(angles)], axis=1), "same": 0.8, "grouping": "greedy"}
-    texts = ["a", "b", "c"]
-    whole = text_metrics.load("semantic_entropy").compute(predictions=texts, **given)["semantic_entropy"]
-    without = [whole - value for value in text_metrics.contributions("semantic_entropy", texts, **given)[0]]
-    assert text_metrics.rarefied("semantic_entropy", texts, 2, **given)["semantic_entropy"] == pytest.approx(
-        np.mean(without)
-    )
-
-
 def test_each_text_is_encoded_once_and_each_pair_asked_once(monkeypatch):
     monkeypatch.setattr("text_metrics.questions.asked._TEXTS_AT_ONCE", 7)
     seen, asked = [], []
@@ -265,16 +253,15 @@ def test_order_and_texts_without_weight_do_not_matter():
         assert value == pytest.approx(first[name]), name
 
 
-@pytest.mark.parametrize("sigma", [1.0, 1.5])
-def test_the_level_and_the_share_hold_under_uneven_weights(sigma):
+def test_the_level_and_the_share_hold_under_uneven_weights():
     # Permuted labels kept with their texts gave .17 and .23, and a share above 0.
-    generator = np.random.default_rng(int(2 * sigma))
+    generator = np.random.default_rng(3)
     n_sets, size, trials = 15, 6, 150
     texts = [[f"{i}" for i in range(size)]] * n_sets
     groups = [[0, 0, 0, 1, 1, 1]] * n_sets
     p_values, shares = [], []
     for seed in range(trials):
-        weights = generator.lognormal(0, sigma, (n_sets, size))
+        weights = generator.lognormal(0, 1.5, (n_sets, size))
         weights /= weights.sum(axis=1, keepdims=True)
         vectors = generator.standard_normal((n_sets * size, 3))
         found = text_metrics.between_groups(

@@ -111,15 +111,11 @@ def test_chat_messages_are_read(load):
     reward = text_metrics.for_rewards(load("vendi_embed"), 3, kernel="ngram")
     expected = reward(completions=["plain", "", "four\nthat is all"])
     assert reward(completions=["plain", [], chat]) == expected
+    with pytest.raises(TypeError, match=r"completions\[3\]"):
+        call(text_metrics.for_rewards(load("gruen")), [*TEXTS[:3], None, *TEXTS[4:]])
     for broken in ("text", [3], [["a"]], [[{"content": "no role"}]], [[{"role": "assistant", "content": [1]}]]):
         with pytest.raises(TypeError, match="completions"):
             reward(completions=broken)
-
-
-def test_a_completion_that_is_no_text_is_named(load):
-    for name, settings in (("gruen", {}), ("vendi_embed", {"set_size": SIZE, "kernel": "ngram"})):
-        with pytest.raises(TypeError, match=r"completions\[3\]"):
-            call(text_metrics.for_rewards(load(name), **settings), [*TEXTS[:3], None, *TEXTS[4:]])
 
 
 def run_two_processes(folder, jobs):
@@ -136,11 +132,7 @@ BY_NGRAMS = {"set_size": SIZE, "kernel": "ngram"}
 WHOLE = [
     # Equal slices, of which each holds half of the second set.
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12]},
-    {
-        "name": "vendi_embed",
-        "settings": {**BY_NGRAMS, "quality": True},
-        "ends": [6, 12],
-    },
+    {"name": "vendi_embed", "settings": {**BY_NGRAMS, "quality": True}, "ends": [6, 12]},
     {"name": "chamfer_diversity", "settings": {"set_size": SIZE}, "ends": [2, 12]},
 ]
 BROKEN = [

@@ -93,19 +93,7 @@ def build_dataset(tokenizer, n_examples, seed=0):
     return examples
 
 
-class Stream(torch.utils.data.IterableDataset):
-    """Examples that come without a length."""
-
-    def __init__(self, examples):
-        self.examples = examples
-
-    def __iter__(self):
-        return iter(self.examples)
-
-
-def build_trainer(folder, model, tokenizer, compute_metrics, dataset, callbacks=None, **arguments):
-    # What one process reads for all must be of one length.
-    padding = {"padding": "max_length", "max_length": 8} if isinstance(dataset, Stream) else {}
+def build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments):
     return Seq2SeqTrainer(
         model=model,
         args=Seq2SeqTrainingArguments(
@@ -120,31 +108,21 @@ def build_trainer(folder, model, tokenizer, compute_metrics, dataset, callbacks=
             dataloader_pin_memory=False,
             **arguments,
         ),
-        train_dataset=None if isinstance(dataset, Stream) else dataset,
+        train_dataset=dataset,
         eval_dataset=dataset,
         processing_class=tokenizer,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, **padding),
+        data_collator=DataCollatorForSeq2Seq(tokenizer),
         compute_metrics=compute_metrics,
-        callbacks=callbacks,
     )
 
 
-def run(folder, name, settings, n_examples, num_return_sequences=1, stream=False, known=True, **arguments):
+def run(folder, name, settings, n_examples, num_return_sequences=1, known=True, **arguments):
     """Evaluate once; returns the numbers of the metric."""
     tokenizer = build_tokenizer()
     model = build_seq2seq(tokenizer, num_return_sequences)
     dataset = build_dataset(tokenizer, n_examples)
-    if stream:
-        dataset = Stream(dataset)
     compute_metrics = text_metrics.for_trainer(name, tokenizer, n_examples=n_examples if known else None, **settings)
-    trainer = build_trainer(
-        folder,
-        model,
-        tokenizer,
-        compute_metrics,
-        dataset,
-        **arguments,
-    )
+    trainer = build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments)
     found = trainer.evaluate()
     return {key: value for key, value in found.items() if not key.endswith(("loss", "time", "second", "epoch"))}
 

@@ -3,13 +3,14 @@
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import text_metrics
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, gather, parse_embeddings, parse_sets
-from text_metrics.metrics._core.core_numbers import to_array
 from text_metrics.metrics._core.core_results import SETS
 from text_metrics.metrics._core.core_settings import PAIR, SET, TEXT
 
@@ -85,14 +86,21 @@ class Asked:
         """
         self.settings |= settings
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
-            if callable(getattr(self.settings.get("model"), "encode", None)):
-                self.settings["model"] = _RememberingEncoder(self.settings["model"])
+            encoder: Any = self.settings.get("model")
+            if callable(getattr(encoder, "encode", None)):
+                name = getattr(encoder, "signature_name", type(encoder).__name__)
+                self.settings["model"] = SimpleNamespace(encode=_remembering(encoder.encode), signature_name=name)
             elif "cache_dir" in self.declared:
                 self.settings.setdefault("cache_dir", folder)
-            if callable(self.settings.get("same")):
-                self.settings["same"] = _remembering(self.settings["same"])
+            if callable(same := self.settings.get("same")):
+                self.settings["same"] = _remembering(same)
             self.plain = self.metric.compute(predictions=self._predictions, **self.settings)
             yield
+
+    def signature(self, entries: str) -> str:
+        """Return the signature of `plain` with further entries before the version."""
+        head, _, version = self.plain["signature"].rpartition("|version:")
+        return f"{head}|{entries}|version:{version}"
 
     def fix_classes(self) -> None:
         """Give the classes of the whole sets to their subsets, in place of what finds classes."""
@@ -154,40 +162,20 @@ def _by_set(values: Any, sets: TextSets) -> list:
     return [values[end - size : end] for end, size in zip(ends, sets.sizes.tolist(), strict=True)]
 
 
-class _RememberingEncoder:
-    """An encoder that encodes each text once, under the name of the one that it asks."""
+def _remembering(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of lists that asks another once about each item, or each pair of items of two lists."""
+    answers: dict[tuple[str, ...], Any] = {}
 
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-        self._rows: dict[str, Any] = {}
-        self.signature_name = getattr(encoder, "signature_name", type(encoder).__name__)
-
-    def encode(self, texts: list[str]) -> Any:
-        """Return a row for each text; the array of the encoder itself if it has seen none of them."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+    @wraps(ask)
+    def asked_once(*lists: Sequence[str]) -> Any:
+        items = list(zip(*lists, strict=True))
+        new = [item for item in dict.fromkeys(items) if item not in answers]
         if new:
-            rows = self._encoder.encode(new)
-            self._rows |= zip(new, to_array(rows), strict=True)
-            if new == texts:
-                return rows
-        return np.stack([self._rows[text] for text in texts])
-
-
-def _remembering(same: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Return a function that asks another once about each pair of texts, under its name."""
-    answers: dict[tuple[str, str], Any] = {}
-
-    def asked_once(left: Sequence[str], right: Sequence[str]) -> Sequence[Any]:
-        pairs = list(zip(left, right, strict=True))
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in answers]
-        if new:
-            found = same([a for a, _ in new], [b for _, b in new])
-            if len(found) != len(new):
-                return found  # for the metric to refuse
+            found = ask(*map(list, zip(*new, strict=True)))
+            if new == items or len(found) != len(new):
+                answers.update(zip(new, found, strict=False))
+                return found  # as it is, for the metric to read or to refuse
             answers.update(zip(new, found, strict=True))
-        return [answers[pair] for pair in pairs]
+        return [answers[item] for item in items]
 
-    for name in ("signature_name", "__name__", "__qualname__"):
-        if hasattr(same, name):
-            setattr(asked_once, name, getattr(same, name))
     return asked_once

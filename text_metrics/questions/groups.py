@@ -14,7 +14,7 @@ Reeve, R., et al. (2014). How to partition diversity. arXiv 1404.6520.
 """
 
 import math
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -79,16 +79,21 @@ def between_groups(
     with asked.remembering(**({"details": True} if is_entropy else {})):
         if is_entropy:
             asked.fix_classes()
-        parts = [_Slots(asked, i, row) for i, row in enumerate(labels)]
-        subsets = (part for i, slots in enumerate(parts) for part in slots.subsets(permutations, seed, i))
-        scores = asked.scores(subsets)
-    entropies = scores if is_entropy else np.log(scores)
-    counts = np.cumsum([slots.n_scores(permutations) for slots in parts])
-    rows = zip(np.split(entropies, counts[:-1]), parts, strict=True)
-    pooled, chi = zip(*(slots.chi(values, permutations) for values, slots in rows), strict=True)
-    limits = np.array([slots.limit for slots in parts])
+        shares, subsets = zip(
+            *(_arranged(asked, i, row, permutations, seed) for i, row in enumerate(labels)), strict=True
+        )
+        # Permutations repeat subsets, such as all texts.
+        keys = [_key(subset) for of_set in subsets for subset in of_set]
+        different = dict(zip(keys, chain(*subsets), strict=True))
+        scores = dict(zip(different, asked.scores(different.values()), strict=True))
+    entropies = np.array([scores[key] for key in keys])
+    if not is_entropy:
+        entropies = np.log(entropies)
+    rows = np.split(entropies, np.cumsum([len(of_set) for of_set in subsets])[:-1])
+    pooled, chi = zip(*map(_chi, rows, shares), strict=True)
+    limits = np.array([max(0.0, -float(of_set @ np.log(of_set))) for of_set in shares])
     return _results(asked, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
-        "signature": _signature(asked.plain["signature"], permutations, seed)
+        "signature": asked.signature(f"groups:given|permutations:{permutations}|seed:{seed}")
     }
 
 
@@ -116,62 +121,39 @@ def _read_labels(groups: Any, predictions: Any, set_size: int | None) -> list[li
     return [flat[end - size : end] for end, size in zip(ends, sets.sizes.tolist(), strict=True)]
 
 
-class _Slots:
-    """The k slots of a set, group after group, into which its texts are permuted.
+def _arranged(
+    asked: Asked, of_set: int, labels: list[Any], permutations: int, seed: int
+) -> tuple[np.ndarray, list[Subset]]:
+    """Permute the texts of a set among its slots, each a group and a weight.
 
-    limit : the entropy of the shares of the groups
+    Returns the shares of the g groups, and 1 + g subsets of each arrangement, of which the first is the observed one:
+    all texts, and those of each group.
     """
+    texts = asked.texts[of_set]
+    weights = np.asarray(asked.given[WEIGHTS][of_set] if WEIGHTS in asked.given else np.ones(len(texts)))
+    present = [i for i in range(len(texts)) if weights[i] > 0]
+    slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
+    weights = weights[slots] / weights[slots].sum()
+    codes = np.unique([str(labels[i]) for i in slots], return_inverse=True)[1]
+    by_text = sorted(present, key=texts.__getitem__)
+    generator = np.random.default_rng([seed, of_set])
+    arrangements = [np.array(slots), *(generator.permutation(by_text) for _ in range(permutations))]
+    parts = [np.arange(len(slots)), *(np.flatnonzero(codes == code) for code in range(codes.max() + 1))]
+    return np.bincount(codes, weights), [
+        Subset(of_set, members[part], weights[part]) for members in arrangements for part in parts
+    ]
 
-    def __init__(self, asked: Asked, of_set: int, labels: list[Any]) -> None:
-        texts = asked.texts[of_set]
-        weights = np.full(len(texts), 1 / len(texts))
-        self._is_uniform = WEIGHTS not in asked.given
-        if not self._is_uniform:
-            weights = asked.given[WEIGHTS][of_set] / asked.given[WEIGHTS][of_set].sum()
-        present = [i for i in range(len(texts)) if weights[i] > 0]
-        self._of_set = of_set
-        slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
-        self._observed = np.array(slots)
-        self._texts = np.array(sorted(present, key=texts.__getitem__))
-        self._weights = weights[self._observed]
-        names = [str(labels[i]) for i in slots]
-        starts = [i for i in range(len(names)) if i == 0 or names[i] != names[i - 1]]
-        self._spans = [slice(*ends) for ends in zip(starts, [*starts[1:], len(names)], strict=True)]
-        self._shares = np.array([self._weights[span].sum() for span in self._spans])
-        self.limit = max(0.0, -float(self._shares @ np.log(self._shares)))
 
-    def n_scores(self, permutations: int) -> int:
-        """Return the number of subsets that are scored."""
-        if len(self._spans) == 1:
-            return 1
-        arrangements = permutations + 1
-        return arrangements * len(self._spans) + (1 if self._is_uniform else arrangements)
+def _key(subset: Subset) -> tuple[int, bytes, bytes]:
+    """Identify a subset, in whatever order its texts are."""
+    order = np.argsort(subset.members)
+    return subset.of_set, subset.members[order].tobytes(), np.asarray(subset.weights)[order].tobytes()
 
-    def subsets(self, permutations: int, seed: int, place: int) -> Iterator[Subset]:
-        """Yield all texts and those of each group: as observed, then permuted; with uniform weights, all only once."""
-        yield self._subset(self._observed, slice(None))
-        if len(self._spans) == 1:
-            return
-        generator = np.random.default_rng([seed, place])
-        for number in range(permutations + 1):
-            arranged = generator.permutation(self._texts) if number else self._observed
-            if number and not self._is_uniform:
-                yield self._subset(arranged, slice(None))
-            for span in self._spans:
-                yield self._subset(arranged, span)
 
-    def _subset(self, arranged: np.ndarray, span: slice) -> Subset:
-        return Subset(self._of_set, arranged[span], None if self._is_uniform else self._weights[span])
-
-    def chi(self, entropies: np.ndarray, permutations: int) -> tuple[float, np.ndarray]:
-        """Return the entropy of all texts, and chi as observed and permuted: (permutations + 1,)."""
-        if len(self._spans) == 1:
-            return float(entropies[0]), np.zeros(permutations + 1)
-        if self._is_uniform:
-            rows = entropies[1:].reshape(permutations + 1, -1)
-            return float(entropies[0]), entropies[0] - rows @ self._shares
-        rows = entropies.reshape(permutations + 1, -1)
-        return float(entropies[0]), rows[:, 0] - rows[:, 1:] @ self._shares
+def _chi(entropies: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the observed entropy of all texts of a set, and chi of each arrangement."""
+    rows = entropies.reshape(-1, 1 + len(shares))
+    return float(rows[0, 0]), rows[:, 0] - rows[:, 1:] @ shares
 
 
 def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
@@ -206,8 +188,3 @@ def _p_value(observed: np.ndarray, permuted: np.ndarray) -> float:
     if variance <= len(observed) * _ROUNDING**2:
         return 1.0
     return float(ndtr(-float(observed.sum() - permuted.mean(axis=1).sum()) / math.sqrt(variance)))
-
-
-def _signature(plain: str, permutations: int, seed: int) -> str:
-    head, _, version = plain.rpartition("|version:")
-    return f"{head}|groups:given|permutations:{permutations}|seed:{seed}|version:{version}"

@@ -1,13 +1,13 @@
 """Expected scores of k texts of each set, so that sets of different sizes can be compared."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by, result_numbers
@@ -43,20 +43,17 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     k, draws, seed = parse_count(k, "k"), parse_count(draws, "draws"), parse_count(seed, "seed", 0)
     asked = Asked(metric, predictions, settings)
     with asked.remembering(**asked.skipping):
-        score, scores = asked.plain[asked.metric.name], asked.plain["scores"]
-        if score is not None and not math.isclose(score, _mean(scores) or 0.0, rel_tol=1e-6, abs_tol=1e-9):
+        score, mean = asked.plain[asked.metric.name], pd.Series(asked.plain["scores"], dtype=float).mean()
+        if score is not None and not math.isclose(score, mean, rel_tol=1e-6, abs_tol=1e-9):
             raise ValueError(f"rarefied needs a mean of scores of sets: {asked.metric.name} pools the sets here.")
-        is_large = asked.sizes >= k
         expected = _expectations(asked, _subsets(asked, k, draws, seed))
-        result = _like(asked, expected, k)
-        if settings.get("details"):
-            result["details"] = [
-                {name: column[i] for name, column in expected.items() if not name.endswith("scores")} if large else None
-                for i, large in enumerate(is_large)
-            ]
-    head, _, version = asked.plain["signature"].rpartition("|version:")
-    result["n_too_small"] = int((~is_large).sum())
-    result["signature"] = f"{head}|rarefy:{k}|draws:{draws}|seed:{seed}|version:{version}"
+    result = _like(asked, expected, k)
+    if settings.get("details"):
+        columns = expected[[name for name in expected if not name.endswith("scores")]]
+        rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
+        result["details"] = [row if size >= k else None for row, size in zip(rows, asked.sizes, strict=True)]
+    result["n_too_small"] = int((asked.sizes < k).sum())
+    result["signature"] = asked.signature(f"rarefy:{k}|draws:{draws}|seed:{seed}")
     return result
 
 
@@ -83,55 +80,47 @@ def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
     return np.array(list(found))
 
 
-def _expectations(asked: Asked, subsets: Iterator[Subset]) -> dict[str, list[float | None]]:
-    """Return the mean of each number of a set over its subsets, by its name: lists of m, with None without any."""
-    n_sets = len(asked.texts)
+def _expectations(asked: Asked, subsets: Iterator[Subset]) -> pd.DataFrame:
+    """Return the mean of each number of a set over its subsets: a row for each of m sets, NaN without any."""
     details = {"details": True} if "details" in asked.declared else {}
-    sums: dict[str, np.ndarray] = defaultdict(lambda: np.zeros((2, n_sets)))
+    tables = [pd.DataFrame()]
     for chunk, result in asked.results(subsets, **details):
-        owners = np.array([part.of_set for part in chunk])
         columns = {name: values for name, values in result.items() if name.endswith("scores")}
-        rows = [dict(result_numbers(row or {})) for row in result.get("details", ())]
-        columns |= {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain(*rows))}
-        for name, column in columns.items():
-            values = np.array(column, dtype=np.float64)
-            known = ~np.isnan(values)
-            sums[name][0] += np.bincount(owners[known], values[known], minlength=n_sets)
-            sums[name][1] += np.bincount(owners[known], minlength=n_sets)
-    return {
-        name: [total / count if count else None for total, count in zip(*pair.tolist(), strict=True)]
-        for name, pair in sums.items()
-    }
+        rows = pd.DataFrame([dict(result_numbers(row or {})) for row in result.get("details", ())])
+        table = pd.DataFrame(columns | rows.to_dict("list"), index=[part.of_set for part in chunk], dtype=float)
+        tables.append(table)
+    return pd.concat(tables).groupby(level=0).mean().reindex(range(len(asked.texts)))
 
 
-def _like(asked: Asked, expected: dict[str, list[float | None]], k: int) -> dict[str, Any]:
+def _like(asked: Asked, expected: pd.DataFrame, k: int) -> dict[str, Any]:
     """Return a result of the names of the plain one, with expectations in place of its numbers."""
     result: dict[str, Any] = {}
-    nothing: list[float | None] = [None] * len(asked.texts)
     for name, value in asked.plain.items():
         if name.endswith("confidence_interval"):
             result[name] = _interval(asked, name.removesuffix("confidence_interval"), expected, k)
         elif name.endswith("scores"):
-            result[name] = expected.get(name, nothing)
+            result[name] = [None if math.isnan(number) else number for number in _column(expected, name).tolist()]
         elif isinstance(value, dict):
-            result[name] = {key: _mean(expected.get(f"{name}_{key}", nothing)) for key in value}
+            result[name] = {key: _mean(_column(expected, f"{name}_{key}")) for key in value}
         elif isinstance(value, float) or value is None:
             # The mean of its own list of scores, if it has one, else of a number in `details`.
             own = f"{name.removesuffix(asked.metric.name)}scores" if name.endswith(asked.metric.name) else ""
-            columns = [own, f"{name}_scores", name]
-            column = next((column for column in columns if column in expected), name)
-            result[name] = _mean(expected.get(column, nothing))
+            result[name] = _mean(_column(expected, own, f"{name}_scores", name))
     return result
 
 
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+def _column(expected: pd.DataFrame, *names: str) -> pd.Series:
+    """Return the first of these columns that there is; else one of NaN."""
+    return next((expected[name] for name in names if name in expected), pd.Series(math.nan, expected.index))
 
 
-def _interval(asked: Asked, prefix: str, expected: dict[str, list[float | None]], k: int) -> list[float] | None:
+def _mean(values: pd.Series) -> float | None:
+    return float(values.mean()) if values.notna().any() else None
+
+
+def _interval(asked: Asked, prefix: str, expected: pd.DataFrame, k: int) -> list[float] | None:
     """Return the confidence interval of the mean of some expected scores, within what the scores can be."""
-    values = np.array(expected.get(f"{prefix}scores", [None] * len(asked.texts)), dtype=np.float64)
+    values = _column(expected, f"{prefix}scores").to_numpy()
     read = asked.metric.settings.read(asked.settings, asked.metric.name)
     bounds = {result.name: result.bounds for result in asked.metric.item_results}.get(f"{prefix}scores")
     units = parse_confidence_by(read.confidence_by, len(values), "set")
