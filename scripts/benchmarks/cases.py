@@ -238,7 +238,7 @@ class ProbevalQuestions(Case):
 
 
 class Gruen(Case):
-    title, peer = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one"
+    title, peer, claim = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one", 5
     params = _sides(50, 200)
 
     def prepare(self) -> None:
