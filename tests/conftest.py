@@ -69,8 +69,10 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
 
     def group(item):
         demo = item.name.rpartition("[")[2].rstrip("]").rpartition("-")[2]
