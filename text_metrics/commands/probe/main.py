@@ -1,5 +1,6 @@
 """Ask a model questions that have many right answers, and report how its answers compare with people's.
 
+    text-metrics probe frames parsed.amr --rolesets frames --out questions.jsonl
     text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
     text-metrics probe report targets.jsonl answers.jsonl
     text-metrics probe annotators targets.jsonl
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.probe import annotators, ask, report, sensitivity
+from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.command import add_command, command, make_parser
 from text_metrics.commands.shared.files import write_text
@@ -59,6 +60,7 @@ def main() -> int:
     parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     ask.add_parser(commands)
+    frames.add_parser(commands)
     for name, (module, purpose) in REPORTS.items():
         part = add_command(commands, name, purpose, module.DESCRIPTION)
         part.add_argument("targets", type=Path, help="questions with people's answers")

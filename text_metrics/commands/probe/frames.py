@@ -1,0 +1,205 @@
+"""`text-metrics probe frames`: questions about what sentences leave open (Every Answer Matters, section 3)."""
+
+import argparse
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
+from text_metrics.commands.shared.command import add_command
+from text_metrics.commands.shared.files import read_objects, read_text, write_jsonl, write_text
+from text_metrics.commands.shared.outputs import check_outputs
+
+DESCRIPTION = """\
+Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
+
+    text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
+    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
+
+A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
+and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
+about where, when, why, how and with what it happens, unless the sentence says so. A graph that is not valid is named
+and set aside; the exit code is then 3. `text-metrics probe ask` reads the questions.
+"""
+ROLES = tuple(f"ARG{n}" for n in range(7))
+# From this sense on, a concept is a relation of AMR's own, such as have-rel-role-91, and no event.
+_RELATIONS = 90
+EXIT_SET_ASIDE = 3
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(commands, "frames", "make questions about what sentences leave open", DESCRIPTION)
+    parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
+    parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
+    parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
+    kinds = (*ROLES, *CIRCUMSTANCES)
+    parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
+    parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
+    out, sheet, n = arguments.out, arguments.people, arguments.per_context
+    if n is not None and n < 1:
+        raise ValueError(f"--per-context must be at least 1. Got {n}.")
+    parsed = out.with_name(f"{out.name}.amr") if arguments.parse else None
+    check_outputs([arguments.sentences, arguments.rolesets], [path for path in (out, sheet, parsed) if path])
+    rolesets = read_rolesets(arguments.rolesets)
+    text = read_text(arguments.sentences) if parsed is None else _parse(arguments.sentences, arguments.parse)
+    if parsed is not None:
+        write_text(parsed, text)
+    rows: list[dict[str, str]] = []
+    unknown, n_contexts, n_bad = Counter[str](), 0, 0
+    for where, block in _blocks(text):
+        try:
+            graph = read_graph(block)
+        except ValueError as error:
+            n_bad += 1
+            print(f"{parsed or arguments.sentences}, {where}: {error}", file=sys.stderr)
+            continue
+        n_contexts += 1
+        found = open_slots(graph, rolesets, unknown)
+        if arguments.keep:
+            found = [row for row in found if row["slot"] in arguments.keep]
+        if n is not None and len(found) > n:
+            drawn = random.Random(f"{arguments.seed} {graph.name}").sample(range(len(found)), n)
+            found = [found[i] for i in sorted(drawn)]
+        rows += found
+    if not rows:
+        raise ValueError(f"{arguments.sentences} gives no question: {n_contexts} graphs are valid, {n_bad} are not.")
+    write_jsonl(out, rows)
+    if sheet:
+        # It takes a second to import.
+        from pandas import DataFrame
+
+        columns = ["id", "sentence", "question", "answer"]
+        write_text(sheet, DataFrame(rows).reindex(columns=columns).to_csv(index=False))
+    print(f"{out}: {len(rows)} questions about {n_contexts} sentences; {n_bad} graphs are set aside.", file=sys.stderr)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        print(f"No question is asked about predicates without a roleset: {names}.", file=sys.stderr)
+    return EXIT_SET_ASIDE if n_bad else 0
+
+
+def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]) -> list[dict[str, str]]:
+    """Ask about each slot of each predicate that the sentence leaves open; counts predicates without a roleset."""
+    rows = []
+    for variable, concept in graph.concepts.items():
+        match = PREDICATE.fullmatch(concept)
+        if match is None or int(match["sense"]) > _RELATIONS:
+            continue
+        roleset = rolesets.get(concept)
+        if roleset is None:
+            unknown[concept] += 1
+            continue
+        filled = graph.roles(variable)
+        for slot in (*roleset.roles, *CIRCUMSTANCES):
+            if slot not in filled:
+                row = {"id": f"{graph.name}.{variable}.{slot}", "sentence": graph.sentence}
+                asked = question(graph, variable, roleset, slot)
+                rows.append({**row, "question": asked, "slot": slot, "frame": concept})
+    return rows
+
+
+def read_rolesets(folder: Path) -> dict[str, Roleset]:
+    """Read PropBank's rolesets, such as go-02, from the XML files in a folder."""
+    rolesets = {}
+    for path in sorted(folder.rglob("*.xml")):
+        try:
+            tree = ElementTree.parse(path)
+        except (ElementTree.ParseError, OSError) as error:
+            raise ValueError(f"{path} is not valid XML: {error}.") from None
+        for element in tree.iter("roleset"):
+            roles = {
+                f"ARG{role.get('n')}": (role.get("descr") or "").strip()
+                for role in element.iter("role")
+                if (role.get("n") or "").isdigit()
+            }
+            parts = {alias.get("pos") or "v" for alias in element.iter("alias")} or {"v"}
+            part = next((kind for kind in "vjn" if kind in parts), "v")
+            name = re.sub(r"[._]", "-", element.get("id") or "")
+            rolesets[name] = Roleset(dict(sorted(roles.items())), part)
+    if not rolesets:
+        raise ValueError(f"--rolesets {folder} holds no XML files with rolesets of PropBank.")
+    return rolesets
+
+
+def read_graph(block: str) -> Graph:
+    """Read a graph with its sentence; raises a ValueError that says what is wrong."""
+    import penman
+    from penman.exceptions import PenmanError
+    from penman.models.amr import model
+
+    plain = re.sub(r'"[^"]*"|^#.*$', "", block, flags=re.MULTILINE).strip()
+    if plain.count("(") != plain.count(")") or not plain.endswith(")"):
+        raise ValueError("is not valid PENMAN notation: its parentheses do not match")
+    try:
+        graphs = list(penman.iterdecode(block, model=model))
+    except PenmanError as error:
+        raise ValueError(f"is not valid PENMAN notation: {' '.join(str(error).split())}") from None
+    if len(graphs) != 1:
+        raise ValueError(f"holds {len(graphs)} graphs: one is expected, with blank lines around it")
+    graph = graphs[0]
+    metadata = graph.metadata
+    sentence = (metadata.get("snt") or metadata.get("tok") or "").strip()
+    if not sentence:
+        raise ValueError("has no sentence, '# ::snt'")
+    concepts = {triple.source: triple.target for triple in graph.instances()}
+    for variable, concept in concepts.items():
+        if concept is None:
+            raise ValueError(f"variable {variable!r} has no concept")
+    edges = [
+        (source, role.removeprefix(":"), target)
+        for source, role, target in graph.triples
+        if role != ":instance" and target is not None
+    ]
+    # A circumstance may be a node of its own: be-located-at-91 is a location.
+    for slot in CIRCUMSTANCES:
+        for concept, inside, outside in model.reifications.get(f":{slot}", ()):
+            for variable in [variable for variable, its in concepts.items() if its == concept]:
+                roles = {role: target for source, role, target in edges if source == variable}
+                ends = roles.get(inside.removeprefix(":")), roles.get(outside.removeprefix(":"))
+                if None not in ends:
+                    edges.append((ends[0], slot, ends[1]))
+    name = (metadata.get("id") or "").split()
+    return Graph(name[0] if name else sentence, sentence, concepts, edges)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what stands between blank lines, each with its place; comments alone, such as a file's head, are no graph."""
+    lines: list[str] = []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        if line.strip():
+            lines.append(line)
+            continue
+        block = "\n".join(lines)
+        if any("::snt" in line or not line.startswith("#") for line in lines):
+            identity = re.search(r"::id\s+(\S+)", block)
+            yield f"line {number - len(lines)}{f', {identity[1]}' if identity else ''}", block
+        lines = []
+
+
+def _parse(path: Path, model: str) -> str:
+    """Parse the sentences of CommonGen's JSON lines, a list under `scene` or a string under `target`, by amrlib."""
+    import amrlib
+
+    sentences = []
+    for where, record in read_objects(path):
+        scene = record.get("scene", record.get("target"))
+        texts = [scene] if isinstance(scene, str) else scene
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{where} must have 'scene', a list of sentences, or 'target'. Got {scene!r:.80}.")
+        sentences += [" ".join(text.split()) for text in texts]
+    graphs = amrlib.load_stog_model(model_dir=model).parse_sents(sentences, add_metadata=False)
+    pairs = enumerate(zip(sentences, graphs, strict=True), 1)
+    return "\n\n".join(f"# ::id s{i}\n# ::snt {text}\n{graph or ''}".rstrip() for i, (text, graph) in pairs) + "\n"
