@@ -81,7 +81,8 @@ def test_malformed_graphs_are_named_and_set_aside(tmp_path, capsys, rows):
     names = [line.split(": ")[0].rsplit(", ", 1)[1] for line in lines]
     assert code == 3
     assert names == ["bad0", "bad1", "bad2", "bad3", "bad4", "mute"]
-    assert "line 1," in lines[0] and "line 5," in lines[1]
+    assert "line 1," in lines[0]
+    assert "line 5," in lines[1]
     assert again == rows
 
 

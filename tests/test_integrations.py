@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 
 from tests import tiny_causal
@@ -25,9 +26,10 @@ def needs(package):
 
 
 def run(command, *words):
-    """Run a command of this Python's environment from the root of the repository."""
+    """Run a command of this Python's environment, or a script of tests/, from the root of the repository."""
+    script = [sys.executable, command] if command.endswith(".py") else [Path(sys.executable).with_name(command)]
     done = subprocess.run(
-        [Path(sys.executable).with_name(command), *map(str, words)],
+        [*script, *map(str, words)],
         cwd=ROOT,
         env=os.environ | {"HF_HUB_OFFLINE": "1"},
         capture_output=True,
@@ -177,3 +179,33 @@ def test_lighteval_task(tmp_path, load):
     check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
     expected = load("vendi_embed").compute(predictions=sets)["vendi_embed"]
     assert found[name]["vendi_embed"] == pytest.approx(expected, abs=1e-6)
+
+
+@needs("lighteval")
+@pytest.mark.slow
+def test_lighteval(tmp_path, causal_model, load):
+    settings = json.loads((causal_model / "generation_config.json").read_text())
+    (causal_model / "generation_config.json").write_text(json.dumps(settings | {"do_sample": True}))
+    run(
+        "tests/lighteval_offline.py",
+        "accelerate",
+        f"model_name={causal_model},batch_size=32,generation_parameters={{temperature:1.0}}",
+        "text_metrics_diversity|0,text_metrics_probeval|0",
+        "--custom-tasks",
+        ADAPTERS / "lighteval_tasks.py",
+        "--output-dir",
+        tmp_path,
+        "--save-details",
+    )
+    (results,) = tmp_path.rglob("results_*.json")
+    found = json.loads(results.read_text())["results"]["all"]
+    answers = {}
+    for details in tmp_path.rglob("details_*.parquet"):
+        task = "probeval" if "probeval" in details.name else "diversity"
+        rows = pandas.read_parquet(details)
+        prompts = [doc["query"] for doc in rows["doc"]]
+        texts = [[text.strip() for text in response["text"]] for response in rows["model_response"]]
+        answers[task] = dict(zip(prompts, texts, strict=True))
+    questions = [row["question"] for row in tiny_causal.read("questions.jsonl")]
+    sets = list(answers["diversity"].values())
+    check_scores(load, found, sets, [answers["probeval"][question] for question in questions])

@@ -1,6 +1,7 @@
 """semantic_entropy: the classes of slow references, likelihoods as weights, entropies in nats, utility, and errors."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -257,3 +258,44 @@ def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, c
 def test_a_model_without_the_class_is_named(load, tiny_model):
     with pytest.raises(ValueError, match="same"):
         load("semantic_entropy").compute(predictions=["a", "b"], same=f"nli:{tiny_model}")
+
+
+def chao_shen(labels):
+    """Estimate the entropy from the counts of classes, term by term."""
+    counts, n = Counter(labels).values(), len(labels)
+    single = sum(count == 1 for count in counts)
+    coverage = 1 - min(single, n - 1) / n
+    shares = [coverage * count / n for count in counts]
+    return sum(-share * math.log(share) / (1 - (1 - share) ** n) for share in shares)
+
+
+def test_coverage_adjusted_entropy(load):
+    sets = [["a"] * 3 + ["b"], ["a", "b", "c"], ["a"], ["a", "a"], ["a", "b"] * 30 + ["c"]]
+    result = load("semantic_entropy").compute(predictions=sets, classes=sets, estimator="chao_shen", confidence=0.9)
+    assert result["scores"] == pytest.approx([chao_shen(labels) for labels in sets], abs=1e-12)
+    assert result["scores"][1] > math.log(3)
+    assert "estimator:chao_shen" in result["signature"]
+    assert result["confidence_interval"][1] > result["semantic_entropy"]
+    plain = load("semantic_entropy").compute(predictions=sets, classes=sets, estimator="plugin", confidence=0.9)
+    assert "estimator" not in plain["signature"]
+    assert plain["n_classes_scores"] == result["n_classes_scores"]
+
+
+def test_coverage_adjusted_entropy_has_less_bias(load):
+    shares = np.array([0.4, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
+    entropy = -(shares * np.log(shares)).sum()
+    sets = np.random.default_rng(0).choice(list("abcdefg"), (4000, 8), p=shares).tolist()
+    means = {
+        estimator: load("semantic_entropy").compute(predictions=sets, classes=sets, estimator=estimator)
+        for estimator in ("plugin", "chao_shen")
+    }
+    bias = {name: result["semantic_entropy"] - entropy for name, result in means.items()}
+    assert bias["plugin"] < -0.25
+    assert abs(bias["chao_shen"]) < 0.05
+
+
+@pytest.mark.parametrize("given", [{"weights": [0.5, 0.5]}, {"log_probs": [-1.0, -2.0]}, {"estimator": "grassberger"}])
+def test_estimators_count_texts(load, given):
+    settings = {"classes": ["x", "y"], "estimator": "chao_shen", **given}
+    with pytest.raises(ValueError, match="estimator"):
+        load("semantic_entropy").compute(predictions=["a", "b"], **settings)

@@ -14,6 +14,7 @@ from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import describe as describe
 from .core_results import (
     SETS,
+    Bounds,
     ItemResult,
     ScoreSummary,
     confidence_settings,
@@ -27,7 +28,7 @@ from .core_windows import split_windows as split_windows
 from .semantic_entropy_classes import find_classes
 from .semantic_entropy_grouping import group as group
 from .semantic_entropy_pairs import mutual_entailment as mutual_entailment
-from .semantic_entropy_scores import class_entropies, likelihood_weights, utilities
+from .semantic_entropy_scores import class_entropies, coverage_adjusted_entropies, likelihood_weights, utilities
 from .semantic_entropy_settings import SemanticEntropySettings
 
 _DESCRIPTION = """\
@@ -74,6 +75,9 @@ Args:
         tokens, a list, or one number. The weight of a text is exp of the mean over its tokens, or of the number, over
         the sum of those of its set, as in Farquhar et al. (2024). A text that was sampled several times counts each
         time.
+    estimator (`"plugin"` or `"chao_shen"`, default `"plugin"`): `"plugin"`: entropy of the shares of the classes among
+        the texts. `"chao_shen"`: the coverage-adjusted estimate of Chao and Shen (2003) of the entropy of all answers
+        that the model could give, which few texts underestimate. It can exceed the log of the number of texts.
     quality (shaped like `predictions`): with `patience`, quality of each text, in [0, 1].
     patience (`float` in [0, 1]): with `quality`, return the utility of each set to a reader who goes on to the next
         text with this probability, as in NoveltyBench, where it is 0.8.
@@ -140,6 +144,10 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         ItemResult("utility_scores", ("patience",), bounds=(0.0, 1.0)),
     )
 
+    def bounds_under(self, settings: Settings) -> Bounds:
+        """Range of the score: the estimate may exceed the log of the number of texts."""
+        return (0.0, math.inf) if "estimator" in settings.passed() else self.bounds
+
     def _info(self) -> evaluate.MetricInfo:
         urls = ["https://doi.org/10.1038/s41586-024-07421-0", "https://arxiv.org/abs/2504.05228"]
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
@@ -155,7 +163,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         units = parse_confidence_by(settings.confidence_by, m, "set")
-        summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds, sizes)
+        summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds_under(settings), sizes)
 
         # A text of weight 0 takes no part.
         takes_part = np.ones(len(sets.texts), dtype=bool) if weights is None else weights > 0
@@ -163,7 +171,12 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         classes, counts, signed = find_classes(sets, present, counted, settings)
 
         shares = None if weights is None else weights[present]
-        result = summary.of("semantic_entropy", class_entropies(classes, counts, counted, shares))
+        if settings.estimator == "plugin":
+            entropies = class_entropies(classes, counts, counted, shares)
+        else:
+            entropies = coverage_adjusted_entropies(classes, counts, counted)
+            signed["estimator"] = settings.estimator
+        result = summary.of("semantic_entropy", entropies)
         result |= summary.of("n_classes", counts.astype(np.float64), "n_classes_", bounds=(1.0, float))
         if quality is not None and settings.patience is not None:
             values = utilities(classes, counts, counted, quality[present], settings.patience)

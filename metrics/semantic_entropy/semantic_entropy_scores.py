@@ -27,6 +27,23 @@ def class_entropies(
     return np.maximum(sum_by_set(terms, counts), 0.0)
 
 
+def coverage_adjusted_entropies(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Estimate the entropy of the distribution that the texts of each set were sampled from, in nats: (m,), at least 0.
+
+    Shares are scaled by the estimated coverage, 1 minus the share of classes with one text, and each term is divided
+    by the probability that its class is seen (Chao and Shen 2003, eq. 8). Where each text has a class of its own, one
+    of them counts as seen twice. Parameters are those of `class_entropies`.
+    """
+    slots = np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    n_texts = np.bincount(slots, minlength=int(counts.sum()))
+    n_single = sum_by_set((n_texts == 1).astype(np.int64), counts)
+    n_single = np.where(n_single == sizes, sizes - 1, n_single)
+    totals = np.repeat(sizes, counts)
+    shares = np.repeat(1 - n_single / sizes, counts) * n_texts / totals
+    seen = -np.expm1(totals * np.log1p(-np.minimum(shares, 1 - 1e-16)))
+    return np.maximum(sum_by_set(-shares * np.log(shares) / seen, counts), 0.0)
+
+
 def utilities(
     classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, quality: np.ndarray, patience: float
 ) -> np.ndarray:

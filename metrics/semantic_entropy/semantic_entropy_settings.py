@@ -10,6 +10,7 @@ from .core_results import UNBOUNDED, confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, number, setting
 
 GROUPINGS = ("complete", "greedy")
+ESTIMATORS = ("plugin", "chao_shen")
 # Cosine from which on two texts say the same, calibrated for the default model on pairs that were labelled without it.
 DEFAULT_SAME = 0.83
 NLI, PAIRS = "nli:", "pairs:"
@@ -36,6 +37,7 @@ class SemanticEntropySettings(EncoderSettings):
     contexts: Any = setting(None, given=SET)
     weights: Any = setting(None, given=TEXT, numbers=(0, 1))
     log_probs: Any = setting(None, given=TEXT, numbers=(-math.inf, 0))
+    estimator: str = setting(ESTIMATORS[0], choice(*ESTIMATORS))
     quality: Any = setting(None, given=TEXT, numbers=(0, 1))
     patience: float | None = setting(None, number(0, 1))
     embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
@@ -48,6 +50,10 @@ class SemanticEntropySettings(EncoderSettings):
         super().check()
         if self.log_probs is not None and self.weights is not None:
             raise ValueError("log_probs cannot be combined with weights: they are the weights of the texts.")
+        if self.estimator != ESTIMATORS[0] and not (self.weights is None and self.log_probs is None):
+            raise ValueError(
+                f"estimator={self.estimator!r} counts texts: it cannot be combined with weights or log_probs."
+            )
         if (self.quality is None) != (self.patience is None):
             missing = "patience" if self.patience is None else "quality"
             raise ValueError(f"quality and patience make the utility together: {missing} is missing.")

@@ -39,7 +39,7 @@ class Graph(NamedTuple):
     edges: list[tuple[str, str, str]]
 
     def roles(self, variable: str) -> dict[str, str]:
-        """What fills the roles of a predicate, by role; the first if several do."""
+        """Return what fills the roles of a predicate, by role; the first if several do."""
         return {role: target for source, role, target in reversed(self.edges) if source == variable}
 
 

@@ -176,7 +176,7 @@ def read_graph(block: str) -> Graph:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands between blank lines, each with its place; comments alone, such as a file's head, are no graph."""
+    """Yield what stands between blank lines, each with its place; the comments at the head of a file are no graph."""
     lines: list[str] = []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.strip():
