@@ -184,8 +184,6 @@ def test_lighteval_task(tmp_path, load):
 @needs("lighteval")
 @pytest.mark.slow
 def test_lighteval(tmp_path, causal_model, load):
-    settings = json.loads((causal_model / "generation_config.json").read_text())
-    (causal_model / "generation_config.json").write_text(json.dumps(settings | {"do_sample": True}))
     run(
         "tests/lighteval_offline.py",
         "accelerate",

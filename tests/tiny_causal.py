@@ -65,6 +65,8 @@ def build(folder, steps=150):
         optimizer.zero_grad()
         model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels).loss.backward()
         optimizer.step()
+    # lighteval samples only if the model says so.
+    model.generation_config.do_sample = True
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
