@@ -36,6 +36,7 @@ from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity
 from .core_spectra import Matrices, embedding_matrices, kernel_matrices, row_error, spectra, vendi_scores
 from .core_windows import split_windows as split_windows
+from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
 
 # The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
@@ -89,6 +90,7 @@ Args:
     long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
         reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
         consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning.
+    pairs (`bool`, default `False`): also return the diversity of pairs, which does not depend on the number of texts.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets, by Hall's method, which
         corrects Student's for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
@@ -103,6 +105,11 @@ Returns:
         the order.
     quality_vendi_embed (`float`), quality_scores (`list[float]`): only with `quality`. Mean quality of a set,
         weighted by `weights`, times its Vendi score, in [0, size of the set]. Higher is better and more diverse.
+    pairs (`float`), pairs_scores (`list[float]`): only with `pairs`. 1 over the mean squared similarity of two
+        different texts of a set, pooled over sets, and for each set; at least 1, higher is more diverse. Sets of any
+        number of texts from one source have the same `pairs` on average, while Vendi scores grow with it. None for a
+        set of one text, and where nothing is similar. It is pooled, not the mean of `pairs_scores`.
+    pairs_confidence_interval (`list[float]`): only with `pairs` and `confidence`: by the jackknife over sets.
     confidence_interval, quality_confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of
         `vendi_embed`, and of `quality_vendi_embed`. None for fewer than two sets, or labels of `confidence_by`, and if
         all score the same.
@@ -137,7 +144,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     items = SETS
     bounds = (1.0, float)
     settings = VendiSettings
-    item_results = (ItemResult("quality_scores", ("quality",), bounds=(0.0, float)),)
+    item_results = (
+        ItemResult("quality_scores", ("quality",), bounds=(0.0, float)),
+        ItemResult("pairs_scores", ("pairs",)),
+    )
 
     def _info(self) -> evaluate.MetricInfo:
         urls = ["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"]
@@ -153,17 +163,19 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds, sizes)
 
         matrices, signed = _make_matrices(sets, weights, settings)
-        scores = vendi_scores(matrices, m, settings.orders)
+        orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
+        scores = vendi_scores(matrices, m, orders)
 
         result = summary.of("vendi_embed", scores[:, 0])
         if settings.has_orders:
-            result["by_order"] = dict(
-                zip(map(format_order, settings.orders), scores.mean(axis=0).tolist(), strict=True)
-            )
+            means = scores.mean(axis=0).tolist()
+            result["by_order"] = dict(zip(map(format_order, settings.orders), means, strict=False))
         if quality is not None:
             shares = 1 / np.repeat(sizes, sizes) if weights is None else weights
             weighted = sum_by_set(quality * shares, sizes) * scores[:, 0]
             result |= summary.of("quality_vendi_embed", weighted, "quality_", bounds=(0.0, float))
+        if settings.pairs:
+            result |= pooled_diversity(pair_similarities(scores[:, -1], sizes), units, settings.confidence)
         if settings.details:
             result["details"] = _describe_sets(sizes, scores, settings.orders, matrices)
         result["signature"] = signature(
@@ -234,7 +246,7 @@ def _describe_sets(
     names = [format_order(order) for order in orders]
     columns = {
         "size": sizes.tolist(),
-        "by_order": [dict(zip(names, row, strict=True)) for row in scores.tolist()],
+        "by_order": [dict(zip(names, row, strict=False)) for row in scores.tolist()],
         "eigenvalues": [values.tolist() for values in spectra(matrices, len(sizes))],
     }
     return rows_of(columns)

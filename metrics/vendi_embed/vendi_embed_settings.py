@@ -26,6 +26,7 @@ class VendiSettings(SourceSettings):
     set_size: int | None = setting(None, count())
     weights: Any = setting(None, given=TEXT, numbers=(0, 1))
     quality: Any = setting(None, given=TEXT, numbers=(0, 1))
+    pairs: bool = setting(False, flag)
     confidence: float | None = setting(None, confidence_level)
     confidence_by: Any = setting(None, given=SET)
     details: bool = setting(False, flag)
@@ -36,6 +37,14 @@ class VendiSettings(SourceSettings):
         for name in ("embeddings", "similarity"):
             if self.kernel == "ngram" and (value := getattr(self, name)) is not None:
                 raise ValueError(f"{name} and kernel='ngram' are both given: pass one of them. Got {describe(value)}.")
+
+        if self.pairs and self.weights is not None:
+            raise ValueError("pairs counts each pair of texts once: pass it without weights.")
+
+    def check_batches(self) -> None:
+        """Raise an error for a result that is not a mean over sets."""
+        if self.pairs:
+            raise ValueError("pairs is pooled over all sets: score them in one call.")
 
     @property
     def orders(self) -> list[float]:

@@ -1,0 +1,53 @@
+"""Diversity from pairs of different texts, which does not grow with the number of texts."""
+
+from typing import Any
+
+import numpy as np
+
+from .core_results import jackknife_estimate
+
+# Squared similarities below this are those of rounding.
+_ROUNDING = 1e-12
+
+
+def pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Compute the mean squared similarity of two different texts of each set: (m,), in [0, 1]; NaN for one text.
+
+    With k_ii = 1, the mean over all pairs is 1 / V, for the Vendi score V at order 2, and 1 / n of it is that of a text
+    with itself. The mean over the others is unbiased at any number of texts: it is a U-statistic.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m,), Vendi scores at order 2, without weights
+    sizes : ndarray of shape (m,), the number of texts n of each set
+    """
+    others = np.where(sizes > 1, sizes - 1, np.nan)
+    similarities = np.clip((sizes / scores - 1) / others, 0, 1)
+    return np.where(similarities < _ROUNDING, 0, similarities)
+
+
+def pooled_diversity(similarities: np.ndarray, units: np.ndarray, level: float | None) -> dict[str, Any]:
+    """Return `pairs`, 1 over the mean over sets of the squared similarities, and `pairs_scores`, 1 over that of a set.
+
+    Parameters
+    ----------
+    similarities : ndarray of shape (m,), of `pair_similarities`
+    units : ndarray of shape (m,), equal for sets that are not independent
+    level : of the interval, by the jackknife over units; None for none
+    """
+    known = ~np.isnan(similarities)
+    _, of_set = np.unique(units[known], return_inverse=True)
+    sums, counts = np.bincount(of_set, similarities[known]), np.bincount(of_set)
+    total, n = sums.sum(), counts.sum()
+    pairs = float(n / total) if total > 0 else None
+    result: dict[str, Any] = {
+        "pairs": pairs,
+        "pairs_scores": [1 / value if value > 0 else None for value in similarities.tolist()],
+    }
+    if level is not None:
+        rest = total - sums
+        result["pairs_confidence_interval"] = None
+        if pairs is not None and len(sums) > 1 and (rest > 0).all():
+            estimate = jackknife_estimate(pairs, (n - counts) / rest)
+            result["pairs_confidence_interval"] = estimate.interval(level, (1.0, np.inf))
+    return result
