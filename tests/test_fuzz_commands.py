@@ -25,7 +25,6 @@ from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.report.systems import read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.commands.shared.pairing import pair_by_id
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -105,7 +104,7 @@ def cluster_answers_of(path):
 
 def compare_with_itself(path):
     rows = read_rows(path, None)
-    pair_by_id(rows, rows, "id")
+    compare.rows_by_id(rows, "id")
     return compare.read_values(rows, "t", True)
 
 

@@ -9,8 +9,6 @@ command continues and repeats no request.
     text-metrics judge-diversity pairs.jsonl --out judged.jsonl --model my-model --base-url http://localhost:8000/v1
 """
 
-import itertools
-import json
 import sys
 from pathlib import Path
 
@@ -107,15 +105,12 @@ def main() -> int:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
     check_outputs([arguments.pairs], [arguments.out, journal_file(arguments.out)])
     records, requests = [], []
-    # Two pairs with the same sets get ratings of their own.
-    repeats: dict[str, itertools.count] = {}
     for where, record in read_objects(arguments.pairs):
         sets = [read_texts(record, key, where) for key in ("set1", "set2")]
         records.append(record)
         for first, second in (sets, sets[::-1]):
             prompt = few_shot(INSTRUCTIONS, EXAMPLES, ask(read_topic(record), first, second), system=True)
-            numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
-            requests += [Request(where, prompt, parse_ratings, next(numbers)) for _ in range(arguments.samples)]
+            requests += [Request(where, prompt, parse_ratings, sample) for sample in range(arguments.samples)]
     with Chat(arguments, arguments.out) as chat:
         answers, code = chat.ask(requests)
 

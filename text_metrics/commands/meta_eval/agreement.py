@@ -231,9 +231,8 @@ def _majority(shares: pd.DataFrame | pd.Series) -> pd.DataFrame | pd.Series:
 def distributions(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
     """Describe the scores of the distinct sets that bear each label: n, mean, std, min, q1, median, q3 and max."""
     sets = pd.lreshape(pairs, {"set": ["first", "second"], "label": ["label1", "label2"]})
-    frames = [pd.DataFrame()]
-    for label, rows in sets[sets["label"] != ""].groupby("label", sort=False):
-        summary = scores.values.loc[rows["set"].unique(), annotators(scores)].describe().T
-        summary.columns = ["n", "mean", "std", "min", "q1", "median", "q3", "max"]
-        frames.append(summary.assign(label=label).rename_axis("metric").reset_index())
-    return pd.concat(frames, ignore_index=True)
+    sets = sets.loc[sets["label"] != "", ["set", "label"]].drop_duplicates()
+    values = scores.values.loc[sets["set"], annotators(scores)].set_axis(sets["label"])
+    frame = values.groupby(level=0, sort=False).describe().stack(level=0, future_stack=True)
+    frame.columns = ["n", "mean", "std", "min", "q1", "median", "q3", "max"]
+    return frame.rename_axis(["label", "metric"]).reset_index()

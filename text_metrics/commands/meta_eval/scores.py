@@ -20,9 +20,8 @@ _ORDERS = {"0.5": "0.5", "1": "1", "inf": "∞"}
 
 
 class Column(NamedTuple):
-    """The scores of all sets by one metric.
+    """The scores of all sets by one metric, an ndarray of shape (number of sets,).
 
-    values : ndarray of shape (number of sets,)
     sign : 1 if higher is more diverse, -1 if lower is
     group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
     """
@@ -73,14 +72,9 @@ def score_sets(
     ratings: Sequence[Path] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics.
+    """Score all sets by all metrics, with the sentence encoder `model`, and with ratings of quality from files.
 
-    Parameters
-    ----------
-    model, cache_dir : of the sentence encoder
-    own : paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is
-    ratings : files with ratings of quality
-    gruen : whether to rate by `gruen` too
+    `own` are the paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is.
     """
     texts = list(dict.fromkeys(text for members in sets for text in members))
     # What may fail comes before what takes long.
@@ -189,22 +183,18 @@ def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
 def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
     """Score sets by any module of `evaluate`: in one call if it takes sets and returns `scores`, else one by one."""
     metric = load_metric(path)
+    values: list[float] = []
     with suppress(Exception):  # the metric may not take sets
         result = metric.compute(predictions=sets)
-        if len(result["scores"]) == len(sets):
-            values = np.array(result["scores"], dtype=np.float64)
-            return Column(metric.name, values, sign, "own", str(result.get("signature", path)))
-    # A call that failed may have left the metric in an inconsistent state.
-    metric = load_metric(path)
-    scores = []
-    for members in sets:
+        values = list(result["scores"])
+    if len(values) != len(sets):
+        # A call that failed may have left the metric in an inconsistent state.
+        metric, values = load_metric(path), []
         try:
-            result = metric.compute(predictions=members)
+            for members in sets:
+                result = metric.compute(predictions=members)
+                values.append(float(result[metric.name]))
         except Exception as error:  # a metric of the caller may raise anything
-            raise ValueError(f"--metric {path}: {type(error).__name__}: {error}") from error
-        numbers = {key: value for key, value in result.items() if isinstance(value, (int, float))}
-        if metric.name not in numbers and len(numbers) != 1:
-            got = ", ".join(result) or "nothing"
-            raise ValueError(f"--metric {path} must return one number, or one named {metric.name!r}. Got {got}.")
-        scores.append(float(numbers.get(metric.name, next(iter(numbers.values())))))
-    return Column(metric.name, np.array(scores), sign, "own", str(result.get("signature", path)))
+            needed = f"must score all sets, or give the texts of one set a number named {metric.name!r}"
+            raise ValueError(f"--metric {path} {needed}. Got {type(error).__name__}: {error}") from error
+    return Column(metric.name, np.array(values, dtype=np.float64), sign, "own", str(result.get("signature", path)))

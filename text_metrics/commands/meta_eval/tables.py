@@ -13,9 +13,7 @@ LABELS = {
     "para_c": "Para-3",
     "nonsensical": "nonsensical",
     "shuffle_nouns": "shuffled nouns",
-    "noun_shuffle": "shuffled nouns",
     "shuffle": "shuffled words",
-    "random_shuffle": "shuffled words",
 }
 # The rows of the short tables.
 _SHORT = ["self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5"]
