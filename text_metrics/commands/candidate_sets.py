@@ -177,8 +177,7 @@ def generate(arguments: argparse.Namespace) -> int:
         requests.append(
             Request(where, [{"role": "user", "content": prompt}], partial(parse_texts, count=SIZE), len(records))
         )
-    with Chat(arguments, arguments.out) as chat:
-        answers, code = chat.ask(requests)
+    answers, code = Chat(arguments, arguments.out).ask(requests)
     values = iter(answers)
     written = []
     for record, count in records:
