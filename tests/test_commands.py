@@ -71,10 +71,6 @@ COMMANDS = {
     "judge-diversity": lambda path: (
         *("judge-diversity", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "--out", "out.jsonl", "--no-noun-shuffle"),
-    "candidate-sets, generate": lambda path: (
-        *("candidate-sets", "generate", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
-    ),
     "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "probe, questions": lambda path: (
         *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
@@ -156,12 +152,6 @@ WRONG = {
     "meta-eval, quality": [[{"text": "a"}], [{"text": 1, "quality": 1}], [{"text": "a", "quality": 10**400}]],
     "meta-eval, kinds": [[{"src": "x"}], [{"sentences": "a"}]],
     "judge-diversity": [[7], [{"set1": ["a"]}], [{"set1": ["a"], "set2": "b"}]],
-    "candidate-sets, pairs": [
-        [{"texts": ["a"]}],
-        [{"texts": {"a": 1}}],
-        [{"texts": ["a"] * 4, "paraphrases": [1] * 4}],
-    ],
-    "candidate-sets, generate": [[[]], [{"texts": None}]],
     "rate-quality": [[7], [{"text": 7}]],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],
