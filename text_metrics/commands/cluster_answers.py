@@ -149,10 +149,10 @@ def ask_labels(chat: Chat, clustered: Rows, new_of: dict[str, list[str]]) -> tup
     labels: dict[str, dict[str, str]] = {}
     requests, blocks = [], []
     for row in clustered:
-        cluster_of = {answer["text"]: answer["cluster"] for answer in row["answers"]}
+        cluster_of: dict[str, str] = {answer["text"]: answer["cluster"] for answer in row["answers"]}
         names = _by_count(row["answers"], "cluster")
         members = [[text for text, label in sorted(cluster_of.items()) if label == name] for name in names]
-        equal = {_plain(text): label for text, label in cluster_of.items()} | {"": WRONG} | cluster_of
+        equal: dict[str, str] = {_plain(text): label for text, label in cluster_of.items()} | {"": WRONG} | cluster_of
         labels[row["id"]] = {text: equal.get(text, equal.get(_plain(text), "")) for text in new_of[row["id"]]}
         new = [text for text, label in labels[row["id"]].items() if not label]
         for block in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):

@@ -40,10 +40,11 @@ def for_verl(reward: RewardFunction, key: str = "uid") -> Callable[..., list[flo
             extra_info=[extra_infos[i] for i in order],
             **reward_kwargs,
         )
-        scores = dict(zip(order, values, strict=True))
-        for i, score in scores.items():
-            if score is None:
+        scores = [0.0] * len(prompts)
+        for i, value in zip(order, values, strict=True):
+            if value is None:
                 raise ValueError(f"solution_strs[{i}] has no rating, and verl needs a number.")
-        return [scores[i] for i in range(len(prompts))]
+            scores[i] = value
+        return scores
 
     return compute_score
