@@ -16,7 +16,7 @@ from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_line
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.meta_eval.pairs import Sets, read_kinds, read_pairs
+from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
@@ -102,17 +102,12 @@ def cluster_answers_of(path):
     return cluster_answers.read(people, path)
 
 
-def read_generator(path):
-    return read_kinds(path.parent.parent, 2, Sets())
-
-
 def compare_with_itself(path):
     rows = read_rows(path, None)
     pair_by_id(rows, rows, "id")
     return compare.read_values(rows, "t", True)
 
 
-SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
 READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
@@ -120,7 +115,6 @@ READERS = {
         lambda path: read_pairs([path], Sets()),
     ),
     "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
-    "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),

@@ -38,7 +38,7 @@ COMPARE = [
 ]
 META_EVAL = [
     *("meta-eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl"),
-    *("--sets", "folder", "--model", "./folder2"),
+    *("--metric", "./folder", "--model", "./folder2"),
 ]
 MANY = [
     *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
@@ -60,8 +60,8 @@ COMMANDS = {
         for option in ("--out", "--setting cache_dir=")
     },
     **{
-        f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
-        for option in ("--out", "--cache-dir", "--list-texts")
+        f"meta-eval {option}": ([*LINES[:3], METRIC, MODEL], [*META_EVAL, option])
+        for option in ("--out", "--cache-dir")
     },
     "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
     "rate-quality": (
@@ -239,7 +239,6 @@ GUARDED = {
     "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
-    "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
     "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--out", "out.json"], "out.json"),
 }
 
