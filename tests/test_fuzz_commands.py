@@ -93,8 +93,7 @@ def read_model(path):
 
 
 def read_journal(path):
-    with Journal(path) as journal:
-        return journal.answers
+    return Journal(path).answers
 
 
 def cluster_answers_of(path):
@@ -104,7 +103,7 @@ def cluster_answers_of(path):
 
 def compare_with_itself(path):
     rows = read_rows(path, None)
-    compare.rows_by_id(rows, "id")
+    compare.pair_rows(rows, rows, "id")
     return compare.read_values(rows, "t", True)
 
 

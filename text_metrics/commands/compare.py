@@ -65,30 +65,24 @@ def read_ids(rows: Sequence[Row], key: str) -> list[str | int]:
     return names
 
 
-def rows_by_id(rows: Sequence[Row], key: str) -> dict[str | int, Row]:
-    """Return the row of each id; raises a ValueError as `read_ids` does, or if an id appears twice."""
-    by_id: dict[str | int, Row] = {}
-    for name, row in zip(read_ids(rows, key), rows, strict=True):
-        if name in by_id:
-            raise ValueError(f"{row[0]}: {key} {name!r} appears twice, first in {by_id[name][0]}.")
-        by_id[name] = row
-    return by_id
-
-
 def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> tuple[dict[str | int, Row], list[Row]]:
     """Pair the rows of two files by an id, or by line; returns the rows of the first by id or number, and the others.
 
-    Raises a ValueError as `rows_by_id` does, or for a row without a partner.
+    Raises a ValueError as `read_ids` does, or if an id appears twice, or for a row without a partner.
     """
-    if key is None:
-        rows, partners = (dict(enumerate(side)) for side in (first, second))
-    else:
-        rows, partners = (rows_by_id(side, key) for side in (first, second))
-    for name, (where, _) in (rows | partners).items():
-        if name not in rows or name not in partners:
+    sides: list[dict[str | int, Row]] = []
+    for rows in (first, second):
+        by_id: dict[str | int, Row] = {}
+        for name, row in zip(range(len(rows)) if key is None else read_ids(rows, key), rows, strict=True):
+            if name in by_id:
+                raise ValueError(f"{row[0]}: {key} {name!r} appears twice, first in {by_id[name][0]}.")
+            by_id[name] = row
+        sides.append(by_id)
+    for name, (where, _) in (sides[0] | sides[1]).items():
+        if name not in sides[0] or name not in sides[1]:
             said = f"{key} {name!r} is in only one of the files" if key else "the other file has no such line"
             raise ValueError(f"{where}: {said}.")
-    return rows, [partners[name] for name in rows]
+    return sides[0], [sides[1][name] for name in sides[0]]
 
 
 def read_groups(sides: Sequence[Sequence[Row]], key: str) -> list[str | int]:
@@ -216,8 +210,6 @@ def main() -> int:
     if arguments.result not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {arguments.result!r}.")
     columns = columns_of(metric, parse_columns(arguments.column))
-    if any(column.argument == "confidence_by" for column in columns):
-        raise ValueError("--column confidence_by: pass --group-key.")
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
     by_id, partners = pair_rows(*(read_rows(path, arguments.split) for path in files), arguments.id_key)

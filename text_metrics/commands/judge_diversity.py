@@ -20,8 +20,6 @@ from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
-LOWEST, HIGHEST = 1, 5
-
 INSTRUCTIONS = """\
 You compare two sets of texts and rate how diverse each set is in what it says, from 1 to 5.
 
@@ -87,9 +85,9 @@ def parse_ratings(answer: str) -> tuple[float, float]:
     """Read the ratings, from 1 to 5; what a model writes around the JSON does not matter."""
     for ratings in json_values(answer, "{"):
         first, second = (ratings.get(key) for key in ("set1", "set2"))
-        if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in (first, second)):
+        if all(isinstance(rating, (int, float)) and 1 <= rating <= 5 for rating in (first, second)):
             return float(first), float(second)
-    raise ValueError(f'it must hold {{"set1": <rating>, "set2": <rating>}}, both from {LOWEST} to {HIGHEST}')
+    raise ValueError('it must hold {"set1": <rating>, "set2": <rating>}, both from 1 to 5')
 
 
 @command
@@ -111,8 +109,7 @@ def main() -> int:
         for first, second in (sets, sets[::-1]):
             prompt = few_shot(INSTRUCTIONS, EXAMPLES, ask(read_topic(record), first, second), system=True)
             requests += [Request(where, prompt, parse_ratings, sample) for sample in range(arguments.samples)]
-    with Chat(arguments, arguments.out) as chat:
-        answers, code = chat.ask(requests)
+    answers, code = Chat(arguments, arguments.out).ask(requests)
 
     n_samples = arguments.samples
     judge = {"model": arguments.model, "temperature": arguments.temperature, "ratings": 2 * n_samples}

@@ -9,7 +9,6 @@ A line of the input is a string, or an object with `text`. docs/quality.md says 
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl --out rated.jsonl --ask --model my-model --base-url http://localhost:8000/v1
-    text-metrics meta-eval pairs.jsonl --quality rated.jsonl
 """
 
 import argparse
@@ -18,7 +17,7 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,8 +74,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
         Request(f"the text {text!r:.60}", few_shot(QUESTION, (), f"Text:\n{text}"), read_answer, top=_TOP)
         for text in asked
     ]
-    with Chat(arguments, arguments.out) as chat:
-        values, code = chat.ask(requests)
+    values, code = Chat(arguments, arguments.out).ask(requests)
     digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
     # A text without tokens is rated 0, as by likelihood.
@@ -102,8 +100,8 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
 
     files, device = find_transformer(name, "--model"), find_device(None)
     tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
-    loaded = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
-    model = cast(Any, loaded).to(device).eval()
+    model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
+    model = model.to(device).eval()
     start = tokenizer.bos_token or tokenizer.eos_token
     if start is None:
         raise ValueError("--model must have a token for the beginning or the end of a text.")

@@ -13,7 +13,6 @@ more diverse, 1: set 2, 2: neither). docs/meta-eval.md has the other columns.
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
@@ -43,14 +42,6 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_results(results: dict[str, Any], made: dict[str, Any], folder: Path) -> None:
-    """Write data frames by name: tables as CSV, and the results as JSON."""
-    for name, table in made.items():
-        write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
-    write_text(folder / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
-
-
 @command
 def main() -> int:
     """Run the command."""
@@ -73,5 +64,8 @@ def main() -> int:
     print("\n\n".join(made[name].to_string(index=False) for name in _SHORT if name in made))
     print("\n".join(["", *NOTES]))
     if arguments.out:
-        write_results(results, made, arguments.out)
+        for name, table in made.items():
+            write_text(arguments.out / f"{name}.csv", table.to_csv(index=False))
+        records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
+        write_text(arguments.out / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -14,9 +14,9 @@ from text_metrics import load
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
-_ORDERS = {"0.5": "0.5", "1": "1", "inf": "∞"}
 
 
 class Column(NamedTuple):
@@ -98,10 +98,10 @@ def read_rater(path: Path, texts: Sequence[str]) -> Rater:
     signature = path.name
     for where, record in read_objects(path):
         text, quality = record.get("text"), record.get("quality")
-        if not isinstance(text, str):
-            raise ValueError(f"{where}: 'text' must be a string. Got {text!r:.80}.")
-        if isinstance(quality, bool) or not isinstance(quality, (int, float)) or not 0 <= quality <= 1:
-            raise ValueError(f"{where}: 'quality' must be a number in [0, 1]. Got {quality!r:.80}.")
+        is_number = isinstance(quality, (int, float)) and not isinstance(quality, bool)
+        if not isinstance(text, str) or not is_number or not 0 <= quality <= 1:
+            got = f"Got {text!r:.80} and {quality!r:.80}."
+            raise ValueError(f"{where}: 'text' must be a string, and 'quality' a number in [0, 1]. {got}")
         rated[text] = float(quality)
         signature = str(record.get("signature", signature))
     if missing := set(texts) - rated.keys():
@@ -129,7 +129,7 @@ def form_columns(sets: list[list[str]]) -> Iterator[Column]:
 def _vendi_columns(name: str, group: str, **settings: Any) -> Iterator[Column]:
     """Score Vendi of each order."""
     result = load("vendi_embed").compute(**settings, q=[0.5, 1, "inf"], details=True)
-    for order, shown in _ORDERS.items():
+    for order, shown in {"0.5": "0.5", "1": "1", "inf": "∞"}.items():
         values = np.array([detail["by_order"][order] for detail in result["details"]])
         yield Column(f"{name}-{shown}", values, 1, group, result["signature"])
 
@@ -143,8 +143,6 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
     if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
-    from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
-
     result = load("semantic_entropy").compute(predictions=sets, same=DEFAULT_SAME, **encoder)
     yield Column("VS-Classes-0", np.array(result["n_classes_scores"]), 1, "content", result["signature"])
     yield Column("VS-Classes-1", np.exp(result["scores"]), 1, "content", result["signature"])
