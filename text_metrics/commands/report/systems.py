@@ -127,7 +127,9 @@ def read_parts(file: NamedFile, command: ReportCommand) -> list[Part]:
         if names and name is not None and name not in names:
             raise ValueError(f"{file.path} has no column {name!r}: it has {', '.join(names)}.")
     parts = [_read_part(row, i, file, command) for i, row in enumerate(rows, 1)]
-    causes = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
+    causes: dict[tuple[str | None, str | None], Part] = {
+        (part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None
+    }
     for i, part in enumerate(parts):
         cause = causes.get((part.system, part.prompt))
         if cause is not None and not part.error:
