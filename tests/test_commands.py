@@ -66,7 +66,7 @@ COMMANDS = {
     "probe, questions": lambda path: (
         *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "probe, targets": lambda path: ("probe", "sensitivity", path),
+    "probe, targets": lambda path: ("probe", "annotators", path),
     "cluster-answers": lambda path: (
         *("cluster-answers", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),

@@ -93,8 +93,7 @@ def read_model(path):
 
 
 def read_journal(path):
-    with Journal(path) as journal:
-        return journal.answers
+    return Journal(path).answers
 
 
 def cluster_answers_of(path):
