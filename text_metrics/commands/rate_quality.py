@@ -105,6 +105,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     start = tokenizer.bos_token or tokenizer.eos_token
     if start is None:
         raise ValueError("--model must have a token for the beginning or the end of a text.")
+    start_id: Any = tokenizer.convert_tokens_to_ids(start)
     limit = getattr(model.config, "max_position_embeddings", 1024) - 1
     encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
     if too_long := sum(len(ids) > limit for ids in encoded):
@@ -114,9 +115,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     total = np.zeros(len(texts))
     with progress_bar(len(texts), "Rating", "text", sys.stderr.isatty() or None) as bar:
         for batch in token_batches(lengths, device):
-            total[batch] = _log_probabilities(
-                model, [encoded[i] for i in batch], tokenizer.convert_tokens_to_ids(start)
-            )
+            total[batch] = _log_probabilities(model, [encoded[i] for i in batch], start_id)
             bar.update(len(batch))
     signed = signature("rate_quality", model=files.identity, start=start)
     lines = []

@@ -100,7 +100,7 @@ def is_vague(first: float, second: float) -> bool:
 
 def _is_clear(record: dict[str, Any]) -> bool:
     """Whether the judge's scores are not vague, or unknown."""
-    scores = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
+    scores: list[Any] = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
     # Python's integers may be larger than any float.
     known = all(isinstance(score, (int, float)) and abs(score) <= sys.float_info.max for score in scores)
     return not known or not is_vague(*scores)

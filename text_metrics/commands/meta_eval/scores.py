@@ -97,7 +97,8 @@ def read_rater(path: Path, texts: Sequence[str]) -> Rater:
     rated: dict[str, float] = {}
     signature = path.name
     for where, record in read_objects(path):
-        text, quality = record.get("text"), record.get("quality")
+        text: Any = record.get("text")
+        quality: Any = record.get("quality")
         is_number = isinstance(quality, (int, float)) and not isinstance(quality, bool)
         if not isinstance(text, str) or not is_number or not 0 <= quality <= 1:
             got = f"Got {text!r:.80} and {quality!r:.80}."
