@@ -31,7 +31,7 @@ FILES, JOBS = 120, 40
 
 PAIRS = [
     {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": ["x", "y"], "set1_label": "original"},
-    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "Quality_Set1": 3},
+    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "llm_diversity": 1},
 ]
 TARGETS = [
     {

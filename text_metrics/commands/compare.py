@@ -79,7 +79,8 @@ def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> t
         sides.append(by_id)
     for name, (where, _) in (sides[0] | sides[1]).items():
         if name not in sides[0] or name not in sides[1]:
-            said = f"{key} {name!r} is in only one of the files" if key else "the other file has no such line"
+            end = (second if name in sides[0] else first)[-1][0]
+            said = f"{key} {name!r} is in only one of the files" if key else f"the other file ends at {end}"
             raise ValueError(f"{where}: {said}.")
     return sides[0], [sides[1][name] for name in sides[0]]
 
