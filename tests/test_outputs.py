@@ -82,10 +82,7 @@ COMMANDS = {
         ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl", "--out"],
     ),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
-    **{
-        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--out"])
-        for name in ("annotators", "sensitivity")
-    },
+    "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
