@@ -135,7 +135,7 @@ def _read_encoder(path: Path, device: str) -> LoadedEncoder:
         # A KeyError if no module makes an embedding of a text.
         model.encode(["a"], show_progress_bar=False)
     tokenizer = getattr(model, "tokenizer", None)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+    if not callable(tokenizer) or not hasattr(tokenizer, "num_special_tokens_to_add"):  # such as a static embedding's
         return LoadedEncoder(model, None, None, threading.RLock())
     limit = model.max_seq_length
     return LoadedEncoder(model, tokenizer, None if limit in (None, float("inf")) else limit, threading.RLock())
