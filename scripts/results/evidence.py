@@ -18,7 +18,6 @@ from text_metrics.commands.meta_eval.picture import agreement_picture
 from text_metrics.commands.meta_eval.tables import tables
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.plots import save_figure
 
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 PAPER_METRICS = (
@@ -89,7 +88,7 @@ def main() -> int:
                 write_text(path, text)
     print(f"{len(differing)} tables differ: {', '.join(differing)}" if differing else "No table differs.")
     if not check:
-        save_figure(agreement_picture(report["agreement"]), ROOT / "results" / "evidence" / "agreement.svg")
+        write_text(ROOT / "results" / "evidence" / "agreement.svg", agreement_picture(report["agreement"]))
     return int(bool(check and differing))
 
 

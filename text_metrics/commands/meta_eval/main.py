@@ -89,12 +89,11 @@ def write_results(results: dict[str, Any], folder: Path) -> None:
     """Write all tables as CSV, the picture of agreement as SVG, and the results as JSON."""
     from text_metrics.commands.meta_eval.picture import agreement_picture
     from text_metrics.commands.meta_eval.tables import tables
-    from text_metrics.commands.shared.plots import save_figure
 
     for name, table in tables(results).items():
         write_text(folder / f"{name}.csv", table.to_csv(index=False))
     if "agreement" in results:
-        save_figure(agreement_picture(results["agreement"]), folder / "agreement.svg")
+        write_text(folder / "agreement.svg", agreement_picture(results["agreement"]))
     records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
     write_text(folder / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
 

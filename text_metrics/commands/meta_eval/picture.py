@@ -2,15 +2,14 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from text_metrics.commands.meta_eval.tables import shown
-from text_metrics.commands.shared.plots import new_figure, styled
+from text_metrics.commands.shared.plots import new_figure, styled, to_svg
 
 
 @styled()
-def agreement_picture(agreement: pd.DataFrame) -> Figure:
-    """Draw the balanced accuracies on clear pairs, with their intervals."""
+def agreement_picture(agreement: pd.DataFrame) -> str:
+    """Draw the balanced accuracies on clear pairs, with their intervals, as SVG."""
     clear = agreement[agreement["pairs"] == "clear"]
     names = list(clear["metric"].unique())
     panels = list(clear.groupby("cell", sort=False))
@@ -26,4 +25,4 @@ def agreement_picture(agreement: pd.DataFrame) -> Figure:
     axes[0][0].set_yticks(range(len(names)), list(map(shown, names)))
     axes[0][0].invert_yaxis()
     figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=9)
-    return figure
+    return to_svg(figure, "Balanced accuracy on clear pairs, by metric and part of the data.")
