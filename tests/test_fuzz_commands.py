@@ -8,17 +8,15 @@ import re
 import shutil
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
-from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.meta_eval.pairs import Sets, read_kinds, read_pairs
+from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
@@ -27,7 +25,6 @@ from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.systems import read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.commands.shared.files import read_objects
 from text_metrics.commands.shared.pairing import pair_by_id
 from text_metrics.metrics.probeval.probeval_released import from_released
 
@@ -56,7 +53,6 @@ ANSWERS = {
     f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)
 }
 RATED = [{"text": text, "quality": 0.5} for text in "abcdef"]
-RICH = [{"texts": ["a b", "c d", "e f", "g h"], "paraphrases": [["b a"], ["d c"], [], []], "src": "x"}] * 2
 PEOPLE = [
     {"id": "q0", "question": "name a pet", "answers": ["dog", {"text": "cat", "count": 2, "cluster": "c"}]},
     {"id": "q1", "sentence": "Somebody has a pet.", "answers": {"dog": 3, "fish": 1}},
@@ -98,22 +94,12 @@ def read_model(path):
 
 
 def read_journal(path):
-    with Journal(path) as journal:
-        return journal.answers
+    return Journal(path).answers
 
 
 def cluster_answers_of(path):
     people = beside(path, "people.jsonl", "".join(json.dumps(row) + "\n" for row in PEOPLE))
     return cluster_answers.read(people, path)
-
-
-def read_generator(path):
-    return read_kinds(path.parent.parent, 2, Sets())
-
-
-def make_sets(path):
-    rng = np.random.default_rng(0)
-    return [candidate_sets(record, where, rng, None) for where, record in read_objects(path)]
 
 
 def compare_with_itself(path):
@@ -122,7 +108,6 @@ def compare_with_itself(path):
     return compare.read_values(rows, "t", True)
 
 
-SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
 READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
@@ -130,13 +115,11 @@ READERS = {
         lambda path: read_pairs([path], Sets()),
     ),
     "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
-    "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
         compare_with_itself,
     ),
-    "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),

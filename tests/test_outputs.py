@@ -38,7 +38,7 @@ COMPARE = [
 ]
 META_EVAL = [
     *("meta-eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl"),
-    *("--sets", "folder", "--model", "./folder2"),
+    *("--metric", "./folder", "--model", "./folder2"),
 ]
 MANY = [
     *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
@@ -60,11 +60,9 @@ COMMANDS = {
         for option in ("--out", "--setting cache_dir=")
     },
     **{
-        f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
-        for option in ("--out", "--cache-dir", "--list-texts")
+        f"meta-eval {option}": ([*LINES[:3], METRIC, MODEL], [*META_EVAL, option])
+        for option in ("--out", "--cache-dir")
     },
-    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out"]),
-    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl", "--out"]),
     "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
     "rate-quality": (
         ["data.jsonl", "model.gguf"],
@@ -84,10 +82,7 @@ COMMANDS = {
         ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl", "--out"],
     ),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
-    **{
-        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--out"])
-        for name in ("annotators", "sensitivity")
-    },
+    "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
@@ -208,8 +203,6 @@ DERIVED = [
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
     (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
-    (["candidate-sets", "generate", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["candidate-sets", "pairs"], "out.jsonl", "out.jsonl.tmp"),
     (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
@@ -246,11 +239,6 @@ GUARDED = {
     "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
-    "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
-    "candidate-sets": (
-        ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out", "out.jsonl"],
-        "out.jsonl",
-    ),
     "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--out", "out.json"], "out.json"),
 }
 
@@ -259,8 +247,7 @@ def full_row(i):
     texts = [f"{WORDS[i % 6]} {WORDS[(i + j) % 6]} {i}" for j in range(4)]
     return {
         **{"id": f"q{i}", "question": f"{i}?", "answers": ["dog", "dog", f"cat {i}"], "texts": texts},
-        **{"paraphrases": [[f"so {text}"] for text in texts], "set1": texts[:2], "set2": texts[2:]},
-        "llm_diversity": i % 2,
+        **{"set1": texts[:2], "set2": texts[2:], "llm_diversity": i % 2},
     }
 
 
@@ -268,11 +255,7 @@ def full_row(i):
 def test_a_full_disk_is_named(run, command):
     """At every size at which the disk may be full: the error names a file of the command, and nothing else is left."""
     words, output = GUARDED[command]
-    keys = (
-        ("id", "question", "answers")
-        if words[0] == "probe"
-        else ("texts", "paraphrases", "set1", "set2", "llm_diversity")
-    )
+    keys = ("id", "question", "answers") if words[0] == "probe" else ("texts", "set1", "set2", "llm_diversity")
     rows = [{key: value for key, value in full_row(i).items() if key in keys} for i in range(60)]
     for name in ("data.jsonl", "other.jsonl"):
         Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -47,7 +47,6 @@ ABSENT = {
     "cluster-answers": "absent.jsonl --out out.jsonl --model m",
     "meta-eval": "absent.jsonl",
     "judge-diversity": "absent.jsonl --out out.jsonl --model m",
-    "candidate-sets": "pairs absent.jsonl --out out.jsonl",
     "rate-quality": "absent.jsonl --out out.jsonl --model m",
 }
 # What takes long to import.

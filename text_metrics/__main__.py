@@ -26,7 +26,6 @@ COMMANDS = {
     "cluster-answers": Command("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
     "meta-eval": Command("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
     "judge-diversity": Command("judge_diversity", "have a chat model rate the diversity of pairs of sets"),
-    "candidate-sets": Command("candidate_sets", "make pairs of sets, with paraphrases and nonsense"),
     "rate-quality": Command("rate_quality", "rate texts by a language model"),
 }
 

@@ -1,9 +1,9 @@
 """Have a chat model judge which of two sets of texts is the more diverse, as arXiv 2506.00514 does.
 
 Both sets of a pair are rated from 1 to 5 several times, in both orders, and the ratings are averaged. Each line of the
-input is a pair, a JSON object with `set1` and `set2`, lists of texts, and optionally `src`, their subject; text-metrics
-candidate-sets writes such files. The output is the input of text-metrics meta-eval. Each answer is saved at once in
-judged.jsonl.journal: after a crash, the same command continues and repeats no request.
+input is a pair, a JSON object with `set1` and `set2`, lists of texts, and optionally `src`, their subject.
+text-metrics meta-eval reads the output. Each answer is saved at once in judged.jsonl.journal: after a crash, the same
+command continues and repeats no request.
 
     text-metrics judge-diversity pairs.jsonl --out judged.jsonl --model gpt-4o
     text-metrics judge-diversity pairs.jsonl --out judged.jsonl --model my-model --base-url http://localhost:8000/v1
@@ -116,8 +116,7 @@ def main() -> int:
             prompt = few_shot(INSTRUCTIONS, EXAMPLES, ask(read_topic(record), first, second), system=True)
             numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
             requests += [Request(where, prompt, parse_ratings, next(numbers)) for _ in range(arguments.samples)]
-    with Chat(arguments, arguments.out) as chat:
-        answers, code = chat.ask(requests)
+    answers, code = Chat(arguments, arguments.out).ask(requests)
 
     n_samples = arguments.samples
     judge = {"model": arguments.model, "temperature": arguments.temperature, "ratings": 2 * n_samples}
