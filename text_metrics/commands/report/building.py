@@ -1,6 +1,7 @@
 """The numbers of a report, from the sets of its systems."""
 
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from text_metrics.commands.report.systems import Inputs, System, texts_of
 from text_metrics.metrics._core.core_results import VERSION
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
+# Options that decide no number.
+_WITHOUT_EFFECT = ("out", "cache_dir", "quiet")
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
 
@@ -32,7 +35,7 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
     metrics = score(inputs, quality, command)
     report = {
         "version": VERSION,
-        "command": command.decisive(),
+        "command": {name: value for name, value in asdict(command).items() if name not in _WITHOUT_EFFECT},
         "confidence": command.confidence,
         "systems": [system.name for system in inputs.systems],
         "sources": [_source(system) for system in inputs.systems],

@@ -1,7 +1,7 @@
 """The command line of text-metrics report as one typed object, parsed and checked once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,6 @@ class ReportCommand:
         """The settings of the encoder, as metrics take them."""
         settings = {name: value for name, value in self.settings.items() if name != "same"}
         return {**settings, "cache_dir": str(self.cache_dir)}
-
-    def decisive(self) -> dict[str, Any]:
-        """Return what decides the numbers."""
-        return {name: value for name, value in asdict(self).items() if name not in ("out", "cache_dir", "quiet")}
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> ReportCommand:

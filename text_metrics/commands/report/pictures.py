@@ -9,8 +9,8 @@ from text_metrics.commands.report.sentences import Report, in_section
 from text_metrics.commands.shared.formats import listed
 from text_metrics.commands.shared.plots import new_figure, styled, system_style, to_svg
 
-# In pixels of a page: of a picture and of a wide one, and of a row.
-_WIDTH, _WIDER, _ROW = 340, 560, 24
+# In pixels of a page, as wide as a phone: of a picture, and of a row.
+_WIDTH, _ROW = 340, 24
 _MOST_IN_NAME = 20
 
 
@@ -54,9 +54,12 @@ def _means(report: Report, metric: dict[str, Any]) -> str:
 
 def _label(metric: dict[str, Any], text: str, low: float) -> str:
     """Label an axis: which end is better, and whether it is cut."""
+    notes = []
     if metric["better"] is not None:
-        text += f"\n{metric['better']} is {'more diverse' if metric['section'] == 'diversity' else 'better'}"
-    return f"{text}\n(the axis does not begin at 0)" if low > 0 else text
+        notes.append(f"{metric['better']} is {'more diverse' if metric['section'] == 'diversity' else 'better'}")
+    if low > 0:
+        notes.append("does not begin at 0")
+    return f"{text}\n{', '.join(notes)}"
 
 
 def _short(name: str) -> str:
@@ -74,7 +77,7 @@ def _name_rows(axes: Axes, report: Report, order: list[int]) -> None:
 def _plane(report: Report) -> Picture:
     """Draw quality against diversity: a mark with both intervals for each system."""
     across, up = in_section(report, "diversity")[0], in_section(report, "quality")[0]
-    figure = new_figure(_WIDER, 380)
+    figure = new_figure(_WIDTH, 300)
     axes = figure.subplots()
     for i in across["order"]:
         style = system_style(i)
@@ -101,7 +104,7 @@ def _distributions(report: Report) -> Picture:
     edges = np.histogram_bin_edges(np.concatenate(scores), 40)
     counts = [np.histogram(of_system, edges)[0] for of_system in scores]
     most = max(row.max() for row in counts)
-    figure = new_figure(_WIDER, 80 + 36 * len(scores))
+    figure = new_figure(_WIDTH, 90 + 36 * len(scores))
     axes = figure.subplots()
     for y, (i, row) in enumerate(zip(order, counts, strict=True)):
         axes.stairs(y + 0.4 - 0.85 * row / most, edges, baseline=y + 0.4, fill=True, color=system_style(i)["color"])

@@ -86,10 +86,9 @@ def _quality(report: Report) -> str:
         return "Quality was not measured, so that diversity that comes from bad texts cannot be told from any other."
     quality, systems = metrics[0], report["systems"]
     parts = [_leader(report, quality, f"quality ({quality['title']})")]
-    leader = in_section(report, "diversity")[0]["best"]
-    if leader not in (None, quality["order"][0]):
+    leader, poor = in_section(report, "diversity")[0]["best"], _poor(quality)
+    if leader not in (None, quality["order"][0], *poor):
         parts.append(f"That of {systems[leader]}, the most diverse, is {_mean(quality, leader)}.")
-    poor = _poor(quality)
     if poor:
         next_ = quality["order"][-len(poor) - 1]
         low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)

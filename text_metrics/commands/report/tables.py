@@ -8,9 +8,7 @@ import pandas as pd
 from text_metrics.commands.report.sentences import Report, in_section
 from text_metrics.commands.shared.formats import count, decimals, interval, number, p_value, with_p
 
-_ARROWS = {"higher": " ↑", "lower": " ↓", None: ""}
-# After a number whose test holds.
-_STAR = "*"
+_ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 
 
 class Table(NamedTuple):
@@ -35,11 +33,11 @@ def scores_table(report: Report, section: str) -> Table | None:
             for i, value in zip(order, values, strict=True)
         ]
     caption = (
-        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')}, with intervals of level "
-        f"{report['confidence']:g}. ↑ higher is better, ↓ lower is better."
+        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')}, with "
+        f"{100 * report['confidence']:g} % confidence intervals. ↑ higher is better, ↓ lower is better."
     )
     if any(metric["best"] is not None for metric in metrics):
-        caption += " * The paired tests against all other systems hold after Holm's adjustment."
+        caption += " Starred: the paired tests against all other systems hold after Holm's adjustment."
     return Table(caption, pd.DataFrame(columns))
 
 
@@ -97,7 +95,7 @@ def people_table(report: Report) -> Table | None:
     parts = [part for part, _ in rows]
     columns = {
         "Beside people": [name for _, name in rows],
-        "Share beyond chance, % ↓": _shares(parts),
+        "Share beyond chance, %\u00a0↓": _shares(parts),
         "p": [p_value(part["p"], part["least_p"]) for part in parts],
     }
     caption = (
@@ -117,7 +115,7 @@ def sources_table(report: Report) -> Table:
 
 def _cell(value: float, ends: Sequence[float] | None, digits: int, is_marked: bool = False) -> str:
     """Format a number above its interval."""
-    return f"{number(value, digits)}{_STAR * is_marked}\n{interval(ends, digits)}".strip()
+    return f"{number(value, digits)}{'*' * is_marked}\n{interval(ends, digits)}".strip()
 
 
 def _shares(parts: Sequence[dict[str, Any]]) -> list[str]:
