@@ -19,11 +19,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_text, write_jsonl, write_text
+from text_metrics.commands.shared.files import read_json, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import paths_of
 
@@ -72,16 +71,12 @@ def _check_outputs(command: ReportCommand) -> None:
 
 def _is_report(path: Path) -> bool:
     """Whether a file is the JSON of a report."""
-    with suppress(ValueError):
-        text = read_text(path)
-        return all(f'"{name}":' in text for name in ("version", "rarefied_to", "sentences"))
+    with suppress(ValueError, TypeError):
+        return {"version", "rarefied_to", "sentences"} <= set(read_json(path))
     return False
 
 
 @command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    try:
-        return _run(parse_command(words, __doc__))
-    except UsageError as error:
-        raise ValueError(str(error)) from None
+    return _run(parse_command(words, __doc__))

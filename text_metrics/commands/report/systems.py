@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.jobs.grouping import parse_set
-from text_metrics.commands.jobs.pieces import read_key
-from text_metrics.commands.jobs.rows import Row, Source
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.shared.columns import Column
+from text_metrics.commands.shared.columns import Column, parse_list
 from text_metrics.commands.shared.files import file_format
+from text_metrics.commands.shared.rows import Row, Source, read_key
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -139,13 +137,15 @@ def _gather(name: str, parts: Sequence[Part]) -> System:
 
 def read_parts(name: str, path: Path, command: ReportCommand) -> list[Part]:
     """Read the rows of a file, of which at least one is good; those of a set with a bad row are set aside."""
-    rows = [row for row in Source(path, None).rows() if not row.is_blank]
+    rows = list(Source(path).rows())
     columns = list(dict.fromkeys(column for row in rows for column in row.values or ()))
     for key in (command.text_key, command.id_key, command.system_key, command.quality_key):
         if columns and key is not None and key not in columns:
             raise ValueError(f"{path} has no column {key!r}: it has {', '.join(columns)}.")
     parts = [_read_part(row, i, name, path, command) for i, row in enumerate(rows, 1)]
-    causes = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
+    causes: dict[tuple[str | None, str | None], Part] = {
+        (part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None
+    }
     for i, part in enumerate(parts):
         cause = causes.get((part.system, part.prompt))
         if cause is not None and not part.error:
@@ -174,11 +174,10 @@ def _read_texts(values: Mapping[str, Any], command: ReportCommand, is_csv: bool)
     """Read the text of a row, or its list of texts, which is JSON in CSV, and their quality."""
     key = command.text_key
     texts = values.get(key)
+    if is_csv and all(isinstance(text, str) for text in parse_list(texts)):
+        texts = parse_list(texts)
     is_text = isinstance(texts, str)
-    if isinstance(texts, str):
-        parsed = parse_set(texts) if is_csv else []
-        is_text = not parsed or not all(isinstance(text, str) for text in parsed)
-        texts = [texts] if is_text else parsed
+    texts = [texts] if is_text else texts
     if is_text and command.id_key is None:
         raise ValueError(f"{key!r} is one text: --by-line requires lists; pass --id-key, whose rows make a set")
     if not isinstance(texts, list) or not texts:
