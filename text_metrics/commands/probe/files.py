@@ -16,7 +16,7 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     names = set()
     for where, record in read_objects(path):
         # Commonsense Frame Completion or ProtoQA.
-        if "metadata" in record or "questionid" in record:
+        if "metadata" in record:
             record = parse_target(record, where)
         name = record.get("id")
         if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
