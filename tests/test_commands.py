@@ -1,4 +1,4 @@
-"""Files that are broken, empty, wrong or huge: every command ends in one sentence that names them, and exit code 2."""
+"""Files that are broken, empty or wrong: every command ends in one sentence that names them, and exit code 2."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 from tests.commands import run_command
 from tests.conftest import SETS
-from text_metrics.commands.shared import files as _files
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -116,17 +115,6 @@ def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
     assert_one_sentence(*run(*words), "nowhere.jsonl")
     Path("nowhere.jsonl").mkdir()
     assert_one_sentence(*run(*words), "nowhere.jsonl")
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("score", "choose")])
-def test_a_file_that_is_huge_is_named(run, command, monkeypatch):
-    monkeypatch.setattr(_files, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(_files, "LARGEST_FILE", 1000)
-    path = Path("data.jsonl")
-    path.write_bytes(b'["' + b"a" * 2_000 + b'"]\n')
-    code, shown = run(*COMMANDS[command](path))
-    assert_one_sentence(code, shown, path.name)
-    assert "1,000 bytes" in shown
 
 
 WRONG = {
