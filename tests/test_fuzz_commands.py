@@ -19,7 +19,7 @@ from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.systems import read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
@@ -253,8 +253,7 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         parts, error = [], ""
         with bounded(f"case {i}"):
             try:
-                file = NamedFile("a", data)
-                parts = read_parts(file, ReportCommand((file,), "texts", "n"))
+                parts = read_parts("a", data, ReportCommand({"a": data}, "texts", "n"))
             except ValueError as problem:
                 error = str(problem)
         if parts:

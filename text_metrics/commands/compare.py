@@ -20,7 +20,7 @@ import numpy as np
 from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, parse_list, read_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import count, estimate, integer, level, number, with_p
+from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pairing import Row, pair_by_id, pair_by_line, shared_ids
 from text_metrics.commands.shared.rows import missing, read_rows
@@ -32,7 +32,7 @@ from text_metrics.commands.shared.settings import (
     parse_settings,
     paths_of,
 )
-from text_metrics.commands.shared.statistics import TIE, mean_test, smallest_difference
+from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
@@ -106,21 +106,21 @@ def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.
     confidence : level of the interval
     units : ndarray of shape (n,), int: equal for items that are not independent
     """
-    differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
-    mean = mean_estimate(differences, units)
-    test, is_tie = mean_test(mean, confidence), abs(mean.value) < TIE
-    smallest = smallest_difference(mean, confidence) if mean.error > 0 else None
+    differences = first - second
+    test = paired_test(first, second, confidence, units)
+    mean, smallest = test["difference"], test["smallest_difference"]
+    is_tie = smallest is None or abs(mean) < TIE
     return {
         "n": len(differences),
-        "n_units": mean.n,
+        "n_units": test["n_units"],
         "confidence": confidence,
-        "difference": {"mean": test["mean"], "interval": test["interval"]},
-        "p": 1.0 if is_tie else test["p"],
+        "difference": {"mean": mean, "interval": test["interval"]},
+        "p": test["p"],
         "smallest_difference": smallest,
-        "n_needed": None if is_tie or smallest is None else math.ceil(mean.n * (smallest / mean.value) ** 2),
-        "a_higher": int((differences > 0).sum()),
-        "b_higher": int((differences < 0).sum()),
-        "equal": int((differences == 0).sum()),
+        "n_needed": None if is_tie else math.ceil(test["n_units"] * (smallest / mean) ** 2),
+        "a_higher": int((differences >= TIE).sum()),
+        "b_higher": int((differences <= -TIE).sum()),
+        "equal": int((np.abs(differences) < TIE).sum()),
     }
 
 
@@ -133,7 +133,7 @@ def differing(first: str, second: str) -> list[str]:
 
 def show(result: dict[str, Any]) -> str:
     """Format a comparison as text."""
-    left_out = f" ({integer(result['left_out'])} without a score)" if result["left_out"] else ""
+    left_out = f" ({result['left_out']:,} without a score)" if result["left_out"] else ""
     lines = [f"{result['metric']}, {result['result']} of {count(result['n'], 'item')}{left_out}"]
     titles = (f"A: {result['files'][0]}", f"B: {result['files'][1]}", "A - B")
     for name, title in zip(("a", "b", "difference"), titles, strict=True):
@@ -142,12 +142,12 @@ def show(result: dict[str, Any]) -> str:
     lines += [
         f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times",
         f"  {with_p(result['p'])} (t test of the mean difference, corrected for skewness)",
-        f"  intervals: {level(result)}, over {units}",
+        f"  intervals: level {result['confidence']:g}, over {units}",
     ]
     if result["smallest_difference"] is not None:
         lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
-        lines[-1] += f"; this one needs about {integer(result['n_needed'])}"
+        lines[-1] += f"; this one needs about {result['n_needed']:,}"
     if differ := differing(*result["signatures"]):
         lines.append(f"  the signatures differ in {'; '.join(differ)}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])

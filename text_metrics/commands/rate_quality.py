@@ -27,7 +27,7 @@ from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs, module_files
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
 from text_metrics.metrics._core.core_results import signature
 
@@ -177,7 +177,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.base_url and not arguments.ask:
         raise ValueError("--base-url needs --ask: a chat service cannot be asked for the likelihood of a text.")
-    reads = [arguments.texts, *([] if arguments.ask else module_files(arguments.model))]
+    reads = [arguments.texts, *([] if arguments.ask else [arguments.model])]
     check_outputs(reads, [arguments.out, journal_file(arguments.out) if arguments.ask else None])
     texts = read_lines(arguments.texts)
     unique = list(dict.fromkeys(texts))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.outputs import check_outputs, module_files
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
     modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
-    reads = [*arguments.files, *arguments.quality, *(path for name in modules for path in module_files(name))]
+    reads = [*arguments.files, *arguments.quality, *modules]
     check_outputs(reads, [arguments.out, arguments.cache_dir])
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)
