@@ -14,18 +14,16 @@ from text_metrics import load
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
-_ORDERS = {"0.5": "0.5", "1": "1", "inf": "∞"}
 
 
 class Column(NamedTuple):
-    """The scores of all sets by one metric.
+    """The scores of all sets by one metric, an ndarray of shape (number of sets,).
 
-    values : ndarray of shape (number of sets,)
     sign : 1 if higher is more diverse, -1 if lower is
     group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
-    original : the scores with the quirks of the paper's code, where it has any
     """
 
     name: str
@@ -33,34 +31,29 @@ class Column(NamedTuple):
     sign: int
     group: str
     signature: str
-    original: np.ndarray | None = None
 
 
 class Scores(NamedTuple):
     """The scores of sets by all metrics.
 
     values : data frame with a row for each set and a column for each metric
-    originals : the same, with the quirks of the paper's code
     metrics : data frame with a row for each metric: `sign`, `group` and `signature`, as in `Column`
     """
 
     values: pd.DataFrame
-    originals: pd.DataFrame
     metrics: pd.DataFrame
 
-    @classmethod
-    def of(cls, columns: Sequence[Column]) -> "Scores":
-        """Gather columns, whose names differ."""
-        names = [column.name for column in columns]
-        for column in columns:
-            if names.count(column.name) > 1:
-                raise ValueError(f"two metrics are named {column.name!r}: rename a file or a metric of your own.")
-            if (bad := np.flatnonzero(~np.isfinite(column.values))).size:
-                raise ValueError(f"{column.name} has no number for set {bad[0]} of {len(column.values)}.")
-        values = pd.DataFrame({column.name: column.values for column in columns})
-        originals = {column.name: column.original for column in columns if column.original is not None}
-        metrics = pd.DataFrame(columns, index=names)[["sign", "group", "signature"]]
-        return cls(values, values.assign(**originals), metrics)
+
+def join_columns(columns: Sequence[Column]) -> Scores:
+    """Join columns; raises a ValueError if two have one name, or if a value is not finite."""
+    metrics = pd.DataFrame(columns).set_index("name")
+    if (twice := metrics.index[metrics.index.duplicated()]).size:
+        raise ValueError(f"two metrics are named {twice[0]!r}: rename a file or a metric of your own.")
+    for column in columns:
+        if (bad := np.flatnonzero(~np.isfinite(column.values))).size:
+            raise ValueError(f"{column.name} has no number for set {bad[0]} of {len(column.values)}.")
+    values = pd.DataFrame({column.name: column.values for column in columns})
+    return Scores(values, metrics[["sign", "group", "signature"]])
 
 
 class Rater(NamedTuple):
@@ -79,14 +72,9 @@ def score_sets(
     ratings: Sequence[Path] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics.
+    """Score all sets by all metrics, with the sentence encoder `model`, and with ratings of quality from files.
 
-    Parameters
-    ----------
-    model, cache_dir : of the sentence encoder
-    own : paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is
-    ratings : files with ratings of quality
-    gruen : whether to rate by `gruen` too
+    `own` are the paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is.
     """
     texts = list(dict.fromkeys(text for members in sets for text in members))
     # What may fail comes before what takes long.
@@ -101,7 +89,7 @@ def score_sets(
             raters.insert(0, Rater("GRUEN", dict(zip(texts, rated["scores"], strict=True)), rated["signature"]))
         for rater in raters:
             columns += quality_columns(sets, rater, encoder)
-    return Scores.of([*columns, *own_columns, *rule_columns(sets)])
+    return join_columns([*columns, *own_columns, *rule_columns(sets)])
 
 
 def read_rater(path: Path, texts: Sequence[str]) -> Rater:
@@ -109,17 +97,17 @@ def read_rater(path: Path, texts: Sequence[str]) -> Rater:
     rated: dict[str, float] = {}
     signature = path.name
     for where, record in read_objects(path):
-        text, quality = record.get("text"), record.get("quality")
-        if not isinstance(text, str):
-            raise ValueError(f"{where}: 'text' must be a string. Got {text!r:.80}.")
-        if isinstance(quality, bool) or not isinstance(quality, (int, float)) or not 0 <= quality <= 1:
-            raise ValueError(f"{where}: 'quality' must be a number in [0, 1]. Got {quality!r:.80}.")
+        text: Any = record.get("text")
+        quality: Any = record.get("quality")
+        is_number = isinstance(quality, (int, float)) and not isinstance(quality, bool)
+        if not isinstance(text, str) or not is_number or not 0 <= quality <= 1:
+            got = f"Got {text!r:.80} and {quality!r:.80}."
+            raise ValueError(f"{where}: 'text' must be a string, and 'quality' a number in [0, 1]. {got}")
         rated[text] = float(quality)
         signature = str(record.get("signature", signature))
     if missing := set(texts) - rated.keys():
         raise ValueError(
-            f"{path} does not rate {len(missing)} of the texts, such as {min(missing)!r:.80}. List them all by "
-            "--list-texts FILE, and rate those."
+            f"{path} must rate every text of the sets. It lacks {len(missing)}, such as {min(missing)!r:.80}."
         )
     return Rater(path.stem, rated, signature)
 
@@ -129,12 +117,12 @@ def form_columns(sets: list[list[str]]) -> Iterator[Column]:
     result = load("self_bleu").compute(predictions=sets, max_order=4, details=True)
     signature = result["signature"]
     values = {key: np.array([detail[key] for detail in result["details"]]) for key in result["details"][0]}
+    # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins. Only the
+    # accuracies with ties to set 1 see so small a difference.
+    totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
     yield Column("self-BLEU-3", values["self_bleu_3"], -1, "form", signature.replace("order:4", "order:3"))
     yield Column("self-BLEU-4", values["self_bleu_4"], -1, "form", signature)
-    # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins.
-    totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
-    original = values["distinct_4"] * totals / (totals + 1e-10)
-    yield Column("Distinct-4", values["distinct_4"], 1, "form", signature, original)
+    yield Column("Distinct-4", values["distinct_4"] * totals / (totals + 1e-10), 1, "form", signature)
     yield Column("Entropy-2", values["entropy_2"], 1, "form", signature)
     yield from _vendi_columns("VS-ngram", "form", predictions=sets, kernel="ngram")
 
@@ -142,7 +130,7 @@ def form_columns(sets: list[list[str]]) -> Iterator[Column]:
 def _vendi_columns(name: str, group: str, **settings: Any) -> Iterator[Column]:
     """Score Vendi of each order."""
     result = load("vendi_embed").compute(**settings, q=[0.5, 1, "inf"], details=True)
-    for order, shown in _ORDERS.items():
+    for order, shown in {"0.5": "0.5", "1": "1", "inf": "∞"}.items():
         values = np.array([detail["by_order"][order] for detail in result["details"]])
         yield Column(f"{name}-{shown}", values, 1, group, result["signature"])
 
@@ -156,8 +144,6 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
     if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
-    from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
-
     result = load("semantic_entropy").compute(predictions=sets, same=DEFAULT_SAME, **encoder)
     yield Column("VS-Classes-0", np.array(result["n_classes_scores"]), 1, "content", result["signature"])
     yield Column("VS-Classes-1", np.exp(result["scores"]), 1, "content", result["signature"])
@@ -196,22 +182,18 @@ def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
 def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
     """Score sets by any module of `evaluate`: in one call if it takes sets and returns `scores`, else one by one."""
     metric = load_metric(path)
+    values: list[float] = []
     with suppress(Exception):  # the metric may not take sets
         result = metric.compute(predictions=sets)
-        if len(result["scores"]) == len(sets):
-            values = np.array(result["scores"], dtype=np.float64)
-            return Column(metric.name, values, sign, "own", str(result.get("signature", path)))
-    # A call that failed may have left the metric in an inconsistent state.
-    metric = load_metric(path)
-    scores = []
-    for members in sets:
+        values = list(result["scores"])
+    if len(values) != len(sets):
+        # A call that failed may have left the metric in an inconsistent state.
+        metric, values = load_metric(path), []
         try:
-            result = metric.compute(predictions=members)
+            for members in sets:
+                result = metric.compute(predictions=members)
+                values.append(float(result[metric.name]))
         except Exception as error:  # a metric of the caller may raise anything
-            raise ValueError(f"--metric {path}: {type(error).__name__}: {error}") from error
-        numbers = {key: value for key, value in result.items() if isinstance(value, (int, float))}
-        if metric.name not in numbers and len(numbers) != 1:
-            got = ", ".join(result) or "nothing"
-            raise ValueError(f"--metric {path} must return one number, or one named {metric.name!r}. Got {got}.")
-        scores.append(float(numbers.get(metric.name, next(iter(numbers.values())))))
-    return Column(metric.name, np.array(scores), sign, "own", str(result.get("signature", path)))
+            needed = f"must score all sets, or give the texts of one set a number named {metric.name!r}"
+            raise ValueError(f"--metric {path} {needed}. Got {type(error).__name__}: {error}") from error
+    return Column(metric.name, np.array(values, dtype=np.float64), sign, "own", str(result.get("signature", path)))

@@ -8,10 +8,12 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
-from text_metrics.commands.shared.pairing import Row
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
+
+# A row with its file and line, for errors.
+Row = tuple[str, Any]
 
 
 def is_missing(value: Any) -> bool:
@@ -30,9 +32,9 @@ class Column(NamedTuple):
 
     argument: str
     name: str
-    per_text: bool
-    numbers: tuple[float, float] | None
-    concatenated: bool
+    per_text: bool = False
+    numbers: tuple[float, float] | None = None
+    concatenated: bool = False
 
     @classmethod
     def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
@@ -48,11 +50,15 @@ class Column(NamedTuple):
         value = row.get(self.name) if isinstance(row, Mapping) else None
         if is_missing(value):
             raise ValueError(f"has no {self.name!r}, the column of {self.argument}")
+        if self.argument == "references":
+            # A bare text is one answer.
+            reference = parse_cell(value)
+            return [reference] if isinstance(reference, str) else reference
         if not self.per_text:
             return self._checked(value, "")
         if n_texts is None:
             return [self._checked(value, "")]
-        values = _parsed(value)
+        values = parse_cell(value)
         if not isinstance(values, list) or len(values) != n_texts:
             got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
             expected = f"a list of {n_texts} values, one for each text, for {self.argument}"
@@ -66,7 +72,7 @@ class Column(NamedTuple):
             expected = "a string or an integer"
         else:
             low, high = self.numbers
-            number = _parsed(value)
+            number = parse_cell(value)
             # The metric checks vectors.
             is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
             if isinstance(number, list) or (is_number and low <= number <= high):
@@ -75,12 +81,18 @@ class Column(NamedTuple):
         raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
 
 
-def _parsed(value: Any) -> Any:
-    """Parse a number or a list that is a string, as in CSV."""
+def parse_cell(value: Any) -> Any:
+    """Parse a value that is a string, as in CSV, as JSON; a string that is none is returned."""
     if isinstance(value, str):
         with suppress(ValueError):
             return json.loads(value)
     return value
+
+
+def parse_list(value: Any) -> Any:
+    """Parse a list that is a string; anything else is returned."""
+    parsed = parse_cell(value)
+    return parsed if isinstance(parsed, list) else value
 
 
 def add_columns(
@@ -96,34 +108,34 @@ def add_columns(
     )
 
 
+def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
+    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
+        values[name] = value
+    return values
+
+
 def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
     """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument."""
-    columns: dict[str, str] = {}
-    for pair in pairs:
-        argument, _, column = pair.partition("=")
-        if not column or not argument.isidentifier():
-            raise ValueError(f"--column must be ARGUMENT=COLUMN. Got {pair!r}.")
-        if argument in columns:
-            raise ValueError(f"--column {argument} is given twice: {columns[argument]!r} and {column!r}.")
-        columns[argument] = column
-    return columns
+    return parse_pairs("--column", pairs)
 
 
 def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
     """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items."""
-    if not columns:
-        return ()
     settings: type[Settings] | None = getattr(metric, "settings", None)
-    if settings is None:
-        raise ValueError(f"--column is for metrics that declare their arguments. {metric.name} does not.")
-    declared = settings.declared()
+    declared = settings.declared() if settings else {}
+    given = {name: setting for name, setting in declared.items() if setting.given != CALL}
     for argument in columns:
-        if argument not in declared:
-            known = ", ".join(name for name in declared if declared[name].given != CALL)
-            raise ValueError(f"--column {argument}: {metric.name} has no such argument. A column may give {known}.")
-        if declared[argument].given == CALL:
-            raise ValueError(f"--column {argument}: it is given once for a call: pass --setting {argument}=VALUE.")
-    return tuple(Column.of(argument, name, declared[argument], metric.items) for argument, name in columns.items())
+        if argument not in given:
+            raise ValueError(
+                f"--column {argument}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
+                "given once for a call is a --setting."
+            )
+    return tuple(Column.of(argument, name, given[argument], metric.items) for argument, name in columns.items())
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

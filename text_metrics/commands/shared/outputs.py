@@ -6,10 +6,6 @@ from pathlib import Path
 
 from text_metrics.commands.shared.files import temporary_name
 
-# A model has its configuration and its tokenizer beside its weights.
-_METRIC_FILES = (".py", ".safetensors")
-_MODEL_FILES = (*_METRIC_FILES, ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
-
 
 def check_outputs(
     reads: Iterable[str | Path | None], writes: Iterable[Path | None], folders: Iterable[Path] = ()
@@ -29,15 +25,12 @@ def check_outputs(
     outputs = [path for path in writes if path is not None]
     taken: list[Path] = []
     for output in outputs:
-        places = {output, temporary_name(output)}
-        for path in inputs:
-            if any(_is_same(place, path) for place in places):
-                raise _output_error(output, f"is the same file as {path}, which is read")
-            if any(_is_in(place, path) for place in places):
-                raise _output_error(output, f"is in the folder {path}, which is read")
-        for other in taken:
-            if any(_is_same(place, other) for place in places):
-                raise _output_error(output, f"is the same file as {other}, another output")
+        places = [output, temporary_name(output)]
+        for problem, paths in (("which is read", inputs), ("another output", taken)):
+            for path in paths:
+                is_in = problem == "which is read" and any(_is_in(place, path) for place in places)
+                if is_in or any(_is_same(place, path) for place in places):
+                    raise _output_error(output, f"is the same file as, or in, {path}, {problem}")
         taken += places
     for folder in folders:
         for path in [*inputs, *outputs]:
@@ -47,16 +40,6 @@ def check_outputs(
 
 def _output_error(output: Path, reason: str) -> ValueError:
     return ValueError(f"{output} cannot be written, because it {reason}: choose another output.")
-
-
-def module_files(name: str | Path | None) -> list[str | Path]:
-    """List the files of a model or of a metric, where the name is a path; other files may be beside them."""
-    if name is None or not os.path.isdir(name):
-        return [] if name is None else [name]
-    folder = Path(name)
-    # A metric's folder has a script of its name.
-    kinds = _METRIC_FILES if (folder / f"{folder.resolve().name}.py").is_file() else _MODEL_FILES
-    return [path for path in [*folder.glob("*"), *folder.glob("*/*")] if path.suffix in kinds]
 
 
 def _is_in(path: Path, folder: Path) -> bool:
