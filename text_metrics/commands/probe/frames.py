@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
 from text_metrics.commands.shared.command import add_command
-from text_metrics.commands.shared.files import read_objects, read_text, write_jsonl, write_text
+from text_metrics.commands.shared.files import open_file, read_objects, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 
 DESCRIPTION = """\
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     parsed = out.with_name(f"{out.name}.amr") if arguments.parse else None
     check_outputs([arguments.sentences, arguments.rolesets], [path for path in (out, sheet, parsed) if path])
     rolesets = read_rolesets(arguments.rolesets)
-    text = read_text(arguments.sentences) if parsed is None else _parse(arguments.sentences, arguments.parse)
+    text = _read(arguments.sentences) if parsed is None else _parse(arguments.sentences, arguments.parse)
     if parsed is not None:
         write_text(parsed, text)
     rows: list[dict[str, str]] = []
@@ -173,6 +173,14 @@ def read_graph(block: str) -> Graph:
                     edges.append((ends[0], slot, ends[1]))
     name = (metadata.get("id") or "").split()
     return Graph(name[0] if name else sentence, sentence, concepts, edges)
+
+
+def _read(path: Path) -> str:
+    with open_file(path) as file:
+        try:
+            return file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8: {error}.") from None
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
