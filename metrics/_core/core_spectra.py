@@ -1,7 +1,7 @@
 """Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
-Sets of equal size make one batch of small matrices. A large set of embeddings is summed up in blocks of rows, so that
-memory does not grow with the square of a set.
+Sets of equal size make one batch of small matrices. A large set of embeddings is
+summed up in blocks of rows, so that memory does not grow with the square of a set.
 """
 
 import itertools
@@ -245,8 +245,9 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: f
 def _without_noise(eigenvalues: torch.Tensor, error: float) -> torch.Tensor:
     """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
 
-    Independent errors of the rows spread their squares over all r eigenvalues: those up to error² / r are noise,
-    each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the
+    Independent errors of the rows spread their squares over all r eigenvalues:
+    those up to error² / r are noise, each of which would add 1 at q = 0.
+    `ROW_ERROR` leaves room for errors that are all in one direction, and for the
     rounding of the eigenvalues in float64.
     """
     signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
