@@ -99,8 +99,8 @@ class SourceSettings(EncoderSettings):
 class LoadedEncoder(NamedTuple):
     """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
 
-    tokenizer : as a class of `transformers`; None if it has no such tokenizer
-    token_limit : how many tokens of a text it reads; None if unknown or unlimited
+    tokenizer : of `transformers`; None if the model has no such tokenizer
+    token_limit : tokens of a text that it reads; None if unknown or unlimited
     """
 
     model: Any
@@ -134,14 +134,8 @@ def _read_encoder(path: Path, device: str) -> LoadedEncoder:
         model = SentenceTransformer(str(path), device=device, local_files_only=True).float().eval()
         # A KeyError if no module makes an embedding of a text.
         model.encode(["a"], show_progress_bar=False)
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if hasattr(tokenizer, "encode_batch"):
-        from transformers import PreTrainedTokenizerFast
-
-        # A static embedding has one of the library `tokenizers`.
-        unknown = getattr(tokenizer.model, "unk_token", None)
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+    tokenizer = getattr(model, "tokenizer", None)
+    if not callable(tokenizer) or not hasattr(tokenizer, "num_special_tokens_to_add"):  # such as a static embedding's
         return LoadedEncoder(model, None, None, threading.RLock())
     limit = model.max_seq_length
     return LoadedEncoder(model, tokenizer, None if limit in (None, float("inf")) else limit, threading.RLock())
@@ -153,15 +147,14 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Warns
     -----
     UserWarning
-        Once each, with the count, if the ends of texts are cut off, and if texts consist of words that the model does
-        not know: a quarter of the tokens is unknown, or half of them are single letters of another script. Once, if the
-        cache cannot be written to.
+        Once each: if the ends of texts are cut off, if texts consist of words that
+        the model does not know, and if the cache cannot be written to.
 
     Raises
     ------
     TypeError, ValueError
-        If the model cannot be found or is not a sentence encoder, if an encoder of the caller's returns anything but an
-        array of shape (n, d), or if the cache is damaged.
+        If the model is not found or no sentence encoder, if an encoder of the
+        caller's returns no array of shape (n, d), or if the cache is damaged.
     """
     rows = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     encode_all = _encode_given if settings.is_given else _encode_unique
