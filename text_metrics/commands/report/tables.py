@@ -67,7 +67,7 @@ def partition_table(report: Report) -> Table | None:
     digits = decimals((part["between"], part["between_interval"]) for part in parts)
     columns = {
         "Systems": labels,
-        "Share beyond chance, %": _shares(parts),
+        "Share beyond chance,\u00a0%": _shares(parts),
         "Effective systems (beta)": [_cell(part["between"], part["between_interval"], digits) for part in parts],
         "by chance": [number(part["between_expected"], digits) for part in parts],
         "p": [p_value(part["p_holm"], part["least_p_holm"]) for part in parts],
@@ -92,7 +92,7 @@ def people_table(report: Report) -> Table | None:
     parts = [part for part, _ in rows]
     columns = {
         "Beside people": [name for _, name in rows],
-        "Share beyond chance, %\u00a0↓": _shares(parts),
+        "Share beyond chance,\u00a0%\u00a0↓": _shares(parts),
         "p": [p_value(part["p"], part["least_p"]) for part in parts],
     }
     caption = (
