@@ -23,7 +23,6 @@ from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.systems import read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.commands.shared.pairing import pair_by_id
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_released import from_released
 
@@ -32,7 +31,7 @@ FILES, JOBS = 120, 40
 
 PAIRS = [
     {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": ["x", "y"], "set1_label": "original"},
-    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "Quality_Set1": 3},
+    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "llm_diversity": 1},
 ]
 TARGETS = [
     {
@@ -103,7 +102,7 @@ def cluster_answers_of(path):
 
 def compare_with_itself(path):
     rows = read_rows(path)
-    pair_by_id(rows, rows, "id")
+    compare.pair_rows(rows, rows, "id")
     return compare.read_values(rows, "t", True)
 
 

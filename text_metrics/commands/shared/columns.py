@@ -8,10 +8,12 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
-from text_metrics.commands.shared.pairing import Row
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
+
+# A row with its file and line, for errors.
+Row = tuple[str, Any]
 
 
 def is_missing(value: Any) -> bool:
