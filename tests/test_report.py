@@ -353,7 +353,13 @@ def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
         assert metrics["self_bleu"]["values"][i]["scores"] == pytest.approx(result["scores"])
         distinct = [row["distinct_2"] for row in result["details"]]
         assert metrics["distinct"]["values"][i]["scores"] == pytest.approx(distinct)
+        vendi = text_metrics.load("vendi_embed")
+        pairs = vendi.compute(predictions=ordered((SYSTEMS["wide"], short)[i]), pairs=True, confidence=0.95)
+        assert report["pairs"][i]["mean"] == pytest.approx(pairs["pairs"], abs=1e-6)
+        assert report["pairs"][i]["interval"] == pytest.approx(pairs["pairs_confidence_interval"], abs=1e-6)
     assert "2 to 4 texts" in kinds_of(report)["sets of different sizes"]
+    table = (tmp_path / "report" / "table.md").read_text(encoding="utf-8")
+    assert "Pairs, all texts" in table
 
 
 def test_bad_rows_are_set_aside_with_their_set(tmp_path, cache, capsys):

@@ -9,7 +9,7 @@ import numpy as np
 from text_metrics.commands.report.caveats import find_caveats
 from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.likeness import compare_with_people, draw, equal_numbers, likeness
-from text_metrics.commands.report.scores import rate, score
+from text_metrics.commands.report.scores import pairs_of_all_texts, rate, score
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.report.systems import Inputs, System
 from text_metrics.metrics._core.core_results import VERSION
@@ -41,6 +41,7 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
         "prompts": {"n": len(inputs.ids), "n_all": inputs.n_all, "ids": inputs.ids},
         "rarefied_to": inputs.smallest,
         "metrics": metrics,
+        "pairs": pairs_of_all_texts(inputs, command),
         "likeness": likeness(equal_numbers(inputs.ids, inputs.texts), command),
         "people": None if sides is None else compare_with_people(sides, command),
         "collapse": [

@@ -144,6 +144,16 @@ def score(inputs: Inputs, quality: Rated | None, command: ReportCommand) -> list
     ]
 
 
+def pairs_of_all_texts(inputs: Inputs, command: ReportCommand) -> list[dict[str, Any]] | None:
+    """Score all texts of each system by the diversity of pairs, which needs no common size; None for sets of one."""
+    if inputs.smallest is None:
+        return None
+    settings = {"pairs": True, "confidence": command.confidence, "progress": False}
+    vendi = load_metric("vendi_embed")
+    results = [vendi.compute(predictions=sets, **command.encoder, **settings) for sets in inputs.texts]
+    return [{"mean": result["pairs"], "interval": result["pairs_confidence_interval"]} for result in results]
+
+
 def describe(metric: Metric, scores: np.ndarray, signed: str, size: float, level: float) -> dict[str, Any]:
     """Return the entry of `metrics` for scores (systems, p) of sets of this size: means, and tests of all pairs."""
     values = []

@@ -25,17 +25,19 @@ def scores_table(report: Report, section: str) -> Table | None:
         return None
     order = metrics[0]["order"]
     columns = {"System": [report["systems"][i] for i in order]}
-    for metric in metrics:
-        values = [metric["values"][i] for i in order]
+    shown = [(metric["title"] + _ARROWS[metric["better"]], metric["values"], metric["best"]) for metric in metrics]
+    of_pairs = report["pairs"] if section == "diversity" else None
+    if of_pairs:
+        shown.append(("Pairs, all texts\u00a0↑", of_pairs, None))
+    for title, values, best in shown:
         digits = decimals((value["mean"], value["interval"]) for value in values)
-        columns[metric["title"] + _ARROWS[metric["better"]]] = [
-            _cell(value["mean"], value["interval"], digits, is_marked=i == metric["best"])
-            for i, value in zip(order, values, strict=True)
-        ]
+        columns[title] = [_cell(values[i]["mean"], values[i]["interval"], digits, is_marked=i == best) for i in order]
     caption = (
         f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')}, with "
         f"{100 * report['confidence']:g} % confidence intervals. ↑ higher is better, ↓ lower is better."
     )
+    if of_pairs:
+        caption += " Pairs: 1 over the mean squared similarity of two texts, at any number of texts."
     if any(metric["best"] is not None for metric in metrics):
         caption += " Starred: the paired tests against all other systems hold after Holm's adjustment."
     return Table(caption, pd.DataFrame(columns))
@@ -110,7 +112,7 @@ def sources_table(report: Report) -> Table:
     return Table("What was read.", pd.DataFrame(columns))
 
 
-def _cell(value: float, ends: Sequence[float] | None, digits: int, is_marked: bool = False) -> str:
+def _cell(value: float | None, ends: Sequence[float] | None, digits: int, is_marked: bool = False) -> str:
     """Format a number above its interval."""
     return f"{number(value, digits)}{'*' * is_marked}\n{interval(ends, digits)}".strip()
 
