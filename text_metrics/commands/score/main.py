@@ -3,7 +3,7 @@
 A row of the file holds a set of texts, as a list, or one text; then --group-key, --set-size or --one-set say which rows
 make a set. The rows are written with their scores, in order, and a summary goes to stdout and to <out>.summary.json.
 A row that cannot be scored is named on stderr, and set aside in <out>.bad.jsonl, with all rows of its set. After a
-kill, the same command continues. docs/files.md describes the files, and docs/cluster.md --engine ray.
+kill, the same command continues. docs/files.md describes the files, and --engine ray.
 
 Exit codes: 0 all rows are scored; 3 some were set aside; 5 a number of the summary is beyond a limit, or null; 2 the
 command, its settings or the file are invalid; 130 interrupted.
