@@ -16,6 +16,7 @@ from huggingface_hub.constants import HF_HOME
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"
 SET_METRICS = ("vendi_embed", "chamfer_diversity", "self_bleu")
+EMBEDDING_METRICS = ("vendi_embed", "chamfer_diversity", "semantic_entropy")
 # Those that score each text by itself.
 TEXT_METRICS = ("gruen",)
 
@@ -54,12 +55,9 @@ def pytest_collection_finish():
 
 # What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
 LONGEST = (
+    "demos of sets",
+    "other demos",
     "test_ray",
-    "chamfer_diversity",
-    "probeval",
-    "vendi_embed",
-    "self_bleu",
-    "gruen",
     "test_hosts",
     "test_kills",
     "test_report_page",
@@ -70,13 +68,14 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
+    """Keep the tests of a file in one process, for their fixtures, and those of three demos, for their servers."""
     if not config.pluginmanager.hasplugin("xdist"):
         return
 
     def group(item):
-        demo = item.name.rpartition("[")[2].rstrip("]").rpartition("-")[2]
-        return demo if "test_spaces" in item.path.stem and demo in LONGEST else item.path.stem
+        if "demo" not in item.fixturenames:
+            return item.path.stem
+        return "demos of sets" if item.callspec.params["demo"] in EMBEDDING_METRICS else "other demos"
 
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(group(item), len(LONGEST)))

@@ -2,11 +2,10 @@
 
 import json
 
-import httpx
 import pandas as pd
 import pytest
 
-from tests.demos import EVIL, INTERNAL, SECRET, call, in_every_demo
+from tests.demos import EVIL, HTTP, INTERNAL, SECRET, call, in_every_demo
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -101,14 +100,14 @@ def test_requests_past_the_page(demo):
     """Large bodies, files outside of the uploads, other people's files, and bodies that are no JSON."""
     address = f"{demo.url}gradio_api/"
     body = b'{"data": ["' + b"a" * 1_000_000 + b'"]}'
-    assert httpx.post(f"{address}call/score", content=body).status_code == 413
-    assert httpx.post(f"{address}upload", files={"files": ("a.csv", body)}).status_code == 413
-    assert httpx.post(f"{address}call/score", content=b"[" * 10_000).status_code in (400, 422)
+    assert HTTP.post(f"{address}call/score", content=body).status_code == 413
+    assert HTTP.post(f"{address}upload", files={"files": ("a.csv", body)}).status_code == 413
+    assert HTTP.post(f"{address}call/score", content=b"[" * 10_000).status_code in (400, 422)
     for path in ("/etc/passwd", "app.py", "_kit/server.py"):
-        assert httpx.get(f"{address}file={path}").status_code in (403, 404)
-    assert httpx.get(f"{demo.url}monitoring").status_code >= 400
-    assert httpx.get(f"{address}proxy=https://example.com/").status_code >= 400
-    config = httpx.get(f"{demo.url}config").json()
+        assert HTTP.get(f"{address}file={path}").status_code in (403, 404)
+    assert HTTP.get(f"{demo.url}monitoring").status_code >= 400
+    assert HTTP.get(f"{address}proxy=https://example.com/").status_code >= 400
+    config = HTTP.get(f"{demo.url}config").json()
     kinds = {component["id"]: component["type"] for component in config["components"]}
     (event, *_) = [
         event for event in config["dependencies"] if [kinds[i] for i in event["inputs"]][:2] == ["state", "file"]
@@ -118,9 +117,9 @@ def test_requests_past_the_page(demo):
         {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
         *[SECRET] * (len(event["inputs"]) - 2),
     ]
-    posted = httpx.post(f"{address}queue/join", json={"data": values, "fn_index": event["id"], "session_hash": "s"})
+    posted = HTTP.post(f"{address}queue/join", json={"data": values, "fn_index": event["id"], "session_hash": "s"})
     assert posted.status_code == 200
-    with httpx.stream("GET", f"{address}queue/data?session_hash=s", timeout=60) as stream:
+    with HTTP.stream("GET", f"{address}queue/data?session_hash=s") as stream:
         messages = [json.loads(line[5:]) for line in stream.iter_lines() if line.startswith("data:")]
     assert not next(message for message in messages if message["msg"] == "process_completed")["success"]
 
