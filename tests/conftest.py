@@ -69,7 +69,7 @@ LONGEST = (
 
 def pytest_collection_modifyitems(config, items):
     """Keep the tests of a file in one process, for their fixtures, and those of three demos, for their servers."""
-    if not config.pluginmanager.hasplugin("xdist"):
+    if not hasattr(config, "workerinput"):
         return
 
     def group(item):

@@ -67,7 +67,7 @@ def test_a_pickled_copy_scores_the_same():
 
 
 def test_what_cannot_be_is_named():
-    with pytest.raises(TypeError, match="vendi_embed has no argument 'order'"):
+    with pytest.raises(TypeError, match="'order'"):
         Scorer("vendi_embed", "texts", order=1)
     with pytest.raises(ValueError, match="weights"):
         Scorer("vendi_embed", "texts", weights="shares", kernel="ngram")(
