@@ -20,8 +20,8 @@ class ChatServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.reply = reply
         self.guard = threading.Lock()
-        self.requests = []  # (body, Idempotency-Key)
-        self.paid = []  # the Idempotency-Key of each answer that was charged
+        self.requests = []  # (body, headers)
+        self.paid = []  # the number of each request that was charged
 
     @property
     def url(self):
@@ -36,15 +36,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        identity = self.headers["Idempotency-Key"]
         with self.server.guard:
             number = len(self.server.requests)
-            self.server.requests.append((body, identity))
+            self.server.requests.append((body, self.headers))
         assert self.path == "/v1/chat/completions"
         reply = self.server.reply(body["messages"][-1]["content"], number)
         if isinstance(reply, int):
-            # Real ones show a wrong key, too.
-            self.send(reply, {"error": {"message": f"fault {reply} of {self.headers['Authorization']}"}})
+            self.send(reply, {"error": {"message": f"fault {reply}"}})
         elif reply == "drop":
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -54,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             with self.server.guard:
-                self.server.paid.append(identity)
+                self.server.paid.append(number)
             if reply == "garbage":
                 self.send(200, None, b"<html>a proxy's page</html>")
                 return

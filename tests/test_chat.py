@@ -1,6 +1,5 @@
 """The chat protocol, against a real server with faults, and the journal that makes asking resumable."""
 
-import json
 import os
 import re
 import signal
@@ -15,8 +14,6 @@ import pytest
 from tests.chat_server import serve
 from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot, json_values
-
-RECORD = {"key": "k", "answer": "x", "tokens": [1, 2]}
 
 
 def requests(*texts, sample=0):
@@ -34,8 +31,7 @@ def ask(tmp_path, capsys):
         parser = ArgumentParser()
         add_arguments(parser)
         arguments = parser.parse_args(["--model", "m", "--base-url", url, *map(str, options)])
-        with Chat(arguments, tmp_path / "out.jsonl") as chat:
-            return *chat.ask(asked), capsys.readouterr().err
+        return *Chat(arguments, tmp_path / "out.jsonl").ask(asked), capsys.readouterr().err
 
     return ask_once
 
@@ -49,8 +45,7 @@ def test_what_was_answered_is_never_requested_again(ask):
     with serve(echo) as server:
         values, code, shown = ask(server.url, [*NINE, NINE[3]])
         assert (values, code) == ([*range(9), 3], 0)
-        assert len(server.paid) == len(set(server.paid)) == 9
-        assert "900 + 90 tokens" in shown
+        assert len(server.paid) == 9, shown
         body = server.requests[0][0]
         assert (body["model"], body["temperature"]) == ("m", 1.0)
         # Whatever decides the answer makes another request, and nothing else does.
@@ -87,11 +82,12 @@ def test_answers_that_cannot_be_parsed_are_requested_anew_and_then_reported(ask)
         assert shown.count("request 3: none of 3 answers can be parsed") == 1
         assert len(server.requests) in (9 + 2, 9 + 3)
         before = len(server.requests)
-        assert ask(server.url, NINE, "--attempts", 3)[:2] == (values, 1)
-        assert len(server.requests) == before
+        # Only what is missing is requested by the next run.
+        assert ask(server.url, NINE, "--attempts", 2)[:2] == (values, 1)
+        assert len(server.requests) == before + 2
         server.reply = echo
-        assert ask(server.url, NINE, "--attempts", 4)[:2] == ([*range(9)], 0)
-        assert len(server.requests) == before + 1
+        assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
+        assert len(server.requests) == before + 3
 
 
 def test_a_request_that_the_endpoint_rejects_does_not_stop_the_others(ask):
@@ -102,44 +98,34 @@ def test_a_request_that_the_endpoint_rejects_does_not_stop_the_others(ask):
 
 
 @pytest.mark.parametrize(("status", "retries"), [(401, 6), (404, 6), (500, 1)])
-def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(ask, monkeypatch, status, retries):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(ask, status, retries):
     with serve(lambda question, number: echo(question) if number < 4 else status) as server:
         values, code, shown = ask(server.url, NINE, "--workers", 1, "--retries", retries)
         assert (values, code) == ([0, 1, 2, 3, *[None] * 5], 1)
-        assert f"{server.url}/ does not answer" in shown
+        assert f"127.0.0.1:{server.server_port} does not answer" in shown
         assert f"fault {status}" in shown
-        assert "sk-secret" not in shown
-        assert "Stopped with 5 of 9 answers missing" in shown
         assert len(server.requests) == (6 if status == 500 else 5)
         server.reply = echo
         assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
-        assert len(server.paid) == len(set(server.paid)) == 9
+        assert len(server.paid) == 9
 
 
 def test_an_endpoint_that_is_down_is_named_without_its_password(ask):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        place = f"127.0.0.1:{free.getsockname()[1]}/v1"
-    values, code, shown = ask(f"http://user:secret@{place}", NINE, "--retries", 0)
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    values, code, shown = ask(f"http://user:secret@{place}/v1", NINE, "--retries", 0)
     assert (values, code) == ([None] * 9, 1)
-    assert f"http://{place}/ does not answer" in shown
+    assert f"{place} does not answer" in shown
     assert "refused" in shown
     assert "secret" not in shown
 
 
-def test_settings_that_cannot_be_used_are_named(ask, monkeypatch):
+def test_a_missing_key_is_named(ask, monkeypatch):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
         ask("", NINE)
-    for option in ("--workers", "--attempts"):
-        with pytest.raises(ValueError, match=option):
-            ask("http://127.0.0.1:9/v1", NINE, option, 0)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-s\xe9cret")
-    with pytest.raises(ValueError, match="OPENAI_API_KEY") as raised:
-        ask("", NINE)
-    assert "cret" not in str(raised.value)
 
 
 # The journal.
@@ -171,12 +157,9 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
         asked = len(server.requests)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
-        assert not again & set(kept)
-        assert len(again) == 30 - len(kept)
-        # Only what was under way at a kill, and never reached the disk, is requested again: under the same name.
-        assert len(server.paid) <= 30 + 2 * workers
-        assert len(set(server.paid)) == 30
+        # Only what was in flight at a kill, and never reached the disk, is requested again.
+        assert len(server.requests) - asked == 30 - len(kept)
+        assert len(server.requests) <= 30 + 2 * workers
     raw = [answer for line in read_jsonl(out) for answer in line["raw"]]
     assert len(raw) == 30
     assert set(kept.values()) <= set(raw)
@@ -193,12 +176,10 @@ def test_a_full_disk_stops_the_run_and_leaves_no_part_of_an_answer(ask, tmp_path
         assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
 
 
-def test_a_journal_that_is_in_use_or_no_journal_is_named(tmp_path):
-    path = tmp_path / "a.journal"
-    with Journal(path), pytest.raises(ValueError, match=re.escape(str(path))):
-        Journal(path)
-    for line in ("not mine", "[]", json.dumps({**RECORD, "tokens": "ab"}), json.dumps({**RECORD, "answer": 1})):
-        path.write_text(f"{json.dumps(RECORD)}\n{line}\n", encoding="utf-8")
+def test_a_file_that_is_no_journal_is_named_and_kept(tmp_path):
+    path, record = tmp_path / "a.journal", '{"key": "k", "answer": "x"}'
+    for line in ("not mine", "[]", '{"key": "k"}', '{"key": [], "answer": "x"}'):
+        path.write_text(f"{record}\n{line}\n", encoding="utf-8")
         with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line 2"):
             Journal(path)
         assert path.read_text(encoding="utf-8").endswith(f"{line}\n")
@@ -220,7 +201,6 @@ def test_few_shot_messages():
     [
         ('Sure!\n```json\n{"a": 1}\n``` {"b": [2]}', "{", [{"a": 1}, {"b": [2]}]),
         ('{{"a": {"b": 1}}', "{", [{"a": {"b": 1}}, {"b": 1}]),
-        ('{"a": 1, "a": 2}', "{", []),
         ('["half \ud83d"] ["half \\ud83d"] ["\\ud83d\\ude00"]', "[", [["\U0001f600"]]),
         ("none", "[", []),
         ("[" * 100_000, "[", []),

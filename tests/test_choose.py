@@ -115,7 +115,7 @@ def test_rows_of_lists(tmp_path):
 
 def test_all_rows_are_one_group(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    assert run(data, "--one-set", "--share", 0.3, "--column", "quality=reward", out="out.csv") == 0
+    assert run(data, "--one-set", "--keep", 5, "--column", "quality=reward", out="out.csv") == 0
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 5
@@ -143,10 +143,7 @@ def test_other_files_give_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "--keep"),
-        (("--keep", 1, "--share", 0.5), "--share"),
         (("--keep", 0), "--keep"),
-        (("--share", 1.5), "--share"),
         (("--keep", 1, "--min-quality", 0.5), "--min-quality"),
         (("--keep", 1, "--column", "quality=reward", "--min-quality", 2), "--min-quality"),
         (("--keep", 1, "--column", "weights=reward"), "--column weights"),

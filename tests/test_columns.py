@@ -194,12 +194,8 @@ def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
     assert len(read_jsonl(tmp_path / "out.jsonl")) == 2
 
 
-def test_a_column_that_is_a_result_has_another_name_with_score_key(tmp_path, capsys):
+def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
     rows = [{"texts": members, "n_code": "mine"} for members in SETS[:2]]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     assert score.main(score_words(data, "gruen")) == 2
-    assert "row 1 has a column 'n_code' already: pass --score-key" in capsys.readouterr().err
-    assert score.main(score_words(data, "gruen", "--score-key", "good", "--restart")) == 0
-    written = read_jsonl(tmp_path / "out.jsonl")
-    assert list(written[0]) == ["texts", "n_code", "good", "good_n_sentences", "good_n_code"]
-    assert written[0]["good_n_code"] == [0, 0, 0, 0]
+    assert "row 1 has a column 'n_code' already" in capsys.readouterr().err

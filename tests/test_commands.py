@@ -1,4 +1,4 @@
-"""Files that are broken, empty, wrong or huge: every command ends in one sentence that names them, and exit code 2."""
+"""Files that are broken, empty or wrong: every command ends in one sentence that names them, and exit code 2."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 from tests.commands import run_command
 from tests.conftest import SETS
-from text_metrics.commands.shared import files as _files
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -45,13 +44,6 @@ def meta_eval_quality(path):
     return "meta-eval", "pairs.jsonl", "--no-gruen", "--quality", path
 
 
-def meta_eval_kinds(path):
-    folder = Path("sets/one")
-    folder.mkdir(parents=True)
-    path.rename(folder / "original.jsonl")
-    return "meta-eval", "--sets", "sets"
-
-
 def choose(path):
     return "choose", path, "--text-key", "text", "--one-set", "--keep", "2", "--quiet"
 
@@ -67,7 +59,6 @@ COMMANDS = {
     "compare": compare,
     "meta-eval": lambda path: ("meta-eval", path),
     "meta-eval, quality": meta_eval_quality,
-    "meta-eval, kinds": meta_eval_kinds,
     "judge-diversity": lambda path: (
         *("judge-diversity", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
@@ -75,7 +66,7 @@ COMMANDS = {
     "probe, questions": lambda path: (
         *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "probe, targets": lambda path: ("probe", "sensitivity", path),
+    "probe, targets": lambda path: ("probe", "annotators", path),
     "cluster-answers": lambda path: (
         *("cluster-answers", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
@@ -105,7 +96,7 @@ def test_a_broken_line_is_named(run, command, fault):
     path = Path("data.json" if "predictions" in command else "data.jsonl")
     path.write_bytes(BROKEN[fault] * 2)
     code, shown = run(*COMMANDS[command](path))
-    assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
+    assert_one_sentence(code, shown, path.name)
     if command not in ("score", "choose", "report"):
         assert "line 1" in shown or path.suffix == ".json"
 
@@ -115,26 +106,15 @@ def test_an_empty_file_is_named(run, command):
     path = Path("data.jsonl")
     path.write_bytes(b"")
     code, shown = run(*COMMANDS[command](path))
-    assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
+    assert_one_sentence(code, shown, path.name)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "meta-eval, kinds"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
     words = COMMANDS[command](Path("nowhere.jsonl"))
     assert_one_sentence(*run(*words), "nowhere.jsonl")
     Path("nowhere.jsonl").mkdir()
     assert_one_sentence(*run(*words), "nowhere.jsonl")
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("score", "choose", "meta-eval, kinds")])
-def test_a_file_that_is_huge_is_named(run, command, monkeypatch):
-    monkeypatch.setattr(_files, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(_files, "LARGEST_FILE", 1000)
-    path = Path("data.jsonl")
-    path.write_bytes(b'["' + b"a" * 2_000 + b'"]\n')
-    code, shown = run(*COMMANDS[command](path))
-    assert_one_sentence(code, shown, path.name)
-    assert "1,000 bytes" in shown
 
 
 WRONG = {
@@ -150,7 +130,6 @@ WRONG = {
         [PEOPLE, {**PEOPLE, "human_diversity": [1]}],
     ],
     "meta-eval, quality": [[{"text": "a"}], [{"text": 1, "quality": 1}], [{"text": "a", "quality": 10**400}]],
-    "meta-eval, kinds": [[{"src": "x"}], [{"sentences": "a"}]],
     "judge-diversity": [[7], [{"set1": ["a"]}], [{"set1": ["a"], "set2": "b"}]],
     "rate-quality": [[7], [{"text": 7}]],
     "score": [[7], [{"texts": 1}]],
@@ -163,4 +142,4 @@ def test_values_of_another_kind_are_named(run, command, i):
     path = Path("data.jsonl")
     path.write_text(lines(*WRONG[command][i]))
     code, shown = run(*COMMANDS[command](path))
-    assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
+    assert_one_sentence(code, shown, path.name)

@@ -14,9 +14,7 @@ import pytest
 
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
-from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.meta_eval.pairs import Sets, read_kinds, read_pairs
+from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
@@ -26,6 +24,7 @@ from text_metrics.commands.report.systems import read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.pairing import pair_by_id
+from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -94,8 +93,7 @@ def read_model(path):
 
 
 def read_journal(path):
-    with Journal(path) as journal:
-        return journal.answers
+    return Journal(path).answers
 
 
 def cluster_answers_of(path):
@@ -103,17 +101,12 @@ def cluster_answers_of(path):
     return cluster_answers.read(people, path)
 
 
-def read_generator(path):
-    return read_kinds(path.parent.parent, 2, Sets())
-
-
 def compare_with_itself(path):
-    rows = read_rows(path, None)
+    rows = read_rows(path)
     pair_by_id(rows, rows, "id")
     return compare.read_values(rows, "t", True)
 
 
-SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
 READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
@@ -121,7 +114,6 @@ READERS = {
         lambda path: read_pairs([path], Sets()),
     ),
     "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
-    "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
@@ -231,7 +223,7 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
             shown = capsys.readouterr().err
             if code == score.EXIT_USAGE:
                 last = shown.strip("\n").split("\n")[-1]
-                assert last.startswith(f"text-metrics score: {data}"), f"case {i}: {shown}"
+                assert last.startswith(str(data)), f"case {i}: {shown}"
                 ends.append((code, re.sub(r"after row \d+", "", last)))
                 continue
             assert code in (0, score.EXIT_BAD_ROWS), f"case {i}: {shown}"
@@ -263,7 +255,7 @@ def test_report_reads_each_row_or_names_it(tmp_path):
             try:
                 file = NamedFile("a", data)
                 parts = read_parts(file, ReportCommand((file,), "texts", "n"))
-            except (UsageError, ValueError) as problem:
+            except ValueError as problem:
                 error = str(problem)
         if parts:
             bad = [part for part in parts if part.error]

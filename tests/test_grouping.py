@@ -11,10 +11,10 @@ import pytest
 
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.jobs import pieces
-from text_metrics.commands.jobs.grouping import Reader
-from text_metrics.commands.jobs.rows import Row, Source
+from text_metrics.commands.jobs import grouping
+from text_metrics.commands.jobs.grouping import Reader, check_keys
 from text_metrics.commands.score import main as score
+from text_metrics.commands.shared.rows import Row, Source, read_key
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -82,19 +82,18 @@ def test_keys_of_several_types_are_one_key(tmp_path, capsys, value):
 
 def test_keys_are_texts():
     values = [1, 2.5, True, [1, "é"], {"b": 1, "a": 2}, "", "1"]
-    found = [pieces.read_key({"p": value}, "p") for value in values]
+    found = [read_key({"p": value}, "p") for value in values]
     assert found == ["1", "2.5", "true", '[1, "é"]', '{"a": 2, "b": 1}', "", "1"]
-    assert [pieces.read_key(row, "p") for row in (None, {}, {"p": None}, {"p": float("nan")})] == [None] * 4
+    assert [read_key(row, "p") for row in (None, {}, {"p": None}, {"p": float("nan")})] == [None] * 4
 
 
 def test_equal_hashes_are_not_yet_equal_keys(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "hash", len, raising=False)
+    monkeypatch.setattr(grouping, "hash", len, raising=False)
     rows = [{"p": f"{i:03d}", "text": "a"} for i in range(9) for _ in range(2)]
-    source = Source(write_jsonl(tmp_path / "data.jsonl", rows), None)
-    assert len(pieces.cut(source, 4, group_key="p")) == 5
-    source = Source(write_jsonl(tmp_path / "data.jsonl", [*rows, rows[4]]), None)
-    with pytest.raises(pieces.UsageError, match="'p' is '002' in row 5, and again in row 19"):
-        pieces.cut(source, 4, group_key="p")
+    check_keys(Source(write_jsonl(tmp_path / "data.jsonl", rows)), "p")
+    source = Source(write_jsonl(tmp_path / "data.jsonl", [*rows, rows[4]]))
+    with pytest.raises(ValueError, match="'p' is '002' in row 5, and again in row 19"):
+        check_keys(source, "p")
 
 
 # Bad rows.
@@ -151,7 +150,7 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
     rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_equal_texts(5, bad=[]))]
     rows[6]["q"] = value
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, *options, "--share", 1, "--column", "quality=q")) == score.EXIT_BAD_ROWS
+    assert choose.main(choose_words(data, *options, "--keep", 20, "--column", "quality=q")) == score.EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert chosen == [row for row in rows if row["id"] != 6]
     assert [row["row"] for row in bad] == [7]
@@ -263,18 +262,14 @@ def drawn_rows(rng, n_rows):
     rows, key = [], 0
     for number in range(1, n_rows + 1):
         key += rng.random() < 0.4
-        kind = rng.choices(["good", "bad", "keyless", "unreadable", "blank"], [12, 2, 1, 1, 1])[0]
+        kind = rng.choices(["good", "bad", "keyless", "unreadable"], [12, 2, 1, 1])[0]
         values = {"p": None if kind == "keyless" else key, "text": None if kind == "bad" else f"text {number}"}
-        if kind in ("unreadable", "blank"):
-            rows.append(Row(number, None, "is not valid JSON" if kind == "unreadable" else "", ""))
-        else:
-            rows.append(Row(number, values, "", ""))
+        rows.append(Row(number, None, "is not valid JSON") if kind == "unreadable" else Row(number, values))
     return rows
 
 
 def expected_sets(rows, mode):
     """Find the sets and whether each is whole, by an obvious rule: each row without a key marks both its neighbours."""
-    rows = [row for row in rows if not row.is_blank]
     if mode == "size":
         sets = [rows[i : i + 3] for i in range(0, len(rows), 3)]
         return [(own, len(own) == 3 and all(row.values and row.values["text"] for row in own)) for own in sets]
@@ -289,6 +284,10 @@ def expected_sets(rows, mode):
     return found
 
 
+def numbers_of(unit):
+    return [row.number for row in unit.rows]
+
+
 @pytest.mark.parametrize("mode", ["size", "key"])
 @pytest.mark.parametrize("chooses", [False, True])
 def test_every_row_has_one_place(mode, chooses):
@@ -301,14 +300,14 @@ def test_every_row_has_one_place(mode, chooses):
         units = list(reader.units(iter(rows)))
         sets = expected_sets(rows, mode)
         whole = [[row.number for row in own] for own, is_whole in sets if is_whole]
-        assert [unit.numbers for unit in units if unit.rows and not unit.is_incomplete] == whole
+        assert [numbers_of(unit) for unit in units if unit.rows and not unit.is_incomplete] == whole
         n_whole, n_short = n_whole + len(whole), n_short + len(sets) - len(whole)
         # Each row is scored, or bad: once; a choice goes on with all good rows.
         good = {row.number for row in rows if row.values and row.values["text"]}
         if mode == "key":
             good = {row.number for row in rows if row.number in good and row.values["p"] is not None}
-        named = [number for unit in units for number in unit.numbers]
+        named = [number for unit in units for number in numbers_of(unit)]
         bad = [row.number for unit in units for row in unit.bad]
-        assert sorted([*named, *bad]) == [row.number for row in rows if not row.is_blank]
+        assert sorted([*named, *bad]) == [row.number for row in rows]
         assert set(named) == good if chooses else set(named) <= good
     assert min(n_whole, n_short) > 300

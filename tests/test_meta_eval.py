@@ -10,11 +10,11 @@ from sklearn.metrics import cohen_kappa_score
 from scripts.results import evidence
 from tests.commands import run_command
 from tests.conftest import METRICS, ROOT
-from tests.files import read_jsonl, write_jsonl
+from tests.files import write_jsonl
 from text_metrics.commands.meta_eval import agreement, scores, tables
 from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
-from text_metrics.commands.meta_eval.pairs import Sets, labelled_sets, read_kinds, read_pairs, read_verdict
-from text_metrics.commands.meta_eval.scores import Column, Scores
+from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_verdict
+from text_metrics.commands.meta_eval.scores import Column
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
 PAPER_METRICS = ["self-BLEU-3", "self-BLEU-4", "Distinct-4", "Entropy-2", "VS-ngram-0.5", "VS-ngram-1", "VS-ngram-∞"]
@@ -34,12 +34,12 @@ def pairs_of(*rows, **columns):
 def scores_of(*columns, **named):
     """Make scores of columns, or of lists of numbers by name."""
     made = [Column(name, np.array(values, float), 1, "own", f"{name}|v") for name, values in named.items()]
-    return Scores.of([*columns, *made])
+    return scores.join_columns([*columns, *made])
 
 
-def judged(found, pairs, parity=False):
+def judged(found, pairs):
     """Return the agreement with the judge on all pairs, by cell and metric."""
-    frame = agreement.judge_agreement(found, pairs, parity)
+    frame = agreement.judge_agreement(found, pairs)
     return frame[frame["pairs"] == "all"].set_index(["cell", "metric"])
 
 
@@ -48,7 +48,7 @@ def scored():
     """Our own pairs, their sets, and the scores by all metrics."""
     sets = Sets()
     pairs, _ = read_pairs([OWN], sets)
-    return pairs, sets.texts(), scores.score_sets(sets.texts())
+    return pairs, list(map(list, sets)), scores.score_sets(list(map(list, sets)))
 
 
 # Reading.
@@ -62,8 +62,6 @@ def test_pairs_are_read_and_vague_ones_left_out(capsys):
     assert pairs["part"].tolist() == ["high"] * 6 + ["low"] * 6
     # Pairs about the same thing have one number, whatever their quality.
     assert pairs["concept"].tolist() == [*range(6)] * 2
-    sizes = {label: len(members) for label, members in labelled_sets(pairs, None).items()}
-    assert sizes == {"original": 3, "para_a": 2, "para_b": 2, "para_c": 5, "nonsensical": 6, "shuffle": 6}
     assert list(agreement.cells(pairs)) == ["judged_pairs, all", "judged_pairs, high", "judged_pairs, low"]
 
 
@@ -72,7 +70,7 @@ def test_a_set_that_comes_twice_is_scored_once(tmp_path):
     other = {"set1": ["d", "e f"], "set2": ["g", "h"], "llm_diversity": 2}
     sets = Sets()
     pairs, _ = read_pairs([write_jsonl(tmp_path / "x_low.jsonl", [line, line, other])], sets)
-    assert sets.texts() == [["a b", "c"], ["d", "e f"]]
+    assert list(sets) == [("a b", "c"), ("d", "e f")]
     assert (pairs["data"].tolist(), pairs["part"].tolist()) == (["x", "x"], ["low", "low"])
     # Without `src`, each pair is about something of its own.
     assert pairs["concept"].tolist() == [0, 1]
@@ -98,19 +96,15 @@ def test_verdicts(record, expected):
 
 def test_ties_count_half_or_go_to_the_first():
     pairs = pairs_of((0, 1, 0, 0), (0, 1, 1, 1), (0, 2, 1, 2), (2, 0, 1, 3))
-    # What the original's rounding makes of a tie is for parity alone.
-    quirk = Column("quirk", np.array([1.0, 1, 2]), 1, "own", "", np.array([1, 1 + 1e-12, 2]))
     lower = Column("lower", np.array([1.0, 1 + 1e-15, 2]), -1, "own", "")
-    found = scores_of(quirk, lower, m=[1, 1 + 1e-15, 2], equal=[1, 1, 2])
-    expected = {"quirk": [0.5, 0.5, 1, 0], "lower": [0.5, 0.5, 0, 1], "m": [0.5, 0.5, 1, 0]}
+    found = scores_of(lower, m=[1, 1 + 1e-12, 2], equal=[1, 1, 2])
     chosen = agreement.choices(found, pairs)
+    expected = {"lower": [0.5, 0.5, 0, 1], "m": [0.5, 0.5, 1, 0], "equal": [0.5, 0.5, 1, 0]}
     assert {name: chosen[name].tolist() for name in expected} == expected
-    expected = {"quirk": [1, 1, 1, 0], "equal": [0, 0, 1, 0]}
-    chosen = agreement.choices(found, pairs, parity=True)
-    assert {name: chosen[name].tolist() for name in expected} == expected
-    for parity, accuracy in ((False, (0.5 + 0.5 + 1 + 0) / 4), (True, (1 + 0 + 1 + 0) / 4)):
-        row = judged(found, pairs, parity).loc[("x, all", "equal")]
-        assert (row["accuracy"], row["parity"]) == (accuracy, 0.5)
+    rows = judged(found, pairs).loc["x, all"]
+    assert rows.loc["equal", ["accuracy", "parity"]].tolist() == [(0.5 + 0.5 + 1 + 0) / 4, (1 + 0 + 1 + 0) / 4]
+    # What the original's rounding makes of a tie is for parity alone.
+    assert rows.loc["m", ["accuracy", "parity"]].tolist() == [(0.5 + 0.5 + 1 + 0) / 4, (0 + 1 + 1 + 0) / 4]
 
 
 def follower(rng, verdicts, share):
@@ -181,7 +175,7 @@ def test_the_rule_of_the_paper_leaves_out_near_scores_whatever_the_verdict(tmp_p
     ]
     pairs, _ = read_pairs([write_jsonl(tmp_path / "x.jsonl", lines)], Sets())
     assert pairs["clear"].tolist() == [False, True, True]
-    found = agreement.judge_agreement(scores_of(m=[1, 0, 0, 0]), pairs, False).set_index(["metric", "pairs"])
+    found = agreement.judge_agreement(scores_of(m=[1, 0, 0, 0]), pairs).set_index(["metric", "pairs"])
     assert found.loc[("m", "all"), ["accuracy", "n"]].tolist() == [pytest.approx(1 / 3), 3]
     assert found.loc[("m", "clear"), ["accuracy", "n"]].tolist() == [0, 2]
 
@@ -195,11 +189,11 @@ def test_nonsense_wins_only_where_one_set_is_nonsense():
 
 def test_kappa_is_that_of_scikit_learn(rng):
     chosen = {"a": rng.choice([0, 0.5, 1], 50), "b": rng.choice([0, 0.5, 1], 50), "c": np.zeros(50), "d": np.zeros(50)}
-    found = agreement.kappas(pd.DataFrame(chosen), agreement.Bootstrap(np.arange(50)))[0]
-    assert found[0, 1] == found[1, 0] == pytest.approx(cohen_kappa_score(2 * chosen["a"], 2 * chosen["b"]))
-    assert found[0, 2] == 0
+    found = agreement.kappas(pd.DataFrame(chosen), agreement.Bootstrap(pd.Series(range(50)))).loc[0]
+    assert found["a", "b"] == pytest.approx(cohen_kappa_score(2 * chosen["a"], 2 * chosen["b"]))
+    assert found["a", "c"] == 0
     # Chance explains all.
-    assert np.isnan(found[2, 3])
+    assert np.isnan(found["c", "d"])
 
 
 def test_kappa_by_quality(rng):
@@ -209,7 +203,7 @@ def test_kappa_by_quality(rng):
     values = follower(rng, verdicts, 1.0)
     columns = [Column(name, values, 1, "form", "") for name in ("f1", "f2")]
     found = scores_of(*columns, Column("c", values, -1, "content", ""), own=values)
-    matrices, means = agreement.kappa_by_quality(found, pairs, False)
+    matrices, means = agreement.kappa_by_quality(found, pairs)
     assert matrices["part"].unique().tolist() == ["pooled", "high", "low"]
     pooled = means[means["part"] == "pooled"].set_index("groups")
     opposite = cohen_kappa_score(verdicts, 1 - verdicts)
@@ -246,50 +240,25 @@ def test_agreement_with_people_by_hand():
 # Across qualities.
 
 
-@pytest.fixture
-def kinds_folder(tmp_path):
+def test_originals_are_held_against_poorer_kinds(tmp_path):
     """One generator, six concepts: nonsense is longer than the original, shuffled nouns are the shorter ones."""
-    folder = tmp_path / "kinds" / "model"
-    folder.mkdir(parents=True)
     for name, extra in (("original", "b c"), ("nonsensical", "b c d"), ("shuffle_nouns", "b")):
-        lines = [{"src": f"thing {i}", "sentences": [f"{name} {i} {extra}", f"{i} {extra} {name}"]} for i in range(6)]
+        lines = [{"sentences": [f"{name} {i} {extra}", f"{i} {extra} {name}"]} for i in range(6)]
         if name == "nonsensical":
-            lines[5]["sentences"].append("one more")
-        write_jsonl(folder / f"{name}.jsonl", lines)
-    return folder.parent
-
-
-def test_originals_are_held_against_poorer_kinds(kinds_folder, capsys):
+            lines[5]["sentences"].append("a set of another size")
+        (tmp_path / "model").mkdir(exist_ok=True)
+        write_jsonl(tmp_path / "model" / f"{name}.jsonl", lines)
     sets = Sets()
-    kinds = read_kinds(kinds_folder, 6, sets)
-    # The concept whose sets differ in size is left out.
-    assert "1 concepts" in capsys.readouterr().err
-    assert kinds["kind"].value_counts().to_dict() == {"original": 5, "nonsensical": 5, "shuffle_nouns": 5}
-    words = np.array([sum(len(text.split()) for text in members) for members in sets.texts()], float)
-    fewer_words = Column("fewer", words, -1, "own", "")
-    found = agreement.originals_above(scores_of(fewer_words, words=words, tied=np.ones(len(words))), kinds)
+    kinds = evidence.read_kinds(tmp_path, sets)
+    assert kinds["label2"].value_counts().to_dict() == {"nonsensical": 5, "shuffle_nouns": 5}
+    words = np.array([sum(len(text.split()) for text in members) for members in sets], float)
+    fewer = Column("fewer", words, -1, "own", "")
+    found = evidence.originals_above(scores_of(fewer, words=words, tied=np.ones(len(words))), kinds)
     shares = found.pivot(index="metric", columns="kind", values="share")
-    assert shares.loc["words"].to_dict() == {"nonsensical": 0, "shuffle_nouns": 1}
-    assert shares.loc["fewer"].to_dict() == {"nonsensical": 1, "shuffle_nouns": 0}
-    assert shares.loc["tied"].to_dict() == {"nonsensical": 0.5, "shuffle_nouns": 0.5}
+    assert shares.loc["words"].to_dict() == {"nonsensical": 0, "shuffled nouns": 1}
+    assert shares.loc["fewer"].to_dict() == {"nonsensical": 1, "shuffled nouns": 0}
+    assert shares.loc["tied"].to_dict() == {"nonsensical": 0.5, "shuffled nouns": 0.5}
     assert found.loc[found["metric"] == "fewer", ["share_low", "share_high"]].iloc[0].tolist() == [1, 1]
-    # The draw is the same whatever else is read, and a smaller one is a part of a larger one.
-    fewer = read_kinds(kinds_folder, 3, other := Sets())
-    assert set(map(tuple, other.texts())) <= set(map(tuple, sets.texts()))
-    assert len(fewer) in (6, 9)
-
-
-def test_files_of_kinds_that_do_not_match_are_named(kinds_folder):
-    path = kinds_folder / "model/nonsensical.jsonl"
-    lines = read_jsonl(path)
-    write_jsonl(path, lines[:5])
-    with pytest.raises(ValueError, match="the same number of lines, one for each concept"):
-        read_kinds(kinds_folder, 6, Sets())
-    write_jsonl(path, lines[::-1])
-    with pytest.raises(ValueError, match="src"):
-        read_kinds(kinds_folder, 6, Sets())
-    with pytest.raises(ValueError, match=r"original\.jsonl"):
-        read_kinds(kinds_folder / "model", 6, Sets())
 
 
 def test_ratings_come_from_a_file(tmp_path):
@@ -297,7 +266,7 @@ def test_ratings_come_from_a_file(tmp_path):
     path = write_jsonl(tmp_path / "mine.jsonl", rows)
     rater = scores.read_rater(path, ["a", "b", "c"])
     assert (rater.name, rater.ratings) == ("mine", {"a": 0.5, "b": 1, "c": 0})
-    with pytest.raises(ValueError, match=r"does not rate 1 of the texts, such as 'd'.*--list-texts"):
+    with pytest.raises(ValueError, match="lacks 1, such as 'd'"):
         scores.read_rater(path, ["a", "d"])
     for row, message in (({"text": "a", "quality": 2}, "'quality'"), ({"text": 7, "quality": 1}, "'text'")):
         with pytest.raises(ValueError, match=f"line 1: {message}"):
@@ -333,10 +302,13 @@ def test_quality_tells_sense_from_nonsense(scored):
     pairs, _, found = scored
     accuracy = judged(found, pairs).loc["judged_pairs, all", "accuracy"]
     assert accuracy["GRUEN × VS-Embed-0.5"] >= accuracy["VS-Embed-0.5"] > accuracy["self-BLEU-3"]
-    boxes = agreement.distributions(found, labelled_sets(pairs, None)).set_index(["metric", "label"])
+    boxes = agreement.distributions(found, pairs).set_index(["metric", "label"])
+    counts = {"original": 3, "para_a": 2, "para_b": 2, "para_c": 5, "nonsensical": 6, "shuffle": 6}
+    assert boxes["n"]["Chamfer"].to_dict() == counts
     medians = boxes["median"]["GRUEN alone"]
     assert medians["shuffle"] < min(medians["original"], medians["nonsensical"])
-    members = labelled_sets(pairs, None)["original"]
+    labels = pd.concat([pairs["label1"].rename(pairs["first"]), pairs["label2"].rename(pairs["second"])])
+    members = labels.index[labels == "original"].unique()
     assert boxes.loc[("Chamfer", "original"), "mean"] == pytest.approx(found.values["Chamfer"][members].mean())
 
 
@@ -378,11 +350,11 @@ def test_the_command_writes_tables_and_pictures_with_metrics_of_ones_own(own_met
     assert all_pairs.loc["self_bleu", "accuracy"] == all_pairs.loc["self-BLEU-4", "accuracy"]
     sets = Sets()
     pairs, _ = read_pairs([OWN], sets)
-    n_words = [len({word for text in members for word in text.split()}) for members in sets.texts()]
+    n_words = [len({word for text in members for word in text.split()}) for members in sets]
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
     frames = {name: pd.DataFrame(rows) for name, rows in results.items()}
-    names = {f"{name}.csv" for name in tables.tables(frames)} | {"agreement.svg"}
+    names = {f"{name}.csv" for name in tables.tables(frames)}
     assert {path.name for path in out.iterdir()} == {"results.json"} | names
     shown = pd.read_csv(out / "agreement-all.csv", dtype=str)
     first = shown["judged_pairs, all (12), accuracy"].iloc[0]
@@ -401,7 +373,7 @@ def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypat
 
 
 # The paper's numbers, on its own data. On all of them, embeddings and gruen take minutes: EVIDENCE.md holds what they
-# give, `python -m scripts.reports.evidence --check` computes it again, and a sample of pairs is computed here.
+# give, `python -m scripts.results.evidence --check` computes it again, and a sample of pairs is computed here.
 
 
 # Agreement in percent, ties to set 1, by our metrics with the default model: all, high quality, low quality.
@@ -419,24 +391,23 @@ def released(shared_data):
     """The released pairs, and their sets."""
     sets = Sets()
     paths = [shared_data / f"data/diversity_pairs/commongen_{name}.jsonl" for name in PAIR_FILES]
-    return read_pairs(paths, sets)[0], sets.texts()
+    return read_pairs(paths, sets)[0], list(map(list, sets))
 
 
 @pytest.mark.slow
 def test_the_paper_is_reproduced_without_a_model(released):
     pairs, texts = released
-    found = judged(Scores.of(list(scores.form_columns(texts))), pairs, parity=True)
+    found = judged(scores.join_columns(list(scores.form_columns(texts))), pairs)
     sizes = found["n"].xs("self-BLEU-3", level="metric")
     assert sizes["commongen_gpt4t, all"] + sizes["commongen_qwen, all"] == 3278
-    assert found["parity"].tolist() == pytest.approx(found["accuracy"].tolist())
     for name in ("self-BLEU-3", "self-BLEU-4", "VS-ngram-0.5", "Distinct-4", "Entropy-2"):
         for cell in ("commongen_gpt4t, all", "commongen_qwen, all"):
             # The files give 69.7 where the paper prints 69.0.
             is_known = (name, cell) == ("Distinct-4", "commongen_qwen, all")
             printed = 69.7 if is_known else evidence.PAPER[cell][evidence.PAPER_METRICS.index(name)]
-            assert 100 * found.loc[(cell, name), "accuracy"] == pytest.approx(printed, abs=0.3), (name, cell)
+            assert 100 * found.loc[(cell, name), "parity"] == pytest.approx(printed, abs=0.3), (name, cell)
     for start, values in EXPECTED["self-BLEU-3"].items():
-        parts = [100 * found.loc[(f"{start}, {part}", "self-BLEU-3"), "accuracy"] for part in ("all", "high", "low")]
+        parts = [100 * found.loc[(f"{start}, {part}", "self-BLEU-3"), "parity"] for part in ("all", "high", "low")]
         assert parts == pytest.approx(values, abs=0.3), start
     row = found.loc[("commongen_gpt4t, high", FIRST_RULE)]
     assert (100 * row["accuracy"], row["balanced"]) == (pytest.approx(85.2, abs=0.05), 0.5)
@@ -470,8 +441,8 @@ def test_a_sample_of_the_paper_is_reproduced(released):
     needed = np.unique(pairs[["first", "second"]])
     for side in ("first", "second"):
         pairs[side] = np.searchsorted(needed, pairs[side])
-    found = judged(scores.score_sets([texts[i] for i in needed]), pairs, parity=True)
-    accuracy = found["accuracy"].unstack("cell")
+    found = judged(scores.score_sets([texts[i] for i in needed]), pairs)
+    accuracy = found["parity"].unstack("cell")
     cells = [cell for cell in found.index.unique("cell") if not cell.endswith("all")]
     for name, expected in IN_SAMPLE.items():
         # A pair may be decided by the last digit of an embedding.
@@ -484,7 +455,9 @@ def test_people_agree_with_vendi_as_with_each_other(shared_data):
     """The ceiling is a person held against the others: .81; there is an interval of about .08 beside each."""
     sets = Sets()
     _, people = read_pairs([shared_data / "data/diversity_pairs/human_pairs.jsonl"], sets)
-    found = agreement.people_agreement(scores.score_sets(sets.texts(), gruen=False), people).set_index("metric")
+    found = agreement.people_agreement(scores.score_sets(list(map(list, sets)), gruen=False), people).set_index(
+        "metric"
+    )
     row = found.loc["VS-Embed-0.5"]
     assert row[["majority", "balanced"]].tolist() == pytest.approx([0.857, 0.795], abs=0.015)
     assert 0.05 < (row["majority_high"] - row["majority_low"]) / 2 < 0.12

@@ -37,7 +37,7 @@ COMPARE = [
 ]
 META_EVAL = [
     *("meta-eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl"),
-    *("--sets", "folder", "--model", "./folder2"),
+    *("--metric", "./folder", "--model", "./folder2"),
 ]
 MANY = [
     *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
@@ -59,8 +59,8 @@ COMMANDS = {
         for option in ("--out", "--setting cache_dir=")
     },
     **{
-        f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
-        for option in ("--out", "--cache-dir", "--list-texts")
+        f"meta-eval {option}": ([*LINES[:3], METRIC, MODEL], [*META_EVAL, option])
+        for option in ("--out", "--cache-dir")
     },
     "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
     "rate-quality": (
@@ -81,10 +81,7 @@ COMMANDS = {
         ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl", "--out"],
     ),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
-    **{
-        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--out"])
-        for name in ("annotators", "sensitivity")
-    },
+    "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
@@ -241,7 +238,6 @@ GUARDED = {
     "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
-    "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
     "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--out", "out.json"], "out.json"),
 }
 

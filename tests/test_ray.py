@@ -216,7 +216,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, mo
     there[there.index("--metric") + 1] = str(changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MARKED))
     marks, parts = tmp_path / "marks", tmp_path / "there" / "out.jsonl.parts"
     killed = []
-    killer = threading.Thread(target=kill_one, args=(marks, lambda: any(parts.glob("part-*.json")), killed))
+    killer = threading.Thread(target=kill_one, args=(marks, lambda: any(parts.glob("part-????????")), killed))
     killer.daemon = True
     killer.start()
     assert score.main(with_cluster(cluster, there, workers=2)) == score.EXIT_BAD_ROWS
@@ -270,4 +270,4 @@ def test_a_piece_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeyp
     assert score.main(with_cluster(cluster, command(data, metric=metric))) == score.EXIT_USAGE
     assert "workers died" in capsys.readouterr().err
     # The pieces before it are kept.
-    assert list((tmp_path / "out.jsonl.parts").glob("part-*.json"))
+    assert list((tmp_path / "out.jsonl.parts").glob("part-????????"))

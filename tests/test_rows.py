@@ -1,10 +1,8 @@
 """Rows of files: lines of JSON as `json` reads them, and pieces with the same rows as in one reading."""
 
-import csv
 import json
 import re
 
-import datasets
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,11 +11,9 @@ import pytest
 from tests.files import compress, write_jsonl
 from tests.fuzzing import cases, damage_bytes, damage_json, damage_lines
 from tests.references.json_lines import parse_line
-from text_metrics.commands.jobs.pieces import cut
-from text_metrics.commands.jobs.rows import SHOWN, Source
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.remote import parse_path
+from text_metrics.commands.shared.rows import SHOWN, Source
 
 LINES, NUMBERS, FILES = 1_500, 2_000, 150
 ROWS = [
@@ -78,98 +74,30 @@ def test_damaged_files_have_the_rows_and_errors_of_their_lines(tmp_path, any_val
         data = b"{}\n" + damage_lines(draw, ROWS * 3)
         path.write_bytes(data)
         lines = re.findall(rb"[^\n]*\n|[^\n]+", data)
-        source = Source(path, None, any_value)
-        rows = list(source.rows())
-        assert [row.number for row in rows] == list(range(1, len(lines) + 1))
-        assert (source.at, source.n_lines) == (len(data), len(lines))
-        for row, line in zip(rows, lines, strict=True):
+        source = Source(path, any_value)
+        rows = {row.number: row for row in source.rows()}
+        for number, line in enumerate(lines, 1):
             value, error, is_blank = parse_line(1, line)
             is_good = not error and not is_blank and (isinstance(value, dict) or (any_value and value is not None))
-            assert repr(row.values) == repr(value if is_good else None)
+            assert (number in rows) == (not is_blank)
+            if not is_blank:
+                assert repr(rows[number].values) == repr(value if is_good else None)
+                assert error in rows[number].error
             if error:
-                assert error in row.error
-                assert row.raw == line.decode(errors="replace").rstrip("\n")[:SHOWN]
+                assert rows[number].raw == line.decode(errors="replace").rstrip("\n")[:SHOWN]
 
 
 def test_one_array_is_read_as_its_lines(tmp_path):
     values = [*ROWS, {"text": "x", "n": 2**70, "q": float("nan")}]
     path = tmp_path / "data.json"
     path.write_text(json.dumps(values))
-    assert [row.values for row in Source(path, None).rows()] == [*ROWS, {**values[2], "q": None}]
+    assert [row.values for row in Source(path).rows()] == [*ROWS, {**values[2], "q": None}]
 
 
-# Pieces.
-
-TEXTS = [{"key": i // 3, "text": f"text {i} é"} for i in range(37)]
-LAYOUTS = [({}, 5), ({"set_size": 4}, 5), ({"set_size": 3}, 1), ({"set_size": 50}, 4)]
-
-
-def check_pieces(path, layout, size):
-    """Check that the pieces of a file hold its rows, and whole sets; returns their number."""
-    source = Source(path, None)
-    rows = list(source.rows())
-    pieces = cut(source, size, **layout)
-    parts = [list(source.rows(piece)) for piece in pieces]
-    assert [row for part in parts for row in part] == rows
-    for part in parts[:-1]:
-        n_rows = sum(not row.is_blank for row in part)
-        assert n_rows >= size
-        assert n_rows % layout.get("set_size", 1) == 0
-    if "group_key" in layout:
-        keys = [{row.values["key"] for row in part if row.values} for part in parts]
-        assert sum(map(len, keys)) == len(set().union(*keys))
-    return len(pieces)
-
-
-@pytest.mark.parametrize(("layout", "size"), LAYOUTS)
-def test_damaged_lines_in_pieces(tmp_path, layout, size):
-    path, odd = tmp_path / "data.jsonl", b"\n \n\xc2\xa0\n{}\xff\n[1]\n\x0b\r\n"
-    n_pieces = []
-    for _, draw in cases("pieces", 15):
-        start = draw.choice([b"", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n", b"\n"])
-        data = b"{}\n" + damage_lines(draw, TEXTS)
-        place = draw.randrange(len(data))
-        data = data[:place] + odd * draw.randrange(2) + data[place:].rstrip() + b"\n" * draw.randrange(3)
-        path.write_bytes(start + data)
-        n_pieces.append(check_pieces(path, layout, size))
-    assert max(n_pieces) > 4 or layout == {"set_size": 50}
-
-
-@pytest.mark.parametrize(("layout", "size"), [*LAYOUTS, ({"group_key": "key"}, 5)])
-def test_other_files_in_pieces(tmp_path, layout, size):
-    table = pa.Table.from_pylist(TEXTS)
-    several = layout != {"set_size": 50}
-    for group in (1, 7, 100):
-        pq.write_table(table, tmp_path / "data.parquet", row_group_size=group)
-        assert (check_pieces(tmp_path / "data.parquet", layout, size) > 1) == (group < 100 and several)
-    datasets.Dataset(table).save_to_disk(tmp_path / "data")
-    check_pieces(tmp_path / "data", layout, size)
-    with (tmp_path / "data.csv").open("w", newline="", encoding="utf-8-sig") as file:
-        writer = csv.DictWriter(file, ["key", "text"], delimiter=";")
-        writer.writeheader()
-        writer.writerows({**row, "text": f'two\nlines; "{i}"'} for i, row in enumerate(TEXTS))
-        file.write('13;"open\n\n14;two;many\n')
-    check_pieces(tmp_path / "data.csv", {} if "set_size" in layout else layout, size)
-    assert check_pieces(write_jsonl(tmp_path / "data.jsonl", TEXTS), layout, size) > several
-
-
-@pytest.mark.parametrize("kind", ["json", "jsonl.gz", "csv.zst"])
-def test_files_that_are_read_from_their_start_are_unpacked(tmp_path, kind):
-    rows = [{"key": str(row["key"]), "text": row["text"]} for row in TEXTS]
-    path = write_jsonl(tmp_path / "data.jsonl", rows)
-    if kind == "json":
-        path = tmp_path / "data.json"
-        path.write_text(json.dumps(rows))
-    elif kind == "csv.zst":
-        path = tmp_path / "data.csv"
-        path.write_text("key,text\n" + "".join(f"{row['key']},{row['text']}\n" for row in rows), encoding="utf-8")
-    path = path if kind == "json" else compress(path, f".{kind.split('.')[1]}")
-    source = Source(path, None)
-    (tmp_path / "parts").mkdir()
-    unpacked = source.unpack(tmp_path / "parts")
-    assert list(unpacked.rows()) == list(source.rows())
-    assert [row.values for row in unpacked.rows()] == rows
-    assert check_pieces(unpacked.file, {"group_key": "key"}, 6) > 1
+def test_compressed_files_have_the_same_rows(tmp_path):
+    path = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    expected = list(Source(path).rows())
+    assert list(Source(compress(path, ".gz")).rows()) == expected
 
 
 def test_files_of_another_file_system(tmp_path, capsys):
@@ -186,7 +114,6 @@ def test_files_of_another_file_system(tmp_path, capsys):
             assert score.main([place, *more]) == 0
             outputs.append(out.read_bytes())
     assert len(set(outputs)) == 1
-    assert check_pieces(parse_path("memory://test/data.jsonl"), {}, 5) == 10
     capsys.readouterr()
     words = ["--metric", "self_bleu", "--text-key", "text"]
     for name, message in (("data.jsonl", "--out is needed"), ("none.jsonl", "memory://test/none.jsonl does not exist")):

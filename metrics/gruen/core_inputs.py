@@ -4,6 +4,7 @@ Every error names the parameter, the set and the text, and the value it got.
 """
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -149,14 +150,21 @@ def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None
 
 def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
     """Raise a ValueError for a text with an unpaired surrogate, as in broken JSON: it cannot be encoded."""
-    try:
-        for text in texts:
+    for start in range(0, len(texts), LIMITS.tokenized_texts):
+        try:
+            "".join(texts[start : start + LIMITS.tokenized_texts]).encode()
+        except UnicodeEncodeError:
+            _name_surrogate(texts, name)
+
+
+def _name_surrogate(texts: list[str], name: Callable[[int], str]) -> None:
+    for i, text in enumerate(texts):
+        try:
             text.encode()
-    except UnicodeEncodeError as error:
-        i = next(i for i, text in enumerate(texts) if text is error.object)
-        raise ValueError(
-            f"{name(i)} holds an unpaired surrogate at character {error.start}. Got {describe(texts[i])}."
-        ) from None
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{name(i)} holds an unpaired surrogate at character {error.start}. Got {describe(text)}."
+            ) from None
 
 
 def _cut(texts: list[str], set_size: int | None) -> TextSets:
@@ -167,26 +175,14 @@ def _cut(texts: list[str], set_size: int | None) -> TextSets:
 
 
 def _join(items: list, set_size: int | None) -> TextSets:
-    texts: list[str] = []
-    sizes = np.empty(len(items), dtype=np.int64)
-    for i, item in enumerate(items):
-        if isinstance(item, str):
-            raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
-        if isinstance(item, Mapping):
-            raise TypeError(
-                f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such "
-                "rows alone, as in [row['text'] for row in predictions]."
-            )
-        members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
-        if not members:
-            raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
-        if set_size is not None and len(members) != set_size:
-            raise ValueError(
-                f"set_size is {set_size}, but predictions[{i}] holds {len(members)} texts. "
-                "Nested predictions need no set_size."
-            )
-        texts += members
-        sizes[i] = len(members)
+    members = [item if type(item) is list and item else _read_set(item, i) for i, item in enumerate(items)]
+    sizes = np.fromiter(map(len, members), np.int64, len(members))
+    if set_size is not None and (sizes != set_size).any():
+        i = int(np.argmax(sizes != set_size))
+        raise ValueError(
+            f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts. Nested predictions need no set_size."
+        )
+    texts = list(itertools.chain.from_iterable(members))
 
     def name(index: int) -> str:
         set_index, text_index = locate(index, sizes)
@@ -195,6 +191,20 @@ def _join(items: list, set_size: int | None) -> TextSets:
     _check_texts(texts, name, "a string")
     check_characters(texts, name)
     return TextSets(texts, sizes, nested=True)
+
+
+def _read_set(item: Any, i: int) -> list:
+    if isinstance(item, str):
+        raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
+    if isinstance(item, Mapping):
+        raise TypeError(
+            f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such rows "
+            "alone, as in [row['text'] for row in predictions]."
+        )
+    members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
+    if not members:
+        raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
+    return members
 
 
 def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -412,7 +422,13 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
-    return [part.tolist() for part in np.split(values, np.cumsum(sizes))[:-1]]
+    return split_list(values.tolist(), sizes)
+
+
+def split_list(values: list, sizes: np.ndarray) -> list[list]:
+    """Split the values of n texts into those of each set."""
+    ends = np.cumsum(sizes).tolist()
+    return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
 def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:

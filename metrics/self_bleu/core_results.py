@@ -304,6 +304,8 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
 
 def spread(values: list, scored: np.ndarray) -> list:
     """Expand the values of the scored sets to a list over all sets, with None for the others."""
+    if scored.all():
+        return values
     remaining = iter(values)
     return [next(remaining) if has_score else None for has_score in scored.tolist()]
 

@@ -346,23 +346,33 @@ def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> boo
 
 
 def to_tensor(array: np.ndarray, device: str) -> Any:
-    """Bring an array to a device, in float64."""
+    """Bring an array to a device, in its own type."""
     import torch
 
     # torch shares memory with numpy, and warns if the array is read-only, such as a memory map.
-    return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
+    return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device)
 
 
-def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any = None) -> Any:
+    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64, in a buffer if there is one.
+
+    Memory that is allocated anew for each of many blocks takes longer than the division.
+    """
     import torch
 
     wanted, first = rows.ravel(), int(rows.flat[0])
     # Sets of one size are mostly consecutive: a view of the array avoids a copy.
     together = np.array_equal(wanted, np.arange(first, first + len(wanted)))
-    block = embeddings[first : first + len(wanted)] if together else embeddings[wanted]
-    vectors = to_tensor(block, device)
-    # float64 rows may be the caller's array, which must not change; others are already copies.
-    out = torch.empty_like(vectors) if block.dtype == np.float64 else vectors
+    vectors = to_tensor(embeddings[first : first + len(wanted)] if together else embeddings[wanted], device)
+    out = row_buffer(len(vectors), embeddings, device) if buffer is None else buffer[: len(vectors)]
+    if vectors.dtype != torch.float64:
+        vectors = out.copy_(vectors)
     torch.div(vectors, torch.linalg.vector_norm(vectors, dim=1, keepdim=True), out=out)
     return out.reshape(*rows.shape, -1)
+
+
+def row_buffer(n: int, embeddings: np.ndarray, device: str) -> Any:
+    """Allocate memory for n rows of embeddings in float64."""
+    import torch
+
+    return torch.empty((n, embeddings.shape[1]), dtype=torch.float64, device=device)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import to_tensor, unit_rows
+from .core_encoder import row_buffer, to_tensor, unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import describe, show, to_float
 
@@ -95,14 +95,15 @@ def embedding_matrices(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, as by `row_error`
     """
+    buffer = row_buffer(min(len(embeddings), max(LIMITS.block_rows, embeddings.shape[1])), embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         size = rows.shape[1]
         if size > embeddings.shape[1]:
             yield Matrices(members, size, second_moments(embeddings, rows, weights, device), error)
         else:
-            vectors = unit_rows(embeddings, rows, device)
-            vectors *= _root_weights(weights, rows, device)
-            yield Matrices(members, size, vectors @ vectors.mT, error)
+            vectors = unit_rows(embeddings, rows, device, buffer)
+            roots = _root_weights(weights, rows, device)
+            yield Matrices(members, size, vectors @ vectors.mT * roots * roots.mT, error)
 
 
 def kernel_matrices(
@@ -162,9 +163,10 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
+    buffer = row_buffer(min(rows.size, len(rows) * LIMITS.block_rows), embeddings, device)
     for start in range(0, rows.shape[1], LIMITS.block_rows):
         part = rows[:, start : start + LIMITS.block_rows]
-        vectors = unit_rows(embeddings, part, device)
+        vectors = unit_rows(embeddings, part, device, buffer)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges.tolist()):
@@ -185,7 +187,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
-    return vendi_scores([Matrices(np.arange(1), n, to_tensor(sums[None] / n, "cpu"), error)], 1, orders)[0]
+    return vendi_scores([Matrices(np.arange(1), n, torch.from_numpy(sums[None] / n), error)], 1, orders)[0]
 
 
 def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:

@@ -7,18 +7,21 @@ The data are those under $METRICS_TEST_DATA.
 """
 
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pandas
+from matplotlib.figure import Figure
 
 from scripts import ROOT
 from scripts.arguments import data_folder
-from text_metrics.commands.meta_eval.main import evaluate_all, parse_arguments
-from text_metrics.commands.meta_eval.picture import agreement_picture
-from text_metrics.commands.meta_eval.tables import tables
+from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
+from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
+from text_metrics.commands.meta_eval.scores import Scores, score_sets
+from text_metrics.commands.meta_eval.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.plots import save_figure
+from text_metrics.commands.shared.files import read_objects, write_text
+from text_metrics.commands.shared.formats import number
+from text_metrics.commands.shared.plots import new_figure, save_figure, styled
 
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 PAPER_METRICS = (
@@ -57,15 +60,80 @@ def paper_table(agreement: pandas.DataFrame) -> pandas.DataFrame:
     return pandas.DataFrame(rows)
 
 
+ORIGINAL = "original"
+# The kinds of sets that should rank below the original.
+POORER = ("nonsensical", "shuffle_nouns", "shuffle", "para_a", "para_b", "para_c")
+# Concepts that are drawn of each generator.
+CONCEPTS = 300
+
+
+def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
+    """Pair the original set of each concept that is drawn with each poorer one, for each generator of a folder.
+
+    Concepts whose sets differ in size are left out, since a Vendi score grows with the size of a set.
+    """
+    rows = []
+    for generator in sorted(path.parent for path in folder.glob(f"*/{ORIGINAL}.jsonl")):
+        paths = [generator / f"{kind}.jsonl" for kind in (ORIGINAL, *POORER)]
+        files = {path.stem: [line["sentences"] for _, line in read_objects(path)] for path in paths if path.is_file()}
+        drawn = np.random.default_rng(0).permutation(len(files[ORIGINAL]))[:CONCEPTS].tolist()
+        for concept, i in enumerate(drawn):
+            members = {kind: lines[i] for kind, lines in files.items()}
+            if len({len(texts) for texts in members.values()}) == 1:
+                original = add_set(members.pop(ORIGINAL), sets)
+                for kind, texts in members.items():
+                    rows.append((generator.name, concept, ORIGINAL, kind, original, add_set(texts, sets)))
+    return pandas.DataFrame(rows, columns=["generator", "concept", "label1", "label2", "first", "second"])
+
+
+def originals_above(scores: Scores, kinds: pandas.DataFrame) -> pandas.DataFrame:
+    """Say how often each metric ranks the original above each poorer kind of the same concept, ties counting half."""
+    wins = 1 - choices(scores, kinds)
+    frames = []
+    for kind in POORER:
+        for generator, rows in kinds[kinds["label2"] == kind].groupby("generator"):
+            bootstrap = Bootstrap(rows["concept"])
+            frame = bootstrap.summary("share", bootstrap.means(wins.loc[rows.index]))
+            frames.append(frame.assign(generator=generator, kind=LABELS[kind]).rename_axis("metric").reset_index())
+    return pandas.concat(frames, ignore_index=True)
+
+
+def quality_tables(originals: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
+    """Lay out how often the original is ranked above: with intervals, and in short for the page about quality."""
+    frame = originals.assign(column=originals["kind"] + ", " + originals["generator"])
+    full = wide(frame, "metric", "column", percents(frame, "share"), "original above, %")
+    chosen = frame["metric"].str.fullmatch(r"(.* × )?VS-Embed-0\.5") & ~frame["kind"].isin(["Para-1", "Para-2"])
+    shares = originals["share"].map(lambda share: number(100 * share, 0))
+    short = (
+        frame.assign(text=shares)[chosen].groupby(["metric", "kind"], sort=False)["text"].agg(" / ".join).reset_index()
+    )
+    corner = f"original above, %: {' / '.join(frame['generator'].unique())}"
+    return {"qualities": wide(short, "metric", "kind", short["text"].tolist(), corner), "qualities-all": full}
+
+
+@styled()
+def agreement_picture(agreement: pandas.DataFrame) -> Figure:
+    """Draw the balanced accuracies on clear pairs, with their intervals."""
+    clear = agreement[agreement["pairs"] == "clear"]
+    names = list(clear["metric"].unique())
+    panels = list(clear.groupby("cell", sort=False))
+    figure = new_figure(260 + 115 * len(panels), 60 + 16 * len(names))
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
+    for panel, (cell, frame) in zip(axes[0], panels, strict=True):
+        shares = 100 * frame.set_index("metric").loc[names, ["balanced", "balanced_low", "balanced_high"]].to_numpy()
+        bars = np.nan_to_num(np.abs(shares[:, 1:] - shares[:, [0]])).T
+        panel.errorbar(shares[:, 0], range(len(names)), xerr=bars, fmt="o", markersize=3, linewidth=1)
+        panel.axvline(50, color="grey", linewidth=0.8)
+        panel.set_title(str(cell).replace(", ", "\n"), fontsize=9)
+        panel.grid(axis="x")
+    axes[0][0].set_yticks(range(len(names)), list(map(shown, names)))
+    axes[0][0].invert_yaxis()
+    figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=9)
+    return figure
+
+
 # The rows of README's table.
 SUMMARY = ("a person, with the other people", "self-BLEU-3", "Chamfer", "VS-Embed-0.5", "rule: set 1")
-
-
-def evaluate(data: Path) -> dict[str, Any]:
-    """Evaluate all metrics on the released data."""
-    words = [*sorted((data / "diversity_pairs").glob("*.jsonl")), "--sets", data / "diversity_sets"]
-    words += ["--cache-dir", ROOT / "build" / "embeddings"]
-    return evaluate_all(parse_arguments(list(map(str, words))))
 
 
 @command
@@ -74,13 +142,16 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if a table would differ")
     check = parser.parse_args().check
-    report = evaluate(data_folder(parser))
+    data = data_folder(parser)
+    sets = Sets()
+    pairs, people = read_pairs(sorted((data / "diversity_pairs").glob("*.jsonl")), sets)
+    kinds = read_kinds(data / "diversity_sets", sets)
+    scores = score_sets(list(map(list, sets)), cache_dir=ROOT / "build" / "embeddings")
+    results = evaluate(scores, pairs, people) | {"distributions": distributions(scores, kinds)}
+    written = tables(results) | quality_tables(originals_above(scores, kinds))
+    written["paper"] = paper_table(results["agreement"])
+    written["summary"] = written["people"][written["people"].iloc[:, 0].isin(SUMMARY)]
     differing = []
-    written = tables(report)
-    written |= {
-        "paper": paper_table(report["agreement"]),
-        "summary": written["people"][written["people"].iloc[:, 0].isin(SUMMARY)],
-    }
     for name, table in written.items():
         path, text = ROOT / "results" / f"{name}.csv", table.to_csv(index=False)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -89,7 +160,7 @@ def main() -> int:
                 write_text(path, text)
     print(f"{len(differing)} tables differ: {', '.join(differing)}" if differing else "No table differs.")
     if not check:
-        save_figure(agreement_picture(report["agreement"]), ROOT / "results" / "evidence" / "agreement.svg")
+        save_figure(agreement_picture(results["agreement"]), ROOT / "results" / "evidence" / "agreement.svg")
     return int(bool(check and differing))
 
 

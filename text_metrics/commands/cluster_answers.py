@@ -16,6 +16,7 @@ crash, the same command continues from the answers in clustered.jsonl.journal an
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,33 +85,31 @@ _MATCH_EXAMPLE = (
 )
 
 
-def parse_numbered(answer: str, size: int) -> list[Any]:
-    """Read the values of 1 to `size` from a JSON object of just these; what a model writes around it is ignored."""
+def parse_numbered(answer: str, size: int, read: Callable[[Any], Any]) -> list[Any]:
+    """Read the values of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
+
+    `read` reads a value; it raises a ValueError that says what a value must be.
+    """
     numbers = [str(i) for i in range(1, size + 1)]
     for values in json_values(answer, "{"):
         if values.keys() == set(numbers):
-            return [values[number] for number in numbers]
+            return [read(values[number]) for number in numbers]
     raise ValueError(f"it must hold one JSON object with the numbers 1 to {size}, each once")
 
 
-def parse_clusters(answer: str, size: int) -> list[str]:
-    """Read the name of the cluster of each answer; names that differ in case or spaces are one, and none is blank."""
-    values = parse_numbered(answer, size)
-    names = [_plain(name) if isinstance(name, str) else "" for name in values]
-    for i, name in enumerate(names):
-        if name in ("", WRONG):
-            problem = f"the name of a cluster must be a string, not blank and not {WRONG!r}"
-            raise ValueError(f"{problem}. {i + 1} has {values[i]!r}")
-    return names
+def read_name(value: Any) -> str:
+    """Read the name of a cluster; names that differ in case or spaces are one."""
+    name = _plain(value) if isinstance(value, str) else ""
+    if name in ("", WRONG):
+        raise ValueError(f"the name of a cluster must be a string, not blank and not {WRONG!r}: {value!r}")
+    return name
 
 
-def parse_matches(answer: str, size: int, clusters: int) -> list[int]:
-    """Read the number of the cluster of each new answer, from 1 to `clusters`, or 0 for none."""
-    matches = parse_numbered(answer, size)
-    for i, match in enumerate(matches, 1):
-        if isinstance(match, bool) or not isinstance(match, int) or not 0 <= match <= clusters:
-            raise ValueError(f"a cluster must be a number from 0 to {clusters}. {i} has {match!r}")
-    return matches
+def read_label(value: Any, names: list[str]) -> str:
+    """Read the number of a cluster, from 1, or 0 for none: its name."""
+    if type(value) is not int or not 0 <= value <= len(names):
+        raise ValueError(f"a cluster must be a number from 0 to {len(names)}: {value!r}")
+    return [WRONG, *names][value]
 
 
 def read(people: Path, answers: Path | None) -> tuple[Rows, dict[str, list[str]]]:
@@ -119,33 +118,29 @@ def read(people: Path, answers: Path | None) -> tuple[Rows, dict[str, list[str]]
     if answers is None:
         return references, {}
     questions, unknown = read_predictions(answers, references)
-    if unknown:
-        raise ValueError(f"{answers}: {people} has no question {unknown[0]!r:.80}.")
     new = {question.name: question.answers for question in questions}
-    left_out = [row["id"] for row in references if row["id"] not in new]
-    if left_out:
-        print(f"{answers} has no answers to {', '.join(left_out)}: left out.", file=sys.stderr)
+    missing = [row["id"] for row in references if row["id"] not in new]
+    if unknown or missing:
+        print(f"Questions of one file only are left out: {', '.join(unknown + missing)}.", file=sys.stderr)
     return [row for row in references if row["id"] in new], new
 
 
 def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
-    counts_of, requests = [], []
+    requests = []
     for row in references:
-        counts: Counter[str] = Counter()
-        for answer in row["answers"]:
-            counts[answer["text"]] += answer["count"]
-        content = cluster_question(row["question"], _by_count(counts))
+        texts = _by_count(row["answers"], "text")
+        content = cluster_question(row["question"], texts)
         turns = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], content, system=True)
-        requests.append(Request(f"question {row['id']!r}", turns, partial(parse_clusters, size=len(counts))))
-        counts_of.append(counts)
-    answers, code = chat.ask(requests)
+        parse = partial(parse_numbered, size=len(texts), read=read_name)
+        requests.append(Request(f"question {row['id']!r}", turns, parse))
+    found, code = chat.ask(requests)
     clustered = []
-    for row, counts, names in zip(references, counts_of, answers, strict=True):
+    for row, names in zip(references, found, strict=True):
         if names is not None:
-            labels = dict(zip(_by_count(counts), names, strict=True))
-            entries = [{"text": text, "count": counts[text], "cluster": labels[text]} for text in sorted(counts)]
-            clustered.append({"id": row["id"], "question": row["question"], "answers": entries})
+            cluster_of = dict(zip(_by_count(row["answers"], "text"), names, strict=True))
+            answers = [{**answer, "cluster": cluster_of[answer["text"]]} for answer in row["answers"]]
+            clustered.append({"id": row["id"], "question": row["question"], "answers": answers})
     return clustered, code
 
 
@@ -154,34 +149,31 @@ def ask_labels(chat: Chat, clustered: Rows, new_of: dict[str, list[str]]) -> tup
     labels: dict[str, dict[str, str]] = {}
     requests, blocks = [], []
     for row in clustered:
-        known = {answer["text"]: answer["cluster"] for answer in row["answers"]}
-        plain = {_plain(text): label for text, label in known.items()} | {"": WRONG}
-        found = {text: known.get(text, plain.get(_plain(text))) for text in new_of[row["id"]]}
-        labels[row["id"]] = {text: label for text, label in found.items() if label is not None}
-        mass: Counter[str] = Counter()
-        for answer in row["answers"]:
-            mass[answer["cluster"]] += answer["count"]
-        names = _by_count(mass)
-        members = [[text for text, label in known.items() if label == name] for name in names]
-        new = [text for text, label in found.items() if label is None]
-        for start in range(0, len(new), BLOCK):
-            block = new[start : start + BLOCK]
+        cluster_of: dict[str, str] = {answer["text"]: answer["cluster"] for answer in row["answers"]}
+        names = _by_count(row["answers"], "cluster")
+        members = [[text for text, label in sorted(cluster_of.items()) if label == name] for name in names]
+        equal: dict[str, str] = {_plain(text): label for text, label in cluster_of.items()} | {"": WRONG} | cluster_of
+        labels[row["id"]] = {text: equal.get(text, equal.get(_plain(text), "")) for text in new_of[row["id"]]}
+        new = [text for text, label in labels[row["id"]].items() if not label]
+        for block in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
             content = match_question(row["question"], members, block)
             turns = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], content, system=True)
-            parse = partial(parse_matches, size=len(block), clusters=len(names))
+            parse = partial(parse_numbered, size=len(block), read=partial(read_label, names=names))
             requests.append(Request(f"answers to question {row['id']!r}", turns, parse))
-            blocks.append((row["id"], block, [WRONG, *names]))
-    answers, code = chat.ask(requests)
-    for (name, block, columns), matches in zip(blocks, answers, strict=True):
-        if matches is None:
-            labels.pop(name, None)
-        elif name in labels:
-            labels[name] |= {text: columns[match] for text, match in zip(block, matches, strict=True)}
-    return labels, code
+            blocks.append((row["id"], block))
+    found, code = chat.ask(requests)
+    for (name, block), own in zip(blocks, found, strict=True):
+        if own is not None:
+            labels[name].update(zip(block, own, strict=True))
+    return {name: own for name, own in labels.items() if all(own.values())}, code
 
 
-def _by_count(counts: Counter[str]) -> list[str]:
-    return sorted(counts, key=lambda text: (-counts[text], text))
+def _by_count(answers: list[dict[str, Any]], key: str) -> list[str]:
+    """List the texts or the clusters of answers, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for answer in answers:
+        counts[answer[key]] += answer["count"]
+    return sorted(counts, key=lambda value: (-counts[value], value))
 
 
 @command
@@ -197,13 +189,13 @@ def main() -> int:
     out, (answers, labels_file) = arguments.out, arguments.answers or (None, None)
     check_outputs([arguments.people, answers], [out, labels_file, journal_file(out)])
     references, new_of = read(arguments.people, answers)
-    with Chat(arguments, out) as chat:
-        clustered, code = ask_clusters(chat, references)
-        write_jsonl(out, clustered)
-        print(f"{out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
-        if labels_file is not None:
-            labels, again = ask_labels(chat, clustered, new_of)
-            code = max(code, again)
-            write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
-            print(f"{labels_file}: {len(labels)} of {len(references)} questions are labelled.", file=sys.stderr)
+    chat = Chat(arguments, out)
+    clustered, code = ask_clusters(chat, references)
+    write_jsonl(out, clustered)
+    print(f"{out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
+    if labels_file is not None:
+        labels, again = ask_labels(chat, clustered, new_of)
+        code = max(code, again)
+        write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
+        print(f"{labels_file}: {len(labels)} of {len(references)} questions are labelled.", file=sys.stderr)
     return code

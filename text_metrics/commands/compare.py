@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.grouping import missing, parse_set
-from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, read_columns
+from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, parse_list, read_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import count, estimate, integer, level, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pairing import Row, pair_by_id, pair_by_line, shared_ids
+from text_metrics.commands.shared.rows import missing, read_rows
 from text_metrics.commands.shared.settings import (
     add_confidence,
     add_settings,
@@ -54,7 +53,7 @@ def read_values(rows: Sequence[Row], key: str | None, as_lists: bool) -> list[An
             reason = missing(key, value) if isinstance(value, dict) else f"must be an object with {key!r}"
             raise ValueError(f"{where} {reason}.")
     values = [value if key is None else value[key] for _, value in rows]
-    return [parse_set(value) or value if as_lists and isinstance(value, str) else value for value in values]
+    return list(map(parse_list, values)) if as_lists else values
 
 
 def result_bounds(metric: Any, name: str, settings: dict[str, Any]) -> Bounds:
@@ -166,7 +165,6 @@ def parse_arguments() -> argparse.Namespace:
     pairing.add_argument("--by-line", action="store_true", help="equal lines belong together")
     parser.add_argument("--group-key", help="key of the group, such as the prompt, of items that are not independent")
     parser.add_argument("--reference-key", help="key of people's answers, for probeval")
-    parser.add_argument("--split", help="of folders of `datasets`")
     add_columns(parser)
     add_settings(parser)
     parser.add_argument("--result", default="scores", metavar="NAME", help="what is compared, such as quality_scores")
@@ -193,7 +191,7 @@ def main() -> int:
         raise ValueError("--column confidence_by: pass --group-key.")
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
-    rows, partners = (read_rows(path, arguments.split) for path in files)
+    rows, partners = (read_rows(path) for path in files)
     pairs = pair_by_line(rows, partners) if arguments.by_line else pair_by_id(rows, partners, arguments.id_key)
     groups = None if arguments.group_key is None else shared_ids(list(pairs.values()), arguments.group_key)
     sides = []

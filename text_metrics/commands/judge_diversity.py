@@ -116,8 +116,7 @@ def main() -> int:
             prompt = few_shot(INSTRUCTIONS, EXAMPLES, ask(read_topic(record), first, second), system=True)
             numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
             requests += [Request(where, prompt, parse_ratings, next(numbers)) for _ in range(arguments.samples)]
-    with Chat(arguments, arguments.out) as chat:
-        answers, code = chat.ask(requests)
+    answers, code = Chat(arguments, arguments.out).ask(requests)
 
     n_samples = arguments.samples
     judge = {"model": arguments.model, "temperature": arguments.temperature, "ratings": 2 * n_samples}

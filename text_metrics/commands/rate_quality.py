@@ -146,8 +146,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
         Request(f"the text {text!r:.60}", few_shot(QUESTION, (), f"Text:\n{text}"), read_answer, top=_TOP)
         for text in asked
     ]
-    with Chat(arguments, arguments.out) as chat:
-        values, code = chat.ask(requests)
+    values, code = Chat(arguments, arguments.out).ask(requests)
     digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
     answers = {text: answer for text, answer in zip(asked, values, strict=True) if answer is not None}

@@ -11,15 +11,13 @@ def for_verl(reward: RewardFunction, key: str = "uid") -> Callable[..., list[flo
 
     Parameters
     ----------
-    reward : as `for_rewards` returns it. Its `quality` is called with `prompts`, which are the values of the key,
-        `completions`, and lists `data_source`, `ground_truth` and `extra_info`.
+    reward : as `for_rewards` returns it, with a `set_size` of verl's `rollout.n`
     key : the entry of `extra_info` that is equal for the responses to one prompt, and for no others of a batch
 
     Returns
     -------
     The function that verl's `BatchRewardManager` calls, with keywords: it returns a score for each response. It raises
-    a ValueError if a response lacks the key, the responses with one value are not `set_size`, or a response has no
-    rating.
+    a ValueError if a response lacks the key or has no rating, or the responses with one value are not `set_size`.
     """
 
     def compute_score(
@@ -29,28 +27,20 @@ def for_verl(reward: RewardFunction, key: str = "uid") -> Callable[..., list[flo
         extra_infos: Sequence[Mapping[str, Any]],
         **reward_kwargs: Any,
     ) -> list[float]:
-        groups: dict[Any, list[int]] = {}
         for i, extra in enumerate(extra_infos):
             if extra is None or key not in extra:
                 raise ValueError(f"extra_infos[{i}] has no {key!r}, which says to which prompt a response belongs.")
-            groups.setdefault(extra[key], []).append(i)
-        if reward.set_size is not None:
-            for value, rows in groups.items():
-                if len(rows) != reward.set_size:
-                    raise ValueError(
-                        f"set_size={reward.set_size} must be verl's number of responses to a prompt, rollout.n. Got "
-                        f"{len(rows)} responses with {key}={value!r}."
-                    )
-        order = [i for rows in groups.values() for i in rows]
+        prompts = [str(extra[key]) for extra in extra_infos]
+        order = sorted(range(len(prompts)), key=prompts.__getitem__)
         values = reward(
-            prompts=[str(extra_infos[i][key]) for i in order],
+            prompts=[prompts[i] for i in order],
             completions=[solution_strs[i] for i in order],
             data_source=[data_sources[i] for i in order],
             ground_truth=[ground_truths[i] for i in order],
             extra_info=[extra_infos[i] for i in order],
             **reward_kwargs,
         )
-        scores = [0.0] * len(order)
+        scores = [0.0] * len(prompts)
         for i, value in zip(order, values, strict=True):
             if value is None:
                 raise ValueError(f"solution_strs[{i}] has no rating, and verl needs a number.")

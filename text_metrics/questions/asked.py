@@ -4,13 +4,23 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import text_metrics
-from text_metrics.metrics._core.core_inputs import TextSets, flatten, gather, parse_embeddings, parse_sets
+from text_metrics.metrics._core.core_inputs import (
+    TextSets,
+    flatten,
+    gather,
+    lists_by_set,
+    parse_embeddings,
+    parse_probabilities,
+    parse_sets,
+    split_list,
+)
 from text_metrics.metrics._core.core_results import SETS
 from text_metrics.metrics._core.core_settings import PAIR, SET, TEXT
 
@@ -22,19 +32,21 @@ _OF_RESULT = ("set_size", "confidence", "confidence_by", "details", "progress")
 WEIGHTS = "weights"
 
 
-class Subset(NamedTuple):
-    """Some texts of a set: their indices in it, in the order in which they are scored.
+class Subsets(NamedTuple):
+    """Subsets of k texts each.
 
-    weights : one for each, if they are others than those of the texts
+    of_set : ndarray of shape (s,), the set of each
+    rows : ndarray of shape (s, k), flat indices of the texts, in the order in which they are scored
+    weights : ndarray of shape (s, k), if they are others than those of the texts
     """
 
-    of_set: int
-    members: np.ndarray
+    of_set: np.ndarray
+    rows: np.ndarray
     weights: np.ndarray | None = None
 
 
 class Asked:
-    """The m sets of texts of a question, and what is given for them.
+    """The m sets of n texts of a question, and what is given for them.
 
     Parameters
     ----------
@@ -43,7 +55,8 @@ class Asked:
 
     Attributes
     ----------
-    texts : list of m lists of str
+    sets : the texts
+    starts : ndarray of shape (m,), the flat index of the first text of each set
     plain : dict, the result of `compute` for the whole sets
 
     Raises
@@ -61,17 +74,13 @@ class Asked:
         self.metric.settings.read(self.settings, self.metric.name)
         sets = parse_sets(predictions, self.settings.get("set_size"))
         self._predictions = predictions
-        self.texts = _by_set(sets.texts, sets)
+        self.sets = sets
+        self.starts = np.cumsum(sets.sizes) - sets.sizes
         self.given = {
             name: _read_given(name, self.settings[name], self.declared[name].given, sets)
             for name in self.settings
             if self.settings[name] is not None and self.declared[name].given in (SET, TEXT, PAIR)
         }
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of texts of each set: (m,)."""
-        return np.array([len(texts) for texts in self.texts])
 
     @property
     def skipping(self) -> dict[str, Any]:
@@ -107,59 +116,74 @@ class Asked:
         kept = {name: self.settings[name] for name in (WEIGHTS, *_OF_RESULT) if name in self.settings}
         self.settings = kept | {"classes": None}
         self.given = {name: self.given[name] for name in (WEIGHTS, "confidence_by") if name in self.given}
-        self.given["classes"] = [row["classes"] for row in self.plain["details"]]
+        self.given["classes"] = list(chain.from_iterable(row["classes"] for row in self.plain["details"]))
 
-    def results(self, subsets: Iterable[Subset], **settings: Any) -> Iterator[tuple[list[Subset], dict[str, Any]]]:
-        """Score subsets of sets, some at a time: yields subsets, and the result of `compute` for them.
+    def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+        """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.
 
         settings : replace those of the caller
         """
         common = {name: value for name, value in self.settings.items() if name not in {*_OF_RESULT, *self.given}}
-        for chunk in gather(subsets, lambda subset: len(subset.members), _TEXTS_AT_ONCE):
-            given = {name: self._slice(name, chunk) for name in self.given if name not in _OF_RESULT}
-            predictions = [[self.texts[part.of_set][i] for i in part.members.tolist()] for part in chunk]
-            yield chunk, self.metric.compute(predictions=predictions, **(common | given | settings))
+        for chunk in gather(_pieces(subsets), lambda piece: piece.rows.size, _TEXTS_AT_ONCE):
+            of_set = np.concatenate([piece.of_set for piece in chunk])
+            rows = np.concatenate([piece.rows.ravel() for piece in chunk])
+            sizes = np.repeat([piece.rows.shape[1] for piece in chunk], [len(piece.rows) for piece in chunk])
+            given = {name: self._slice(name, of_set, rows, sizes) for name in self.given if name not in _OF_RESULT}
+            if WEIGHTS in given:
+                weights = np.concatenate([self._weights(piece).ravel() for piece in chunk])
+                given[WEIGHTS] = lists_by_set(weights, sizes)
+            predictions = split_list([self.sets.texts[i] for i in rows.tolist()], sizes)
+            yield of_set, self.metric.compute(predictions=predictions, **(common | given | settings))
 
-    def scores(self, subsets: Iterable[Subset], **settings: Any) -> np.ndarray:
+    def scores(self, subsets: Iterable[Subsets], **settings: Any) -> np.ndarray:
         """Return the score of each subset; NaN for one that has none."""
         found = [result["scores"] for _, result in self.results(subsets, **settings)]
         return np.array([score for scores in found for score in scores], dtype=np.float64)
 
-    def has_weight(self, of_set: int, members: np.ndarray) -> bool:
-        """Whether any of these texts has a weight, without which they have no score."""
-        return WEIGHTS not in self.given or bool(np.asarray(self.given[WEIGHTS][of_set])[members].sum() > 0)
+    def has_weight(self, rows: np.ndarray) -> np.ndarray:
+        """Whether any text of each subset has a weight, without which it has no score: (s, k) to (s,)."""
+        if WEIGHTS not in self.given:
+            return np.ones(len(rows), dtype=bool)
+        return self.given[WEIGHTS][rows].sum(axis=1) > 0
 
-    def _slice(self, name: str, subsets: list[Subset]) -> Any:
-        """Return what is given for the texts of subsets."""
+    def _weights(self, subsets: Subsets) -> np.ndarray:
+        """Return the probability of each text within its subset: (s, k)."""
+        weights = self.given[WEIGHTS][subsets.rows] if subsets.weights is None else subsets.weights
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _slice(self, name: str, of_set: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> Any:
+        """Return what is given for the texts of subsets: of their sets, flat indices and sizes."""
         values, kind = self.given[name], self.declared[name].given
         if kind == SET:
-            return [values[part.of_set] for part in subsets]
+            return [values[i] for i in of_set.tolist()]
         if kind == PAIR:
-            return [values[part.of_set][np.ix_(part.members, part.members)] for part in subsets]
-        if name == "embeddings":
-            starts = np.cumsum(self.sizes) - self.sizes
-            return values[np.concatenate([starts[part.of_set] + part.members for part in subsets])]
-        if name == WEIGHTS:
-            rows = [values[s.of_set][s.members] if s.weights is None else s.weights for s in subsets]
-            return [(row / row.sum()).tolist() for row in rows]
-        return [[values[part.of_set][i] for i in part.members.tolist()] for part in subsets]
+            places = np.split(rows - np.repeat(self.starts[of_set], sizes), np.cumsum(sizes)[:-1])
+            return [values[i][np.ix_(part, part)] for i, part in zip(of_set.tolist(), places, strict=True)]
+        if isinstance(values, np.ndarray):
+            return values[rows]
+        return split_list([values[i] for i in rows.tolist()], sizes)
+
+
+def _pieces(subsets: Iterable[Subsets]) -> Iterator[Subsets]:
+    """Divide subsets so that none has more texts than are scored at a time, but for a single one."""
+    for of_set, rows, weights in subsets:
+        step = max(1, _TEXTS_AT_ONCE // rows.shape[1])
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            yield Subsets(of_set[part], rows[part], None if weights is None else weights[part])
 
 
 def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
-    """Return what is given for the texts of each set: a list of m; of embeddings, the array of all."""
+    """Return a list of m values or matrices of sets, or the values of n texts: an array of embeddings and weights."""
     if kind == SET:
         return list(values)
     if kind == PAIR:
         return [np.asarray(matrix) for matrix in (values if len(sets.sizes) > 1 or sets.nested else [values])]
     if name == "embeddings":
         return parse_embeddings(values, sets)
-    rows = _by_set(flatten(values, sets, name, "value"), sets)
-    return [np.asarray(row, dtype=np.float64) for row in rows] if name == WEIGHTS else rows
-
-
-def _by_set(values: Any, sets: TextSets) -> list:
-    ends = np.cumsum(sets.sizes).tolist()
-    return [values[end - size : end] for end, size in zip(ends, sets.sizes.tolist(), strict=True)]
+    if name == WEIGHTS:
+        return parse_probabilities(values, sets, WEIGHTS)
+    return flatten(values, sets, name, "value")
 
 
 def _remembering(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,10 +196,9 @@ def _remembering(ask: Callable[..., Any]) -> Callable[..., Any]:
         new = [item for item in dict.fromkeys(items) if item not in answers]
         if new:
             found = ask(*map(list, zip(*new, strict=True)))
+            answers.update(zip(new, found, strict=False))
             if new == items or len(found) != len(new):
-                answers.update(zip(new, found, strict=False))
                 return found  # as it is, for the metric to read or to refuse
-            answers.update(zip(new, found, strict=True))
         return [answers[item] for item in items]
 
     return asked_once

@@ -1,12 +1,15 @@
 """What each text adds to the score of its set."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from text_metrics.questions.asked import Asked, Subset
+from text_metrics.metrics._core.core_inputs import batches_by_size, lists_by_set
+from text_metrics.questions.asked import Asked, Subsets
+
+# Texts of sets that are taken apart at a time, to bound the memory.
+_TEXTS_AT_ONCE = 2**14
 
 
 def contributions(metric: Any, predictions: Any, **settings: Any) -> list[list[float | None]]:
@@ -37,18 +40,17 @@ def score_contributions(
     """Return the result of `compute` for the whole sets too: see `contributions`."""
     asked = Asked(metric, predictions, settings)
     with asked.remembering():
-        whole = asked.plain["scores"]
-        without_each = cache(lambda n: [np.delete(np.arange(n), j) for j in range(n)])
-        rests = [
-            (Subset(i, rest), j)
-            for i, texts in enumerate(asked.texts)
-            if len(texts) > 1 and whole[i] is not None
-            for j, rest in enumerate(without_each(len(texts)))
-        ]
-        rests = [(rest, j) for rest, j in rests if asked.has_weight(rest.of_set, rest.members)]
-        scores = asked.scores([rest for rest, _ in rests], **asked.skipping)
-        result: list[list[float | None]] = [[None] * len(texts) for texts in asked.texts]
-        for (rest, j), score in zip(rests, scores.tolist(), strict=True):
-            if not np.isnan(score):
-                result[rest.of_set][j] = whole[rest.of_set] - score
-        return asked.plain, result
+        whole = np.array(asked.plain["scores"], dtype=np.float64)
+        values = np.full(len(asked.sets.texts), np.nan)
+        for members, rows in batches_by_size(asked.sets.sizes, _TEXTS_AT_ONCE):
+            size = rows.shape[1]
+            if size == 1:
+                continue
+            without_each = np.array([np.delete(np.arange(size), j) for j in range(size)])
+            rests = rows[:, without_each].reshape(-1, size - 1)
+            of_set, left_out = np.repeat(members, size), rows.ravel()
+            scored = asked.has_weight(rests) & ~np.isnan(whole[of_set])
+            of_set, left_out, rests = of_set[scored], left_out[scored], rests[scored]
+            values[left_out] = whole[of_set] - asked.scores([Subsets(of_set, rests)], **asked.skipping)
+    known = ~np.isnan(values)
+    return asked.plain, lists_by_set(values[known], asked.sets.sizes, known)

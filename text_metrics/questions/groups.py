@@ -14,15 +14,14 @@ Reeve, R., et al. (2014). How to partition diversity. arXiv 1404.6520.
 """
 
 import math
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_inputs import flatten, parse_sets
+from text_metrics.metrics._core.core_inputs import TextSets, flatten, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
-from text_metrics.questions.asked import WEIGHTS, Asked, Subset
+from text_metrics.questions.asked import WEIGHTS, Asked, Subsets
 
 # Values of chi that differ by less differ by rounding, of the embeddings too.
 _ROUNDING = 1e-6
@@ -72,25 +71,22 @@ def between_groups(
     permutations, seed = parse_count(permutations, "permutations", 2), parse_count(seed, "seed", 0)
     asked = Asked(metric, predictions, settings)
     _check(asked)
-    labels = _read_labels(groups, predictions, settings.get("set_size"))
+    labels = _read_labels(groups, asked.sets)
     if not any(len(set(row)) > 1 for row in labels):
         raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
     is_entropy = asked.metric.name == "semantic_entropy"
     with asked.remembering(**({"details": True} if is_entropy else {})):
         if is_entropy:
             asked.fix_classes()
-        shares, subsets = zip(
-            *(_arranged(asked, i, row, permutations, seed) for i, row in enumerate(labels)), strict=True
-        )
-        # Permutations repeat subsets, such as all texts.
-        keys = [_key(subset) for of_set in subsets for subset in of_set]
-        different = dict(zip(keys, chain(*subsets), strict=True))
-        scores = dict(zip(different, asked.scores(different.values()), strict=True))
-    entropies = np.array([scores[key] for key in keys])
-    if not is_entropy:
-        entropies = np.log(entropies)
-    rows = np.split(entropies, np.cumsum([len(of_set) for of_set in subsets])[:-1])
-    pooled, chi = zip(*map(_chi, rows, shares), strict=True)
+        arranged = [_arrange(asked, i, row, permutations, seed) for i, row in enumerate(labels)]
+        scores = _score_different(asked, [part for _, parts in arranged for part in parts])
+    entropies = scores if is_entropy else np.log(scores)
+    shares = [of_set for of_set, _ in arranged]
+    pooled, chi = [], []
+    for of_set in shares:
+        rows, entropies = entropies[: 1 + len(of_set)], entropies[1 + len(of_set) :]
+        pooled.append(rows[0, 0])
+        chi.append(rows[0] - of_set @ rows[1:])
     limits = np.array([max(0.0, -float(of_set @ np.log(of_set))) for of_set in shares])
     return _results(asked, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
         "signature": asked.signature(f"groups:given|permutations:{permutations}|seed:{seed}")
@@ -111,49 +107,55 @@ def _check(asked: Asked) -> None:
             raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
 
 
-def _read_labels(groups: Any, predictions: Any, set_size: int | None) -> list[list[Any]]:
-    sets = parse_sets(predictions, set_size)
+def _read_labels(groups: Any, sets: TextSets) -> list[list[Any]]:
     flat = flatten(groups, sets, "groups", "label")
     for i, label in enumerate(flat):
         if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
             raise TypeError(f"groups ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
-    ends = np.cumsum(sets.sizes).tolist()
-    return [flat[end - size : end] for end, size in zip(ends, sets.sizes.tolist(), strict=True)]
+    return split_list(flat, sets.sizes)
 
 
-def _arranged(
+def _arrange(
     asked: Asked, of_set: int, labels: list[Any], permutations: int, seed: int
-) -> tuple[np.ndarray, list[Subset]]:
+) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
-    Returns the shares of the g groups, and 1 + g subsets of each arrangement, of which the first is the observed one:
-    all texts, and those of each group.
+    Returns the shares of the g groups, and 1 + g times the subsets of each arrangement, of which the first is the
+    observed one: all texts, and those of each group.
     """
-    texts = asked.texts[of_set]
-    weights = np.asarray(asked.given[WEIGHTS][of_set] if WEIGHTS in asked.given else np.ones(len(texts)))
-    present = [i for i in range(len(texts)) if weights[i] > 0]
+    start = int(asked.starts[of_set])
+    texts = asked.sets.texts[start : start + len(labels)]
+    weights = np.ones(len(texts))
+    if WEIGHTS in asked.given:
+        weights = asked.given[WEIGHTS][start : start + len(labels)]
+    present = np.flatnonzero(weights > 0).tolist()
     slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()
     codes = np.unique([str(labels[i]) for i in slots], return_inverse=True)[1]
     by_text = sorted(present, key=texts.__getitem__)
     generator = np.random.default_rng([seed, of_set])
-    arrangements = [np.array(slots), *(generator.permutation(by_text) for _ in range(permutations))]
-    parts = [np.arange(len(slots)), *(np.flatnonzero(codes == code) for code in range(codes.max() + 1))]
-    return np.bincount(codes, weights), [
-        Subset(of_set, members[part], weights[part]) for members in arrangements for part in parts
+    rows = start + np.array([slots, *(generator.permutation(by_text) for _ in range(permutations))])
+    groups = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
+    sets = np.full(len(rows), of_set)
+    subsets = [
+        Subsets(sets, rows[:, part], np.tile(weights[part], (len(rows), 1)))
+        for part in (np.arange(len(slots)), *groups)
     ]
+    return np.bincount(codes, weights), subsets
 
 
-def _key(subset: Subset) -> tuple[int, bytes, bytes]:
-    """Identify a subset, in whatever order its texts are."""
-    order = np.argsort(subset.members)
-    return subset.of_set, subset.members[order].tobytes(), np.asarray(subset.weights)[order].tobytes()
-
-
-def _chi(entropies: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the observed entropy of all texts of a set, and chi of each arrangement."""
-    rows = entropies.reshape(-1, 1 + len(shares))
-    return float(rows[0, 0]), rows[:, 0] - rows[:, 1:] @ shares
+def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
+    """Score b batches of s subsets, (b, s): each different subset once, since permutations repeat them."""
+    keys: list[bytes] = []
+    different: dict[bytes, Subsets] = {}
+    for of_set, rows, weights in batches:
+        order = np.argsort(rows, axis=1)
+        rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
+        for i in range(len(rows)):
+            keys.append(rows[i].tobytes() + weights[i].tobytes())
+            different.setdefault(keys[-1], Subsets(of_set[[i]], rows[[i]], weights[[i]]))
+    scores = dict(zip(different, asked.scores(different.values()), strict=True))
+    return np.array([scores[key] for key in keys]).reshape(len(batches), -1)
 
 
 def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
@@ -163,7 +165,7 @@ def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarr
     settings = asked.settings
     units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
     summary = ScoreSummary(
-        np.ones(len(pooled), dtype=bool), units, settings.get("confidence"), (1.0, float), asked.sizes
+        np.ones(len(pooled), dtype=bool), units, settings.get("confidence"), (1.0, float), asked.sets.sizes
     )
     possible = float(limits.sum() - expected.sum())
     result = {

@@ -11,7 +11,7 @@ import pandas as pd
 
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by, result_numbers
-from text_metrics.questions.asked import Asked, Subset
+from text_metrics.questions.asked import Asked, Subsets
 
 
 def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int = 0, **settings: Any) -> dict[str, Any]:
@@ -51,22 +51,23 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     if settings.get("details"):
         columns = expected[[name for name in expected if not name.endswith("scores")]]
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
-        result["details"] = [row if size >= k else None for row, size in zip(rows, asked.sizes, strict=True)]
-    result["n_too_small"] = int((asked.sizes < k).sum())
+        result["details"] = [row if size >= k else None for row, size in zip(rows, asked.sets.sizes, strict=True)]
+    result["n_too_small"] = int((asked.sets.sizes < k).sum())
     result["signature"] = asked.signature(f"rarefy:{k}|draws:{draws}|seed:{seed}")
     return result
 
 
-def _subsets(asked: Asked, k: int, draws: int, seed: int) -> Iterator[Subset]:
+def _subsets(asked: Asked, k: int, draws: int, seed: int) -> Iterator[Subsets]:
     places = cache(lambda size: _places(size, k, draws, seed))
-    for i, texts in enumerate(asked.texts):
+    for i, (start, size) in enumerate(zip(asked.starts.tolist(), asked.sets.sizes.tolist(), strict=True)):
+        if size < k:
+            continue
         # So that the subsets do not follow from the order of the texts.
-        order = np.array(sorted(range(len(texts)), key=texts.__getitem__))
-        for chosen in places(len(order)) if len(order) >= k else ():
-            # In the order of the caller, which some results read.
-            members = np.sort(order[chosen])
-            if asked.has_weight(i, members):
-                yield Subset(i, members)
+        order = np.array(sorted(range(start, start + size), key=asked.sets.texts.__getitem__))
+        # In the order of the caller, which some results read.
+        rows = np.sort(order[places(size)], axis=1)
+        rows = rows[asked.has_weight(rows)]
+        yield Subsets(np.full(len(rows), i), rows)
 
 
 def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
@@ -80,16 +81,16 @@ def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
     return np.array(list(found))
 
 
-def _expectations(asked: Asked, subsets: Iterator[Subset]) -> pd.DataFrame:
+def _expectations(asked: Asked, subsets: Iterator[Subsets]) -> pd.DataFrame:
     """Return the mean of each number of a set over its subsets: a row for each of m sets, NaN without any."""
     details = {"details": True} if "details" in asked.declared else {}
     tables = [pd.DataFrame()]
-    for chunk, result in asked.results(subsets, **details):
+    for of_set, result in asked.results(subsets, **details):
         columns = {name: values for name, values in result.items() if name.endswith("scores")}
         rows = pd.DataFrame([dict(result_numbers(row or {})) for row in result.get("details", ())])
-        table = pd.DataFrame(columns | rows.to_dict("list"), index=[part.of_set for part in chunk], dtype=float)
+        table = pd.DataFrame(columns | rows.to_dict("list"), index=of_set, dtype=float)
         tables.append(table)
-    return pd.concat(tables).groupby(level=0).mean().reindex(range(len(asked.texts)))
+    return pd.concat(tables).groupby(level=0).mean().reindex(range(len(asked.sets.sizes)))
 
 
 def _like(asked: Asked, expected: pd.DataFrame, k: int) -> dict[str, Any]:

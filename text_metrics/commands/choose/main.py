@@ -9,10 +9,9 @@ and set aside in <out>.bad.jsonl; its group is chosen from without it. After a k
 docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group lacks a row.
 
     text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
-    text-metrics choose data.parquet --text-key text --one-set --share 0.1 --column quality=reward --min-quality 0.3
+    text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward --min-quality 0.3
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,14 +21,13 @@ import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Done, Job, Step
-from text_metrics.commands.jobs.options import Command, UsageError, add_arguments, as_usage
-from text_metrics.commands.jobs.parts import JobFiles
-from text_metrics.commands.jobs.rows import Source
-from text_metrics.commands.jobs.work import end, run_job, show
+from text_metrics.commands.jobs.job import Done, Job, Step, run_job, show
+from text_metrics.commands.jobs.options import Command, add_arguments
+from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared.columns import Column, add_columns, parse_columns
-from text_metrics.commands.shared.command import make_parser
-from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings
+from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings, settings_checked
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.metrics._core.core_results import SETS
@@ -39,50 +37,39 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class ChooseCommand(Command):
-    """What was asked for; each attribute is the option of its name. Raises a UsageError if one is invalid."""
+    """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid."""
 
-    keep: int | None = None
-    share: float | None = None
+    keep: int = 1
     min_quality: float | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without the file."""
         super().__post_init__()
-        if (self.keep is None) == (self.share is None):
-            raise UsageError("pass one of --keep and --share.")
-        if self.keep is not None and self.keep < 1:
-            raise UsageError(f"--keep must be at least 1. Got {self.keep}.")
-        if self.share is not None and not 0 < self.share <= 1:
-            raise UsageError(f"--share must be above 0, and at most 1. Got {self.share}.")
+        if self.keep < 1:
+            raise ValueError(f"--keep must be at least 1. Got {self.keep}.")
         for argument in self.columns:
             if argument != "quality":
-                raise UsageError(f"--column {argument}: a column may give quality only.")
+                raise ValueError(f"--column {argument}: a column may give quality only.")
         if self.min_quality is not None and not (self.columns and 0 <= self.min_quality <= 1):
-            raise UsageError(f"--min-quality must be in [0, 1], with --column quality=COLUMN. Got {self.min_quality}.")
+            raise ValueError(f"--min-quality must be in [0, 1], with --column quality=COLUMN. Got {self.min_quality}.")
 
     def encoder(self) -> EncoderSettings:
         """Return how texts are embedded."""
-        with as_usage(TypeError):
-            check_names(self.settings, ENCODER, "the encoder")
+        check_names(self.settings, ENCODER, "the encoder")
+        with settings_checked():
             return EncoderSettings(**self.settings, progress=not self.quiet)
-
-    def wanted(self, n: int) -> int:
-        """Return how many to choose of n texts."""
-        return min(n, self.keep) if self.keep is not None else math.ceil(n * (self.share or 0))
 
 
 def parse_command(words: Sequence[str] | None = None) -> ChooseCommand:
     """Read the command line; exits with 2 where argparse cannot read it."""
     parser = make_parser(__doc__)
     add_arguments(parser, "group", "chosen")
-    parser.add_argument("--keep", type=int, metavar="K", help="choose K texts of each group")
-    parser.add_argument("--share", type=float, metavar="S", help="choose this share of each group, rounded up")
+    parser.add_argument("--keep", type=int, required=True, metavar="K", help="choose K texts of each group")
     add_columns(parser, "quality, of each text, in [0, 1],")
     parser.add_argument("--min-quality", type=float, help="choose no text below this quality")
     add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
     options = vars(parser.parse_args(words))
-    with as_usage():
-        columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
+    columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
     return ChooseCommand(metric="choose", settings=settings, columns=columns, **options)
 
 
@@ -91,12 +78,12 @@ def open_choice(command: ChooseCommand) -> Step:
     encoder = command.encoder()
 
     def step(units: list[Unit]) -> Done:
-        qualities = [np.array(unit.values.get("quality", [1.0] * len(unit.texts)), np.float64) for unit in units]
+        qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts)), np.float64) for unit in units]
         # The places of the texts that may be chosen.
         eligible = [np.flatnonzero(quality >= (command.min_quality or 0.0)) for quality in qualities]
         texts = [unit.texts[i] for unit, places in zip(units, eligible, strict=True) for i in places.tolist()]
         sizes = np.array(list(map(len, eligible)))
-        keep = np.minimum([command.wanted(len(unit.texts)) for unit in units], sizes)
+        keep = np.minimum(command.keep, sizes)
         facts: dict[str, Any] = {
             "n_groups": len(units),
             "n_chosen": int(keep.sum()),
@@ -106,8 +93,7 @@ def open_choice(command: ChooseCommand) -> Step:
         }
         chosen = [np.empty(0, int)] * len(units)
         if texts:
-            with as_usage(TypeError):
-                embeddings, facts["signed"] = encode(texts, encoder)
+            embeddings, facts["signed"] = encode(texts, encoder)
             quality = np.concatenate([values[places] for values, places in zip(qualities, eligible, strict=True)])
             chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
             for start, size, places in zip(np.cumsum(sizes) - sizes, sizes, chosen, strict=True):
@@ -128,10 +114,10 @@ def open_choice(command: ChooseCommand) -> Step:
 def _rows(command: ChooseCommand, unit: Unit, places: list[int]) -> list[dict[str, Any]]:
     """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
     if command.is_grouped:
-        return [unit.rows[i] for i in places]
-    row = {**unit.rows[0], command.text_key: [unit.texts[i] for i in places]}
+        return [unit.rows[i].values for i in places]
+    row = {**unit.rows[0].values, command.text_key: [unit.texts[i] for i in places]}
     if name := command.columns.get("quality"):
-        row[name] = [unit.values["quality"][i] for i in places]
+        row[name] = [unit.given["quality"][i] for i in places]
     return [row]
 
 
@@ -144,18 +130,18 @@ def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the counts, average the scores over groups, and name the encoder."""
     total = {"n_groups": 0, "n_chosen": 0, "chosen": 0.0, "random": 0.0}
     signed: dict[str, str] = {}
-    for batch in (batch for record in records for batch in record["batches"]):
-        total = {name: value + batch[name] for name, value in total.items()}
-        if batch["signed"] != (signed or batch["signed"]) and batch["signed"]:
-            raise UsageError(f"the encoder changed since the job was begun, from {signed} to {batch['signed']}.")
-        signed = batch["signed"] or signed
+    for facts in (record["facts"] for record in records if record["facts"] is not None):
+        total = {name: value + facts[name] for name, value in total.items()}
+        if facts["signed"] != (signed or facts["signed"]) and facts["signed"]:
+            raise ValueError(f"the encoder changed since the job was begun, from {signed} to {facts['signed']}.")
+        signed = facts["signed"] or signed
     scores = {f"{name}_score": total.pop(name) / total["n_groups"] for name in ("chosen", "random")}
     return {**total, **scores, **signed}
 
 
 def run(command: ChooseCommand) -> int:
     """Choose texts of the file; returns the exit code."""
-    source = Source(command.data, command.split)
+    source = Source(command.data)
     source.check_columns(command.text_key, command.group_key, *command.columns.values())
     columns = []
     if command.columns:
@@ -163,17 +149,19 @@ def run(command: ChooseCommand) -> int:
 
         columns = [Column.of("quality", command.columns["quality"], VendiSettings.declared()["quality"], SETS)]
     command.encoder()
-    files = JobFiles(command.output("chosen"), None, command)
-    summary = files.finished()
+    saved = SavedJob(command.output("chosen"), command)
+    summary = saved.finished()
     if summary is None:
         reader = Reader(command, SETS, columns, chooses=True)
-        job = Job(command, reader, partial(open_choice, command), source.schema, command.batch_size)
-        n_rows = None if command.one_set else command.batch_size
-        summary = run_job(job, "choose", source, files, n_rows, lambda records, _: summarize(records()))
-    files.finish(summary)
-    return show(summary, files)
+        step = partial(open_choice, command)
+        n = command.batch_size
+        job = Job(command, source, reader, step, source.schema, n, lambda records, _: summarize(records()))
+        summary = run_job(job, saved)
+    saved.finish(summary)
+    return show(summary, saved)
 
 
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return end("text-metrics choose", lambda: run(parse_command(words)))
+    return run(parse_command(words))

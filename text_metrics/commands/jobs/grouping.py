@@ -1,55 +1,36 @@
 """Rows grouped into units, each of which is scored as one."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from text_metrics.commands.jobs.options import Command, UsageError
-from text_metrics.commands.jobs.pieces import read_key
-from text_metrics.commands.jobs.rows import Row, show_values
-from text_metrics.commands.shared.columns import Column, is_missing
+import numpy as np
+
+from text_metrics.commands.jobs.options import Command
+from text_metrics.commands.shared.columns import Column, is_missing, parse_list
+from text_metrics.commands.shared.rows import Row, Source, missing, read_key
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
 
 # Texts of --one-set, which are in memory together.
 LARGEST_SET = 1_000_000
-# In characters: a row may have any number of columns.
-_LONGEST_ERROR = 1000
 
 
 class Unit(NamedTuple):
     """What is scored as one: a set, or a row of texts; or only bad rows.
 
-    values : by argument, those of the columns of --column: a list for the texts, or the one of the set, such as
-        `references`
-    is_single : whether it is a row that holds a text, not a list of texts
-    numbers : of the rows, from 1
+    rows, texts : those that are good, and their texts
+    given : by argument, the values of columns: a list for the texts, or the one of the set, such as `references`
     bad : rows that are set aside, because of an error or with their set
     is_incomplete : whether the set lacks a row
     """
 
-    rows: Sequence[dict[str, Any]] = ()
+    rows: Sequence[Row] = ()
     texts: Sequence[str] = ()
-    values: Mapping[str, Any] = {}
-    is_single: bool = False
-    numbers: Sequence[int] = ()
+    given: Mapping[str, Any] = {}
     bad: Sequence[Row] = ()
     is_incomplete: bool = False
-
-
-class _Member(NamedTuple):
-    """A row that was checked: `row.error` is empty if it is good.
-
-    values : those of the columns that have one for each text, by argument
-    """
-
-    row: Row
-    texts: list[str]
-    values: dict[str, list[Any]]
 
 
 class Reader:
@@ -67,118 +48,114 @@ class Reader:
     """
 
     def __init__(self, command: Command, items: str, columns: Sequence[Column] = (), *, chooses: bool = False) -> None:
-        self._command, self.items, self._chooses = command, items, chooses
-        self._of_texts = [column for column in columns if column.per_text]
-        # The columns of which a set has one value, by what it is given for, and how each is read.
-        self._of_sets: list[tuple[str, str, Callable[[dict[str, Any]], Any]]] = [
-            (column.argument, column.name, partial(column.read, n_texts=None))
-            for column in columns
-            if not column.per_text
-        ]
-        if (key := command.reference_key) is not None:
-            self._of_sets.append(("references", key, lambda row: _parse_reference(row[key])))
+        self._command, self._items, self._columns, self._chooses = command, items, columns, chooses
 
     def units(self, rows: Iterator[Row]) -> Iterator[Unit]:
-        """Join rows to units, in order; each row that is not blank belongs to a unit, as good or as bad."""
-        members = (self._check(row) for row in rows if not row.is_blank)
-        command = self._command
+        """Join rows to units, in order; each row belongs to a unit, as good or as bad."""
+        command, size = self._command, self._command.set_size or 1
+        rows = map(self._check, rows)
         if command.group_key is not None:
-            yield from self._keyed_sets(members, command.group_key)
+            yield from self._keyed_sets(rows, command.group_key)
         elif command.one_set:
-            yield self._whole(members)
-        elif command.set_size is None:
-            for member in members:
-                yield self._unit([member])
+            yield self._whole(rows)
         else:
-            while run := list(islice(members, command.set_size)):
-                short = f"is left over: fewer than {command.set_size} rows remain in the file"
-                yield self._unit(run, short if len(run) < command.set_size else "")
+            while members := list(islice(rows, size)):
+                self._check_count(members)
+                left_over = f"is left over: fewer than {size} rows remain in the file"
+                yield self._unit(members, left_over if len(members) < size else "")
 
-    def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
-        run: list[_Member] = []
-        problem, key = "", None
-        for member in members:
-            new_key = read_key(member.row.values, name)
-            if run and new_key is not None and new_key != key:
-                yield self._unit(run, problem)
-                last = run[-1].row
-                problem = "" if read_key(last.values, name) is not None else _beside(last)
-                run = []
-            run.append(member)
-            key = key if new_key is None else new_key
-        if run:
-            yield self._unit(run, problem)
+    def _keyed_sets(self, rows: Iterator[Row], name: str) -> Iterator[Unit]:
+        members: list[Row] = []
+        key = last = None
+        problem = ""
+        for row in rows:
+            new = read_key(row.values, name)
+            if new is None:
+                row.error = row.error or missing(name, row.values)
+            elif new != key:
+                if members:
+                    yield self._unit(members, problem)
+                    before = members[-1]
+                    cause = f"is set aside with its set, because of row {before.number} before it: {before.error}"
+                    problem = cause if last is None else ""
+                key, members = new, []
+            members.append(row)
+            last = new
+        if members:
+            yield self._unit(members, problem)
 
-    def _whole(self, members: Iterator[_Member]) -> Unit:
-        rows: list[_Member] = []
-        n_texts = 0
-        for member in members:
-            rows.append(member)
-            n_texts += len(member.texts)
+    def _whole(self, rows: Iterator[Row]) -> Unit:
+        good, bad, n_texts = list[Row](), list[Row](), 0
+        for row in rows:
+            (bad if row.error else good).append(row)
+            n_texts += len(row.texts)
             if n_texts > LARGEST_SET:
-                raise UsageError(f"--one-set holds all texts in memory, at most {LARGEST_SET:,}: this file has more.")
-        good = [member for member in rows if not member.row.error]
-        bad = [_set_aside(member, "") for member in rows if member.row.error]
+                raise ValueError(f"--one-set holds all texts in memory, at most {LARGEST_SET:,}: this file has more.")
         return self._unit(good)._replace(bad=bad) if good else Unit(bad=bad)
 
-    def _unit(self, members: list[_Member], problem: str = "") -> Unit:
+    def _check_count(self, rows: Sequence[Row]) -> None:
+        """Raise a ValueError if a row of CSV may be any number of rows, so that the later sets are unknown."""
+        for row in rows if self._command.set_size else ():
+            if row.n_lines > 1:
+                raise ValueError(
+                    f"{self._command.data}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as "
+                    f"rows of sets of --set-size: the first {row.error}. Correct these lines."
+                )
+
+    def _unit(self, members: list[Row], problem: str = "") -> Unit:
         """Join rows to a unit: it is incomplete if one of them is bad, or if there is a problem with another one."""
-        good = [member for member in members if not member.row.error]
-        bad = [_set_aside(member, "") for member in members if member.row.error]
-        if bad:
-            place = f"rows {members[0].row.number} to {members[-1].row.number}"
+        good, bad = members, list[Row]()
+        if any(row.error for row in members):
+            good, bad = ([row for row in members if bool(row.error) == is_bad] for is_bad in (False, True))
+            place = f"rows {members[0].number} to {members[-1].number}"
             problem = f"is set aside with its set, {place}, because of row {bad[0].number}: {bad[0].error}"
-        if not problem or (self._chooses and good):
-            rows: list[Any] = [member.row.values for member in good]
+        if good and (self._chooses or not problem):
+            texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
             try:
-                of_sets = self._values_of_set(rows)
+                return Unit(good, texts, self._given(good), bad, bool(problem))
             except ValueError as error:
                 problem = str(error)
+        for row in members:
+            row.error = row.error or problem
+        return Unit(bad=members, is_incomplete=self._command.is_grouped)
+
+    def _given(self, rows: list[Row]) -> dict[str, Any]:
+        """Join the values of arguments of rows; raises a ValueError if those of a set differ, or are missing."""
+        given: dict[str, Any] = {}
+        for column in self._columns:
+            values = [row.given[column.argument] for row in rows if column.argument in row.given]
+            if column.per_text:
+                given[column.argument] = list(chain.from_iterable(values))
+            elif not values:
+                raise ValueError(missing(column.name, rows[0].values))
+            elif any(value != values[0] for value in values):
+                raise ValueError(f"{column.name!r} differs between the rows of one set")
             else:
-                texts = good[0].texts if len(good) == 1 else [text for member in good for text in member.texts]
-                of_texts = {
-                    column.argument: [value for member in good for value in member.values[column.argument]]
-                    for column in self._of_texts
-                }
-                is_single = not self._command.is_grouped and isinstance(rows[0][self._command.text_key], str)
-                numbers = [member.row.number for member in good]
-                return Unit(rows, texts, {**of_sets, **of_texts}, is_single, numbers, bad, bool(problem))
-        return Unit(bad=[_set_aside(member, problem) for member in members], is_incomplete=self._command.is_grouped)
+                given[column.argument] = values[0]
+        return given
 
-    def _values_of_set(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Read what a set has one of, from those of its rows that have it; raises a ValueError if they differ."""
-        found = {}
-        for argument, name, read in self._of_sets:
-            values = [read(row) for row in rows if not is_missing(row.get(name))]
-            if not values:
-                raise ValueError(missing(name, rows[0]))
-            if any(value != values[0] for value in values):
-                raise ValueError(f"{name!r} differs between the rows of one set")
-            found[argument] = values[0]
-        return found
-
-    def _check(self, row: Row) -> _Member:
-        if row.values is None:
-            return _Member(row, [], {})
-        try:
-            texts = self._texts(row.values)
-            return _Member(row, texts, self._values_of_texts(row.values, texts) if self._of_texts else {})
-        except ValueError as error:
-            return _Member(row._replace(error=str(error)), [], {})
+    def _check(self, row: Row) -> Row:
+        """Read the texts of a row, and its values of arguments; what is wrong with them is its error."""
+        if not row.error:
+            try:
+                row.texts = self._texts(row.values)
+                if self._columns:
+                    row.given = self._values(row)
+            except ValueError as error:
+                row.error = str(error)
+        return row
 
     def _texts(self, values: dict[str, Any]) -> list[str]:
-        """Read the texts of a row; raises a ValueError if it has none, or lacks a key."""
-        command = self._command
-        key, is_grouped = command.text_key, command.is_grouped
-        if command.group_key is not None and read_key(values, command.group_key) is None:
-            raise ValueError(missing(command.group_key, values))
+        key, is_grouped = self._command.text_key, self._command.is_grouped
         texts = values.get(key)
-        if texts is None:
-            raise ValueError(missing(key, values))
         if isinstance(texts, str):
             texts = [texts]
-            if not is_grouped and self.items != TEXTS and not (texts := parse_set(texts[0])):
-                raise ValueError(f"{key!r} is one text: a set is a list, or needs --group-key or --set-size")
+            if not is_grouped and self._items != TEXTS:
+                texts = parse_list(texts[0])
+                if not isinstance(texts, list):
+                    raise ValueError(f"{key!r} is one text: a set is a list, or needs --group-key or --set-size")
+        elif texts is None:
+            raise ValueError(missing(key, values))
         elif not isinstance(texts, list) or (self._chooses and is_grouped):
             expected = "one text" if self._chooses and is_grouped else "a text or a list of texts"
             raise ValueError(f"{key!r} must be {expected}. Got {describe(texts)}")
@@ -187,46 +164,44 @@ class Reader:
         for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"{key!r} must hold texts. Got {describe(text)}")
-        if not all(map(str.isascii, texts)):
-            check_characters(texts, lambda i: f"text {i} of {key!r}")
+            if not text.isascii():
+                check_characters([text], lambda _: f"a text of {key!r}")
         return texts
 
-    def _values_of_texts(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:
-        command = self._command
-        is_text = isinstance(values[command.text_key], str) and (command.is_grouped or self.items == TEXTS)
-        return {column.argument: column.read(values, None if is_text else len(texts)) for column in self._of_texts}
+    def _values(self, row: Row) -> dict[str, Any]:
+        is_text = isinstance(row.values[self._command.text_key], str)
+        is_text = is_text and (self._command.is_grouped or self._items == TEXTS)
+        n_texts = None if is_text else len(row.texts)
+        # Of a set, any row may have its value.
+        return {
+            column.argument: column.read(row.values, n_texts)
+            for column in self._columns
+            if column.per_text or not is_missing(row.values.get(column.name))
+        }
 
 
-def _beside(row: Row) -> str:
-    return f"is set aside with its set, because of row {row.number} before it: {row.error}"
+def check_keys(source: Source, name: str) -> None:
+    """Raise a ValueError if a key comes back after rows of another one."""
+    hashes = np.fromiter((hash(key) for _, key in _runs(source, name)), np.int64)
+    values, counts = np.unique(hashes, return_counts=True)
+    # Equal hashes are not yet equal keys.
+    repeated = set(values[counts > 1].tolist())
+    first: dict[str, int] = {}
+    for number, key in _runs(source, name) if repeated else ():
+        if key in first:
+            raise ValueError(
+                f"{source.path}: {name!r} is {key!r:.80} in row {first[key]}, and again in row {number}, after other "
+                f"rows. The rows of a set must be next to each other: sort the file by {name!r} first."
+            )
+        if hash(key) in repeated:
+            first[key] = number
 
 
-def _set_aside(member: _Member, problem: str) -> Row:
-    """Return the row of a member as a bad one, with its line; what was wrong with it before stays its error."""
-    row = member.row
-    raw = row.raw if row.values is None else show_values(row.values)
-    return row._replace(error=row.error or problem, raw=raw)
-
-
-def _parse_reference(reference: Any) -> Any:
-    """Read a reference that is a string: in CSV, a list is JSON; a bare text is one answer."""
-    if not isinstance(reference, str):
-        return reference
-    with suppress(ValueError):
-        reference = json.loads(reference)
-    return [reference] if isinstance(reference, str) else reference
-
-
-def parse_set(text: str) -> list[Any]:
-    """Read a set of texts that is one string, in JSON, as in CSV; empty if it is none."""
-    try:
-        texts = json.loads(text)
-    except ValueError:
-        return []
-    return texts if isinstance(texts, list) else []
-
-
-def missing(key: str, values: Mapping[str, Any]) -> str:
-    """Say that a row has no value under a key, and which keys it has."""
-    columns = "" if key in values else f": it has {', '.join(values) or 'no columns'}"
-    return f"has no {key!r}{columns}"[:_LONGEST_ERROR]
+def _runs(source: Source, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the number of the first row of each run of rows with one key, and the key."""
+    last = None
+    for row in source.rows(name):
+        key = read_key(row.values, name)
+        if key is not None and key != last:
+            yield row.number, key
+            last = key

@@ -1,21 +1,30 @@
-"""A job, and the one function that does a piece of it, wherever it runs."""
+"""A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+import json
+import pickle
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from tqdm import tqdm
 
-from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.grouping import Reader, Unit, check_keys
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.jobs.parts import Parts
-from text_metrics.commands.jobs.rows import Piece, Source, show_values
+from text_metrics.commands.jobs.saved import SavedJob
+from text_metrics.commands.jobs.tables import write_rows
+from text_metrics.commands.shared.rows import Source
+
+EXIT_BAD_ROWS = 3
+# A job ends if this many rows are bad and none is good.
+HOPELESS_ROWS = 1000
 
 
 class Done(NamedTuple):
     """What was made of units.
 
-    facts : numbers for the summary, as JSON; None if no unit is good
+    facts : what the summary needs; None if no unit is good
     rows : to write
     failed : the units that cannot be scored, and why
     """
@@ -26,72 +35,129 @@ class Done(NamedTuple):
 
 
 Step = Callable[[list[Unit]], Done]
+Pieces = Iterator[tuple[int, list[Unit]]]
+Records = Callable[[], Iterator[dict[str, Any]]]
 
 
 class Job(NamedTuple):
-    """What a process needs to take part in a job, as plain data that can be sent.
+    """What is done with the rows of a file.
 
-    open_step : loads what processes units
+    open_step : loads what processes units; can be sent to other processes
     schema : of the rows to write; None if the columns have no types
-    n_texts : texts processed at a time
-    file : lines of the rows, of which `pieces` are read
+    n_texts : texts processed at a time: those of a piece, which holds whole units
+    summarize : from a function that reads the records of all pieces, in order, and their counts
     """
 
     command: Command
+    source: Source
     reader: Reader
     open_step: Callable[[], Step]
     schema: pa.Schema | None
     n_texts: int
-    file: Path = Path()
-    pieces: Sequence[Piece] = ()
-    folder: Path = Path()
+    summarize: Callable[[Records, dict[str, int]], dict[str, Any]]
 
-    @property
-    def parts(self) -> Parts:
-        """The files of the pieces that are done."""
-        return Parts(self.folder, self.schema)
+    def pieces(self) -> Pieces:
+        """Read the file, and number its pieces, which are the same at each reading."""
+        number, size, piece = 0, 0, list[Unit]()
+        for unit in self.reader.units(self.source.rows()):
+            piece.append(unit)
+            # A unit of bad rows counts too, because these are kept in memory.
+            size += len(unit.texts) or 1
+            if size >= self.n_texts:
+                yield number, piece
+                number, size, piece = number + 1, 0, []
+        if piece:
+            yield number, piece
 
 
-def score_piece(job: Job, step: Step, number: int) -> None:
-    """Process a piece of the file: write its rows to part-N, then its counts and bad rows, and what the summary needs.
+def score_piece(step: Step, units: list[Unit]) -> bytes:
+    """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows, both pickled."""
+    good = [unit for unit in units if unit.rows]
+    done = step(good) if good else Done(None, [])
+    bad = [(row.number, row.error, row.show()) for unit in units for row in unit.bad]
+    for unit, error in done.failed:
+        numbers = [row.number for row in unit.rows]
+        rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
+        bad += [(row.number, f"{rows}{error}", row.show()) for row in unit.rows]
+    record = {
+        "n_texts": sum(len(unit.texts) for unit in good) - sum(len(unit.texts) for unit, _ in done.failed),
+        "n_incomplete": sum(unit.is_incomplete for unit in units),
+        "bad": sorted(bad),
+        "facts": done.facts,
+    }
+    return pickle.dumps(record) + pickle.dumps(done.rows)
 
-    The files follow from the piece alone, so that it does not matter which process writes them, or how often.
+
+def score_here(job: Job, pieces: Pieces) -> Iterator[tuple[int, bytes]]:
+    """Process pieces in this process; yields each that is done."""
+    step = None
+    for number, units in pieces:
+        step = step or job.open_step()
+        yield number, score_piece(step, units)
+
+
+def run_job(job: Job, saved: SavedJob) -> dict[str, Any]:
+    """Do the pieces of a job that are not done, write its output, and return its summary."""
+    with saved.opened() as is_new:
+        if is_new:
+            if job.command.group_key is not None:
+                check_keys(job.source, job.command.group_key)
+            saved.begin()
+        _do_all(job, saved)
+        counts = Counter[str]()
+        for record in saved.records():
+            counts.update(n_texts=record["n_texts"], n_bad=len(record["bad"]), n_incomplete=record["n_incomplete"])
+        summary = {**job.summarize(saved.records, dict(counts)), **counts, "command": saved.decisive}
+        if saved.out.suffix != ".json":
+            write_rows(saved.rows, job.schema, saved.out)
+        saved.write_bad(row for record in saved.records() for row in record["bad"])
+    return summary
+
+
+def _do_all(job: Job, saved: SavedJob) -> None:
+    """Process the pieces that are not done, with a progress bar, and a line for each bad row.
+
+    Raises a ValueError if no row can be scored, or none of many in the first pieces: then the settings may be wrong.
     """
-    rows = Source(job.command.data, job.command.split, file=job.file).rows(job.pieces[number])
-    bad: list[tuple[int, str, str]] = []
-    facts: list[Any] = []
-    n_texts = n_incomplete = 0
-    with job.parts.write(number) as write:
-        for units in _batches(job.reader.units(rows), job.n_texts):
-            good = [unit for unit in units if unit.rows]
-            done = step(good) if good else Done(None, [])
-            write(done.rows)
-            facts += [] if done.facts is None else [done.facts]
-            bad += [(row.number, row.error, row.raw) for unit in units for row in unit.bad]
-            bad += [row for unit, error in done.failed for row in _fail(unit, error)]
-            n_texts += sum(len(unit.texts) for unit in good) - sum(len(unit.texts) for unit, _ in done.failed)
-            n_incomplete += sum(unit.is_incomplete for unit in units)
-    job.parts.write_record(
-        number, {"n_texts": n_texts, "n_incomplete": n_incomplete, "bad": sorted(bad), "batches": facts}
-    )
+    from text_metrics.commands.jobs.on_ray import score_on_ray
+
+    numbers = saved.numbers()
+    done = set(numbers)
+    left = ((number, units) for number, units in job.pieces() if number not in done)
+    engine = score_on_ray if job.command.engine == "ray" else score_here
+    held: list[str] = []
+    is_any_good = False
+    with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
+        for number in _save(engine(job, left), saved, numbers):
+            record = saved.record(number)
+            held += [f"{job.command.data}, row {row}: {error}" for row, error, _ in record["bad"]]
+            is_any_good = is_any_good or record["facts"] is not None
+            if is_any_good:
+                for line in held:
+                    tqdm.write(line, file=sys.stderr)
+                held.clear()
+            elif len(held) >= HOPELESS_ROWS:
+                break
+            bar.update(record["n_texts"])
+    if not is_any_good:
+        # The next command may have other settings.
+        saved.remove()
+        why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
+        raise ValueError(f"{job.command.data}: {why}")
 
 
-def _batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
-    """Batch units; a batch is complete once it holds `n_texts` texts."""
-    size, batch = 0, list[Unit]()
-    for unit in units:
-        batch.append(unit)
-        # A unit of bad rows counts too, because these are kept in memory.
-        size += len(unit.texts) or 1
-        if size >= n_texts:
-            yield batch
-            size, batch = 0, []
-    if batch:
-        yield batch
+def _save(done: Iterator[tuple[int, bytes]], saved: SavedJob, numbers: list[int]) -> Iterator[int]:
+    """Yield the numbers of the pieces that were done before, and of those that are saved now."""
+    yield from numbers
+    for number, piece in done:
+        saved.write(number, piece)
+        yield number
 
 
-def _fail(unit: Unit, error: str) -> list[tuple[int, str, str]]:
-    """Name all rows of a unit that cannot be scored."""
-    numbers = unit.numbers
-    rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
-    return [(number, f"{rows}{error}", show_values(row)) for number, row in zip(numbers, unit.rows, strict=True)]
+def show(summary: Mapping[str, Any], saved: SavedJob) -> int:
+    """Print the summary of a job that is done, and where its files are; returns the exit code."""
+    print(json.dumps(summary, indent=2))
+    print(f"The rows are in {saved.out}.", file=sys.stderr)
+    if summary["n_bad"]:
+        print(f"The rows that were set aside are in {saved.bad}.", file=sys.stderr)
+    return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0

@@ -1,8 +1,7 @@
 """The options of a command on the rows of a file, as one typed object that is checked once."""
 
 import argparse
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,30 +11,13 @@ from text_metrics.commands.shared.remote import Remote, parquet_files, parse_pat
 from text_metrics.metrics._core.core_results import confidence_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
-_WITHOUT_EFFECT = (
-    *("out", "engine", "address", "workers", "strict", "restart", "quiet"),
-    *("fail_under", "fail_over", "confidence"),
-)
+_WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
 _FORMATS = (".parquet", ".jsonl", ".csv")
-
-
-class UsageError(Exception):
-    """The command, its settings or the file are invalid."""
-
-
-@contextmanager
-def as_usage(*errors: type[Exception]) -> Iterator[None]:
-    """Raise a UsageError for a ValueError, or for one of other errors."""
-    kinds: tuple[type[Exception], ...] = (ValueError, *errors)
-    try:
-        yield
-    except kinds as error:
-        raise UsageError(str(error)) from None
 
 
 @dataclass(frozen=True)
 class Command:
-    """What was asked for; each attribute is the option of its name. Raises a UsageError if one is invalid."""
+    """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid."""
 
     data: Path
     metric: str
@@ -46,8 +28,6 @@ class Command:
     one_set: bool = False
     reference_key: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
-    split: str | None = None
-    score_key: str | None = None
     out: Path | None = None
     engine: str = "local"
     address: str | None = None
@@ -56,21 +36,16 @@ class Command:
     fail_under: Mapping[str, float] = field(default_factory=dict)
     fail_over: Mapping[str, float] = field(default_factory=dict)
     confidence: float = 0.95
-    strict: bool = False
     restart: bool = False
     quiet: bool = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without the metric and the file."""
-        with as_usage():
-            confidence_level(self.confidence, "--confidence")
+        confidence_level(self.confidence, "--confidence")
         for name in ("batch_size", "set_size", "workers"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise UsageError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
-        for name in ("address", "workers"):
-            if getattr(self, name) is not None and self.engine != "ray":
-                raise UsageError(f"--{name} requires --engine ray.")
+                raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
 
     @property
     def is_grouped(self) -> bool:
@@ -80,19 +55,19 @@ class Command:
     def output(self, result: str, formats: tuple[str, ...] = _FORMATS) -> Path:
         """Return the file that is written last: by default, in the format of what is read."""
         if self.out is None and isinstance(self.data, Remote):
-            raise UsageError(f"--out is needed: {self.data} is not in a folder of this machine.")
+            raise ValueError(f"--out is needed: {self.data} is not in a folder of this machine.")
         ending = file_format(self.data) if not self.data.is_dir() else ".parquet"
         ending = ending if ending in formats else formats[-1] if len(formats) == 1 else ".jsonl"
         out = self.out or self.data.with_name(f"{self.data.name}.{result}{ending}")
         if out.suffix not in formats or out.is_dir():
-            raise UsageError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
+            raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
         return out
 
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON: a job continues only under an equal command."""
         files = [self.data]
         if self.data.is_dir():
-            files = parquet_files(self.data) or [self.data / (self.split or "") / "state.json"]
+            files = parquet_files(self.data) or [self.data / "state.json"]
         stats = [path.stat() for path in files]
         return {
             **{name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT},
@@ -120,15 +95,11 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     )
     groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
     groups.add_argument("--one-set", action="store_true", help=f"all rows of the file make one {group}")
-    parser.add_argument("--split", help="of a folder of `datasets`")
     parser.add_argument(
         "--out",
         type=Path,
         help=f".parquet, .jsonl or .csv; by default <data>.{result} in the format of the data",
     )
-    parser.add_argument(
-        "--batch-size", type=int, default=4096, help="rows of a piece of the file, and texts processed at a time"
-    )
-    parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
+    parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
     parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

@@ -1,4 +1,4 @@
-"""Read judged pairs of sets, pairs that people judged, and sets of several kinds about the same concepts."""
+"""Read judged pairs of sets, and pairs that people judged."""
 
 import sys
 from collections.abc import Sequence
@@ -17,32 +17,8 @@ VAGUE = 0.5  # the paper leaves out pairs whose judge scores are less than this 
 _ROUNDING = 1e-9
 _HIGH = {"original", "para_a", "para_b", "para_c"}
 _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
-ORIGINAL = "original"
-# The kinds that should rank below the original: the name of the file, and that in tables.
-POORER = {
-    "nonsensical": "nonsensical",
-    "shuffle_nouns": "shuffled nouns",
-    "shuffle": "shuffled words",
-    "para_a": "Para-1",
-    "para_b": "Para-2",
-    "para_c": "Para-3",
-}
-_SEED = 0
-
-
-class Sets:
-    """The distinct sets of all files, numbered in the order in which they were added."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[str, ...], int] = {}
-
-    def add(self, texts: list[str]) -> int:
-        """Return the number of a set."""
-        return self._numbers.setdefault(tuple(texts), len(self._numbers))
-
-    def texts(self) -> list[list[str]]:
-        """List the sets."""
-        return [list(texts) for texts in self._numbers]
+# The number of each distinct set, in the order in which they were read.
+Sets = dict[tuple[str, ...], int]
 
 
 def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.DataFrame]":
@@ -71,13 +47,18 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
             if row["verdict"] is None:
                 left_out += 1
                 continue
-            row |= {"topic": read_topic(record), "first": sets.add(first), "second": sets.add(second)}
+            row |= {"topic": read_topic(record), "first": add_set(first, sets), "second": add_set(second, sets)}
             (people if by_people else judged).append(row)
     if left_out:
         print(f"{left_out} pairs without a verdict are left out.", file=sys.stderr)
     if paths and not judged and not people:
         raise ValueError(f"{paths[0]}: no pair has a verdict.")
     return _with_concepts(judged), _with_concepts(people)
+
+
+def add_set(texts: list[str], sets: Sets) -> int:
+    """Return the number of a set, which is added if it is new."""
+    return sets.setdefault(tuple(texts), len(sets))
 
 
 def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
@@ -113,12 +94,13 @@ def read_verdict(record: dict[str, Any], where: str) -> int | None:
         if isinstance(verdict, bool) or verdict not in (0, 1, 2):
             raise ValueError(f"{where}: llm_diversity must be 0, 1 or 2. Got {verdict!r}.")
         return None if verdict == 2 else int(verdict)
-    first, second = record.get("Diversity_Set1"), record.get("Diversity_Set2")
-    if first is None or second is None:
-        raise ValueError(f"{where} has no verdict: llm_diversity, or Diversity_Set1 and Diversity_Set2, must be given.")
-    if not np.isfinite([_rating(first), _rating(second)]).all():
-        raise ValueError(f"{where}: Diversity_Set1 and Diversity_Set2 must be numbers. Got {first!r} and {second!r}.")
-    return int(_rating(first) < _rating(second)) if _is_clear(record) else None
+    scores = _ratings(record)
+    if not np.isfinite(scores).all():
+        got = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
+        raise ValueError(
+            f"{where}: llm_diversity, or the numbers Diversity_Set1 and Diversity_Set2, must be given. Got {got!r:.80}."
+        )
+    return int(scores[0] < scores[1]) if _is_clear(record) else None
 
 
 def is_vague(first: float, second: float) -> bool:
@@ -127,59 +109,11 @@ def is_vague(first: float, second: float) -> bool:
 
 
 def _is_clear(record: dict[str, Any]) -> bool:
-    return not is_vague(*(_rating(record.get(key)) for key in ("Diversity_Set1", "Diversity_Set2")))
+    return not is_vague(*_ratings(record))
 
 
-def _rating(value: Any) -> float:
-    # Python's integers may be larger than any float.
-    return float(value) if isinstance(value, (int, float)) and abs(value) <= sys.float_info.max else float("nan")
-
-
-def read_kinds(folder: Path, most: int, sets: Sets) -> "pd.DataFrame":
-    """Read a folder for each generator, with a file of JSON lines for each kind, and draw at most `most` concepts.
-
-    Returns the columns `generator`, `kind`, `concept` and `set`, its number. Concepts whose sets differ in size are
-    left out, since a Vendi score grows with the size of a set.
-    """
-    import pandas as pd
-
-    rows = []
-    for generator in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
-        names = [ORIGINAL, *(name for name in POORER if (generator / f"{name}.jsonl").is_file())]
-        files = {name: list(read_objects(generator / f"{name}.jsonl")) for name in names}
-        counts = {name: len(lines) for name, lines in files.items()}
-        if len(set(counts.values())) > 1:
-            raise ValueError(
-                f"{generator}: the files must have the same number of lines, one for each concept. Got {counts}."
-            )
-        drawn = np.random.default_rng(_SEED).permutation(counts[ORIGINAL])[:most].tolist()
-        left_out = 0
-        for concept, i in enumerate(drawn):
-            lines = {name: files[name][i] for name in names}
-            if len(topics := {read_topic(record) for _, record in lines.values()}) > 1:
-                raise ValueError(f"{lines[ORIGINAL][0]}: the other kinds have a different src. Got {sorted(topics)}.")
-            texts = {name: read_texts(record, "sentences", where) for name, (where, record) in lines.items()}
-            if len({len(members) for members in texts.values()}) > 1:
-                left_out += 1
-                continue
-            rows += [(generator.name, name, concept, sets.add(members)) for name, members in texts.items()]
-        if left_out:
-            print(f"{generator}: {left_out} concepts whose sets differ in size are left out.", file=sys.stderr)
-    if not rows:
-        raise ValueError(f"{folder} must hold a folder with {ORIGINAL}.jsonl for each generator.")
-    return pd.DataFrame(rows, columns=["generator", "kind", "concept", "set"])
-
-
-def labelled_sets(pairs: "pd.DataFrame", kinds: "pd.DataFrame | None") -> dict[str, list[int]]:
-    """List the numbers of the distinct sets that bear each label: the kinds, or else the labels in the pairs."""
-    import pandas as pd
-
-    if kinds is not None:
-        labels, numbers = kinds["kind"], kinds["set"]
-    elif len(pairs):
-        labels = pd.concat([pairs["label1"], pairs["label2"]])
-        numbers = pd.concat([pairs["first"], pairs["second"]])
-    else:
-        return {}
-    by_label = numbers[labels != ""].groupby(labels[labels != ""], sort=False)
-    return {str(label): members.tolist() for label, members in by_label.unique().items()}
+def _ratings(record: dict[str, Any]) -> list[float]:
+    """Read the judge's scores of both sets; NaN for what is not a number that a float can hold."""
+    values = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
+    largest = sys.float_info.max
+    return [float(value) if isinstance(value, (int, float)) and abs(value) <= largest else np.nan for value in values]

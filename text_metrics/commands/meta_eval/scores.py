@@ -25,7 +25,6 @@ class Column(NamedTuple):
     values : ndarray of shape (number of sets,)
     sign : 1 if higher is more diverse, -1 if lower is
     group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
-    original : the scores with the quirks of the paper's code, where it has any
     """
 
     name: str
@@ -33,34 +32,29 @@ class Column(NamedTuple):
     sign: int
     group: str
     signature: str
-    original: np.ndarray | None = None
 
 
 class Scores(NamedTuple):
     """The scores of sets by all metrics.
 
     values : data frame with a row for each set and a column for each metric
-    originals : the same, with the quirks of the paper's code
     metrics : data frame with a row for each metric: `sign`, `group` and `signature`, as in `Column`
     """
 
     values: pd.DataFrame
-    originals: pd.DataFrame
     metrics: pd.DataFrame
 
-    @classmethod
-    def of(cls, columns: Sequence[Column]) -> "Scores":
-        """Gather columns, whose names differ."""
-        names = [column.name for column in columns]
-        for column in columns:
-            if names.count(column.name) > 1:
-                raise ValueError(f"two metrics are named {column.name!r}: rename a file or a metric of your own.")
-            if (bad := np.flatnonzero(~np.isfinite(column.values))).size:
-                raise ValueError(f"{column.name} has no number for set {bad[0]} of {len(column.values)}.")
-        values = pd.DataFrame({column.name: column.values for column in columns})
-        originals = {column.name: column.original for column in columns if column.original is not None}
-        metrics = pd.DataFrame(columns, index=names)[["sign", "group", "signature"]]
-        return cls(values, values.assign(**originals), metrics)
+
+def join_columns(columns: Sequence[Column]) -> Scores:
+    """Join columns; raises a ValueError if two have one name, or if a value is not finite."""
+    metrics = pd.DataFrame(columns).set_index("name")
+    if (twice := metrics.index[metrics.index.duplicated()]).size:
+        raise ValueError(f"two metrics are named {twice[0]!r}: rename a file or a metric of your own.")
+    for column in columns:
+        if (bad := np.flatnonzero(~np.isfinite(column.values))).size:
+            raise ValueError(f"{column.name} has no number for set {bad[0]} of {len(column.values)}.")
+    values = pd.DataFrame({column.name: column.values for column in columns})
+    return Scores(values, metrics[["sign", "group", "signature"]])
 
 
 class Rater(NamedTuple):
@@ -101,7 +95,7 @@ def score_sets(
             raters.insert(0, Rater("GRUEN", dict(zip(texts, rated["scores"], strict=True)), rated["signature"]))
         for rater in raters:
             columns += quality_columns(sets, rater, encoder)
-    return Scores.of([*columns, *own_columns, *rule_columns(sets)])
+    return join_columns([*columns, *own_columns, *rule_columns(sets)])
 
 
 def read_rater(path: Path, texts: Sequence[str]) -> Rater:
@@ -118,8 +112,7 @@ def read_rater(path: Path, texts: Sequence[str]) -> Rater:
         signature = str(record.get("signature", signature))
     if missing := set(texts) - rated.keys():
         raise ValueError(
-            f"{path} does not rate {len(missing)} of the texts, such as {min(missing)!r:.80}. List them all by "
-            "--list-texts FILE, and rate those."
+            f"{path} must rate every text of the sets. It lacks {len(missing)}, such as {min(missing)!r:.80}."
         )
     return Rater(path.stem, rated, signature)
 
@@ -129,12 +122,12 @@ def form_columns(sets: list[list[str]]) -> Iterator[Column]:
     result = load("self_bleu").compute(predictions=sets, max_order=4, details=True)
     signature = result["signature"]
     values = {key: np.array([detail[key] for detail in result["details"]]) for key in result["details"][0]}
+    # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins. Only the
+    # accuracies with ties to set 1 see so small a difference.
+    totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
     yield Column("self-BLEU-3", values["self_bleu_3"], -1, "form", signature.replace("order:4", "order:3"))
     yield Column("self-BLEU-4", values["self_bleu_4"], -1, "form", signature)
-    # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins.
-    totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
-    original = values["distinct_4"] * totals / (totals + 1e-10)
-    yield Column("Distinct-4", values["distinct_4"], 1, "form", signature, original)
+    yield Column("Distinct-4", values["distinct_4"] * totals / (totals + 1e-10), 1, "form", signature)
     yield Column("Entropy-2", values["entropy_2"], 1, "form", signature)
     yield from _vendi_columns("VS-ngram", "form", predictions=sets, kernel="ngram")
 

@@ -74,30 +74,26 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs([arguments.questions, arguments.shots], [out, journal_file(out)])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []
+    names = [name for name in questions for _ in range(arguments.samples)]
+    requests = []
     # Two questions of the same words are asked each for itself.
     numbers: dict[str, count[int]] = defaultdict(count)
-    requests = [
-        Request(f"question {name!r}", few_shot(INSTRUCTIONS, shots, text), _encodable, next(numbers[text]))
-        for name, text in questions.items()
-        for _ in range(arguments.samples)
-    ]
-    with Chat(arguments, out) as chat:
-        answers, code = chat.ask(requests)
-    lines, n_complete = [], 0
-    for i, (name, text) in enumerate(questions.items()):
-        own = answers[i * arguments.samples : (i + 1) * arguments.samples]
-        raw = [answer for answer in own if answer is not None]
-        n_complete += len(raw) == arguments.samples
-        if raw:
-            line = {"id": name, "question": text, "answers": [clean(answer) for answer in raw], "raw": raw}
-            lines.append({**line, "model": arguments.model, "temperature": arguments.temperature})
-    write_jsonl(out, lines)
-    complete = f"{n_complete} of {len(questions)} questions have all their {arguments.samples} answers"
-    print(f"{out}: {complete}.", file=sys.stderr)
+    for name in names:
+        messages = few_shot(INSTRUCTIONS, shots, questions[name])
+        requests.append(Request(f"question {name!r}", messages, str, next(numbers[questions[name]])))
+    answers, code = Chat(arguments, out).ask(requests)
+    given: dict[str, list[str]] = defaultdict(list)
+    for name, answer in zip(names, answers, strict=True):
+        if answer is not None:
+            given[name].append(answer)
+    asked = {"model": arguments.model, "temperature": arguments.temperature}
+    write_jsonl(
+        out,
+        (
+            {"id": name, "question": questions[name], "answers": list(map(clean, raw)), "raw": raw, **asked}
+            for name, raw in given.items()
+        ),
+    )
+    n_complete = sum(len(raw) == arguments.samples for raw in given.values())
+    print(f"{out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return code
-
-
-def _encodable(answer: str) -> str:
-    """Return an answer; raises a ValueError if a file cannot hold it, because a surrogate has no partner."""
-    answer.encode()
-    return answer

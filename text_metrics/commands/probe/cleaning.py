@@ -7,10 +7,12 @@ _END = re.compile(
     r"<\|(?:endoftext|end_of_text|im_end|eot_id|end|eos)\|>|</s>|<eos>|<end_of_turn>|\[EOS\]", re.IGNORECASE
 )
 _LINES = re.compile(r"[\n\r\u0085\u2028\u2029]+")
-_LABEL = re.compile(r"(?:(?:answer|a)\s*:\s*)+", re.IGNORECASE)
-# "1. ", "2) ", "(3) ", "b) ", and bullets.
-_NUMBERING = re.compile(r"(?:\(?\d{1,3}[.)]|\(?[a-z]\))\s+|[-–—•·](?:\s+|(?=[a-z]))", re.IGNORECASE)
-_ARTICLE = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
+# "A:", then "1. ", "2) ", "(3) ", "b) " and bullets, then an article.
+_PREFIXES = (
+    re.compile(r"(?:(?:answer|a)\s*:\s*)+", re.IGNORECASE),
+    re.compile(r"(?:\(?\d{1,3}[.)]|\(?[a-z]\))\s+|[-–—•·](?:\s+|(?=[a-z]))", re.IGNORECASE),
+    re.compile(r"(?:an?|the)\s+", re.IGNORECASE),
+)
 _ABBREVIATION = re.compile(r"(?:.*\s)?(?:[a-z]\.)+[a-z]", re.IGNORECASE)
 _STOPS = ".,;:!… "
 # Quotes and marks of emphasis are no part of an answer at either end, even if the other one was cut off.
@@ -31,21 +33,13 @@ def clean(raw: str) -> str:
     before = None
     while text != before:
         before = text
-        text = _unquote(text)
-        for pattern in (_LABEL, _NUMBERING, _ARTICLE):
-            text = pattern.sub("", text, count=1) if pattern.match(text) else text
-        text = _without_stops(text)
+        text = text.strip(_MARKS)
+        if len(text) > 1 and _PAIRS.get(text[0]) == text[-1] and not {text[0], text[-1]} & set(text[1:-1]):
+            text = text[1:-1].strip()
+        for pattern in _PREFIXES:
+            if found := pattern.match(text):
+                text = text[found.end() :]
+        bare = text.rstrip(_STOPS)
+        # The stop of "8 p.m." and of "U.S." belongs to the word.
+        text = f"{bare}." if _ABBREVIATION.fullmatch(bare) else bare
     return text
-
-
-def _unquote(text: str) -> str:
-    text = text.strip(_MARKS)
-    if len(text) > 1 and _PAIRS.get(text[0]) == text[-1] and not {text[0], text[-1]} & set(text[1:-1]):
-        text = text[1:-1].strip()
-    return text
-
-
-def _without_stops(text: str) -> str:
-    bare = text.rstrip(_STOPS)
-    # The stop of "8 p.m." and of "U.S." belongs to the word.
-    return f"{bare}." if _ABBREVIATION.fullmatch(bare) else bare

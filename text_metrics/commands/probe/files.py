@@ -9,8 +9,8 @@ from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, 
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
 
 Rows = list[dict[str, Any]]
-# Parts of a report: titles, texts and tables, whose first row is the header.
-Sections = list[tuple[str, str, list[list[str]]]]
+# Parts of a report: titles, texts and data frames.
+Sections = list[tuple[str, str, Any]]
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

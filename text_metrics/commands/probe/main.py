@@ -3,7 +3,6 @@
     text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
     text-metrics probe report targets.jsonl answers.jsonl
     text-metrics probe annotators targets.jsonl
-    text-metrics probe sensitivity targets.jsonl
 
 Each command has its own --help.
 """
@@ -14,21 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.probe import annotators, ask, report, sensitivity
+from text_metrics.commands.probe import annotators, ask, report
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.command import add_command, command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.settings import ENCODER, add_settings, cache_of, check_names, parse_settings, paths_of
-from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
+from text_metrics.commands.shared.settings import add_settings, cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.tables import markdown
 
 REPORTS: dict[str, tuple[Any, str]] = {
     "report": (report, "score the answers of models beside people's"),
     "annotators": (annotators, "how many people's answers a question needs"),
-    "sensitivity": (sensitivity, "how scores respond as answers move away from people's"),
 }
-# The settings of the pipeline; the commands draw answers down themselves.
-PIPELINE = ("clustering", "matcher", "threshold", "linkage", "distance", "seed", "smoothing", "debias", "parity")
 
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
@@ -36,18 +32,11 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
     settings = parse_settings(arguments.setting)
     reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ())), *paths_of(settings)]
     check_outputs(reads, [arguments.out, cache_of(settings)])
-    check_names(settings, [*PIPELINE, *ENCODER], "this command")
-    if settings.get("matcher") == "human":
-        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
-    result = module.measure(arguments, read_references(arguments.targets), ProbevalSettings(**settings))
-    # It takes a second to import.
-    from pandas import DataFrame
-
-    from text_metrics.commands.shared.tables import markdown
-
-    for title, text, (header, *rows) in module.sections(result):
-        print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(rows, columns=header))}")
-    print(f"`{result['signature']}`")
+    result = module.measure(arguments, read_references(arguments.targets), settings)
+    for title, text, table in module.sections(result):
+        print(f"### {title}\n\n{text}\n\n{markdown(table)}")
+    for signature in result["signatures"]:
+        print(f"`{signature}`")
     if arguments.out:
         write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return 0

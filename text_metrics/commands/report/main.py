@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.jobs.rows import show_values
 from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.command import command
@@ -50,7 +48,7 @@ def _run(command: ReportCommand) -> int:
     write_pages(report, command.out, command.texts)
     bad = [
         {"file": str(part.file), "row": part.row.number, "error": part.error}
-        | ({"text": show_values(part.row.values) if part.row.values else part.row.raw} if command.texts else {})
+        | ({"text": part.row.show()} if command.texts else {})
         for part in inputs.bad
     ]
     if bad:
@@ -90,7 +88,4 @@ def _is_report(path: Path) -> bool:
 @command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    try:
-        return _run(parse_command(words, __doc__))
-    except UsageError as error:
-        raise ValueError(str(error)) from None
+    return _run(parse_command(words, __doc__))

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.jobs.pieces import read_key
-from text_metrics.commands.jobs.rows import Row, Source
 from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
+from text_metrics.commands.shared.rows import Row, Source, read_key
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -122,13 +121,15 @@ def read_inputs(command: ReportCommand) -> Inputs:
 
 def read_parts(file: NamedFile, command: ReportCommand) -> list[Part]:
     """Read the rows of a file, of which at least one is good; those of a set with a bad row are set aside."""
-    rows = [row for row in Source(file.path, None).rows() if not row.is_blank]
+    rows = list(Source(file.path).rows())
     names = list(dict.fromkeys(name for row in rows for name in row.values or ()))
     for name in command.columns:
         if names and name is not None and name not in names:
             raise ValueError(f"{file.path} has no column {name!r}: it has {', '.join(names)}.")
     parts = [_read_part(row, i, file, command) for i, row in enumerate(rows, 1)]
-    causes = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
+    causes: dict[tuple[str | None, str | None], Part] = {
+        (part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None
+    }
     for i, part in enumerate(parts):
         cause = causes.get((part.system, part.prompt))
         if cause is not None and not part.error:

@@ -5,8 +5,8 @@ make a set. The rows are written with their scores, in order, and a summary goes
 A row that cannot be scored is named on stderr, and set aside in <out>.bad.jsonl, with all rows of its set. After a
 kill, the same command continues. docs/files.md describes the files, and docs/cluster.md --engine ray.
 
-Exit codes: 0 all rows are scored; 3 some were set aside; 4 stopped at a bad row, by --strict; 5 a number of the summary
-is beyond a limit, or null; 2 the command, its settings or the file are invalid; 130 interrupted.
+Exit codes: 0 all rows are scored; 3 some were set aside; 5 a number of the summary is beyond a limit, or null; 2 the
+command, its settings or the file are invalid; 130 interrupted.
 
     text-metrics score data.jsonl --metric vendi_embed --text-key generations
     text-metrics score data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
@@ -19,47 +19,40 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.jobs.grouping import Reader
-from text_metrics.commands.jobs.job import Job
-from text_metrics.commands.jobs.options import Command, UsageError, add_arguments, as_usage
-from text_metrics.commands.jobs.parts import JobFiles
-from text_metrics.commands.jobs.rows import Source
-from text_metrics.commands.jobs.work import EXIT_BAD_ROWS, EXIT_STRICT, Records, end, run_job, show
+from text_metrics.commands.jobs.job import EXIT_BAD_ROWS, Job, Records, run_job, show
+from text_metrics.commands.jobs.options import Command, add_arguments
+from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.one_set import is_summed, open_sums, score_sums
 from text_metrics.commands.score.scoring import RowScorer, open_scores
 from text_metrics.commands.score.summary import intervals, summarize
 from text_metrics.commands.shared.columns import add_columns, parse_columns
-from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, make_parser
-from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
+from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, command, make_parser
+from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings, settings_checked
 from text_metrics.metrics._core.core_results import TEXTS, result_numbers
 
-__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
+__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_USAGE", "main", "run"]
 
 EXIT_LIMIT = 5
-# A sum over texts is as large as many texts: it is kept for pieces of so many batches.
+# A sum over texts is as large as many texts: it is kept for so many batches.
 _SUMMED = 16
 # Rows read to find a set that can be scored.
 _SAMPLED = 1000
 
 
 def parse_command(words: Sequence[str] | None = None) -> Command:
-    """Read the command line; exits with 2 where argparse cannot read it, and raises a UsageError as `Command` does."""
+    """Read the command line; exits with 2 where argparse cannot read it, and raises a ValueError as `Command` does."""
     parser = make_parser(__doc__)
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")
     add_columns(parser)
     add_settings(parser)
-    parser.add_argument(
-        "--score-key",
-        help="column of the scores, the metric's name by default; with it, the names of other results begin with it",
-    )
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
     parser.add_argument(
         "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
@@ -76,10 +69,9 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
         )
     add_confidence(parser, help="level of the intervals in the summary")
     options = vars(parser.parse_args(words))
-    with as_usage():
-        options |= {name: dict(options[name]) for name in ("fail_under", "fail_over")}
-        columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
-        return Command(settings=settings, columns=columns, **options)
+    options |= {name: dict(options[name]) for name in ("fail_under", "fail_over")}
+    columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
+    return Command(settings=settings, columns=columns, **options)
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -92,47 +84,48 @@ def _limit(text: str) -> tuple[str, float]:
 
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
-    source = Source(command.data, command.split)
+    source = Source(command.data)
     # Loading a metric takes seconds.
     source.check_columns(command.text_key, command.group_key, command.reference_key, *command.columns.values())
-    one_set = command.one_set
     name = Path(command.metric).stem
-    out = command.output(name, (".json",)) if one_set else command.output(name)
-    files = JobFiles(out, out if one_set else None, command)
+    out = command.output(name, (".json",)) if command.one_set else command.output(name)
+    saved = SavedJob(out, command)
     scorer = RowScorer(command)
-    if one_set and scorer.items == TEXTS:
-        raise UsageError(f"--one-set: {name} scores each text, not sets.")
-    summary = files.finished()
+    if command.one_set and scorer.items == TEXTS:
+        raise ValueError(f"--one-set: {name} scores each text, not sets.")
+    summary = saved.finished()
     if summary is None:
         _check_limits(command, scorer, source)
         if command.engine == "local":
-            with as_usage(TypeError):
+            with settings_checked():
                 scorer.settings.check_found()
-        summary = _score(command, scorer, source, files)
-    if not one_set:
+        summary = run_job(_job(command, scorer, source), saved)
+    if not command.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer.results, command.confidence)
-    files.finish(summary)
-    return _exit_code(command, summary, show(summary, files))
+    saved.finish(summary)
+    return _exit_code(command, summary, show(summary, saved))
 
 
-def _score(command: Command, scorer: RowScorer, source: Source, files: JobFiles) -> dict[str, Any]:
-    """Score all pieces, write the rows, and return the summary."""
-    summed, n = is_summed(command, scorer), command.batch_size
-    reader, open_step = scorer.reader(), partial(open_scores, command)
-    if summed:
-        n *= _SUMMED
-        reader, open_step = Reader(replace(command, one_set=False), TEXTS), partial(open_sums, command)
-    job = Job(command, reader, open_step, scorer.schema(source), n)
+def _job(command: Command, scorer: RowScorer, source: Source) -> Job:
+    summed = is_summed(command, scorer)
 
     def summary(records: Records, counts: dict[str, int]) -> dict[str, Any]:
         return score_sums(records(), counts["n_texts"], scorer) if summed else summarize(records(), scorer.results)
 
-    return run_job(job, scorer.metric.name, source, files, None if command.one_set and not summed else n, summary)
+    return Job(
+        command,
+        source,
+        scorer.reader(summed),
+        partial(open_sums if summed else open_scores, command),
+        scorer.schema(source),
+        command.batch_size * _SUMMED if summed else command.batch_size,
+        summary,
+    )
 
 
 def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
-    """Score one unit, and raise a UsageError for a limit of a number that the summary will not have."""
+    """Score one unit, and raise a ValueError for a limit of a number that the summary will not have."""
     limits = [*command.fail_under, *command.fail_over]
     rows = islice(source.rows(), 2 if command.one_set else _SAMPLED)
     for unit in scorer.reader().units(rows) if limits else ():
@@ -145,7 +138,7 @@ def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
     names = [*dict(result_numbers(result)), "n_scores", "n_units", "n_texts", "n_bad", "n_incomplete", "confidence"]
     for name in limits:
         if name not in names:
-            raise UsageError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
+            raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
 
 
 def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
@@ -159,6 +152,7 @@ def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
     return code
 
 
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return end("text-metrics score", lambda: run(parse_command(words)))
+    return run(parse_command(words))

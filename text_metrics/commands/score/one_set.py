@@ -1,6 +1,5 @@
 """The Vendi score of a whole file, from a sum over its texts: the file is never in memory as a whole."""
 
-import base64
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -38,7 +37,7 @@ def open_sums(command: Command) -> Step:
         _, sums, failed = score_those_that_can(add_up, units)
         if sums is None:
             return Done(None, [], failed)
-        return Done({"signature": signature, "sums": base64.b64encode(sums.tobytes()).decode()}, [], failed)
+        return Done({"signature": signature, "sums": sums}, [], failed)
 
     return step
 
@@ -47,13 +46,12 @@ def score_sums(records: Iterable[dict[str, Any]], n: int, scorer: RowScorer) -> 
     """Score a set of n texts from the sums of its parts; returns the result."""
     from text_metrics.metrics._core.core_spectra import vendi_from_sums
 
-    total, signature = np.zeros(1), ""
-    for batch in (batch for record in records for batch in record["batches"]):
-        total = total + np.frombuffer(base64.b64decode(batch["sums"]))
-        signature = merge_signatures(signature, batch["signature"]) if signature else batch["signature"]
-    d = round(len(total) ** 0.5)
+    total, signature = np.zeros(()), ""
+    for facts in (record["facts"] for record in records if record["facts"] is not None):
+        total = total + facts["sums"]
+        signature = merge_signatures(signature, facts["signature"]) if signature else facts["signature"]
     orders = scorer.settings.orders
-    scores = vendi_from_sums(total.reshape(d, d), n, orders).tolist()
+    scores = vendi_from_sums(total, n, orders).tolist()
     by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
     signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", signature)
     return {

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.shared.merging import merge_results
 from text_metrics.metrics._core.core_results import Estimate, ItemResult, UnitSums
 
@@ -24,22 +23,22 @@ def summarize(records: Iterable[Mapping[str, Any]], results: Sequence[ItemResult
     labelled: dict[str, Any] = {name: defaultdict(lambda: np.zeros(2)) for name in names}
     n_scores = 0
 
-    def batches() -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
+    def parts() -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
         nonlocal n_scores
-        for batch in (batch for record in records for batch in record["batches"]):
+        for facts in (record["facts"] for record in records if record["facts"] is not None):
             for name in names:
-                sums = np.array(batch["sums"][name], dtype=np.float64).reshape(-1, 2)
+                sums = np.array(facts["sums"][name], dtype=np.float64).reshape(-1, 2)
                 n_scores += int(sums[:, 1].sum()) if name == names[0] else 0
-                for label, of_row in zip(batch["labels"], sums, strict=False):
+                for label, of_row in zip(facts["labels"], sums, strict=False):
                     labelled[name][label] += of_row
-                if not batch["labels"]:
+                if not facts["labels"]:
                     _add(means[name], sums)
-            yield batch["numbers"], batch["n_items"]
+            yield facts["numbers"], facts["n_items"]
 
     try:
-        merged = merge_results(batches())
+        merged = merge_results(parts())
     except ValueError as error:
-        raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
+        raise ValueError(f"{error} Pass the setting that differs with --setting.") from None
     for name in names:
         _add(means[name], np.array(list(labelled[name].values())).reshape(-1, 2))
     estimates = {name: mean.estimate() for name, mean in means.items()}

@@ -1,7 +1,6 @@
 """Answers of a chat model by OpenAI's protocol: each is saved to a file when it arrives, and never requested again."""
 
 import argparse
-import fcntl
 import hashlib
 import json
 import os
@@ -9,8 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -38,11 +38,9 @@ def few_shot(
     instructions: str, examples: Iterable[tuple[str, str]], question: str, system: bool = False
 ) -> list[dict[str, str]]:
     """Write messages: instructions (in the first message, unless `system`), examples with answers, and a question."""
-    turns = [
-        {"role": role, "content": content}
-        for example in examples
-        for role, content in zip(("user", "assistant"), example, strict=True)
-    ]
+    turns = []
+    for asked, answer in examples:
+        turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
     turns.append({"role": "user", "content": question})
     if system:
         return [{"role": "system", "content": instructions}, *turns]
@@ -54,9 +52,9 @@ def few_shot(
 def json_values(answer: str, opening: str) -> Iterator[Any]:
     """Yield the JSON objects (`opening` is "{") or lists ("[") in an answer; the text around them is ignored.
 
-    An object that has a key twice, or a string that UTF-8 cannot encode, is not valid.
+    One with a string that UTF-8 cannot encode is not valid.
     """
-    decoder = json.JSONDecoder(object_pairs_hook=_to_dict)
+    decoder = json.JSONDecoder()
     start = answer.find(opening)
     while start >= 0:
         try:
@@ -70,12 +68,6 @@ def json_values(answer: str, opening: str) -> Iterator[Any]:
         start = answer.find(opening, start + 1)
 
 
-def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key is repeated")
-    return dict(pairs)
-
-
 def journal_file(output: Path) -> Path:
     """Return the journal of the answers that an output is made of."""
     return output.with_name(f"{output.name}.journal")
@@ -86,51 +78,35 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.answers: dict[str, list[dict[str, Any]]] = {}
+        self.answers: dict[str, dict[str, Any]] = {}
         self._guard = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b", buffering=0)
-        try:
-            # Two runs at once would pay for the same answers. The system releases the lock when a process dies.
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._read()
-        except BlockingIOError:
-            raise ValueError(f"{path} is in use by another run.") from None
-
-    def _read(self) -> None:
-        data = self.path.read_bytes()
+        data = path.read_bytes() if path.exists() else b""
         complete = data.rfind(b"\n") + 1
         for number, line in enumerate(data[:complete].splitlines(), 1):
             try:
                 record = json.loads(line)
-                if not isinstance(record["answer"], str | None) or not isinstance(sum(record["tokens"]), int):
-                    raise TypeError("it must have 'answer', a string, and 'tokens', two integers")
-                self.answers.setdefault(record["key"], []).append(record)
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
-                raise ValueError(f"{self.path}, line {number} is not an answer of an earlier run: {error}.") from None
-        # A run was killed while it wrote the rest.
-        self._file.truncate(complete)
+                self.answers[record["key"]] = {"answer": record["answer"], "top": record.get("top")}
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+                raise ValueError(f"{path}, line {number} is not an answer of an earlier run.") from None
+        if complete < len(data):
+            # A run was killed while it wrote the rest.
+            os.truncate(path, complete)
 
-    def add(self, record: dict[str, Any]) -> None:
+    def add(self, key: str, record: dict[str, Any]) -> None:
         """Append an answer, and write it to disk before returning; after an OSError, the file has no part of it."""
         # ASCII, because UTF-8 cannot encode the unpaired surrogates of some answers.
-        line = json.dumps(record).encode() + b"\n"
-        with self._guard, named_writing(self.path):
-            end = os.fstat(self._file.fileno()).st_size
+        line = json.dumps({"key": key, **record}).encode() + b"\n"
+        with self._guard, named_writing(self.path), self.path.open("ab", buffering=0) as file:
+            end = file.tell()
             try:
                 while line:
-                    line = line[self._file.write(line) :]
-                os.fsync(self._file.fileno())
+                    line = line[file.write(line) :]
+                os.fsync(file.fileno())
             except OSError:
-                self._file.truncate(end)
+                file.truncate(end)
                 raise
-            self.answers.setdefault(record["key"], []).append(record)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self.answers[key] = record
 
 
 def add_arguments(parser: argparse.ArgumentParser, model: str = "name of the chat model") -> None:
@@ -145,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser, model: str = "name of the cha
 
 
 class Chat:
-    """A chat model with the journal of an output, which is locked until the end of a `with`.
+    """A chat model with the journal of an output.
 
     Parameters
     ----------
@@ -156,25 +132,15 @@ class Chat:
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
         import openai
 
-        for name in ("workers", "attempts"):
-            if getattr(arguments, name) < 1:
-                raise ValueError(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
         url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
-        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
-        if not self._key and not url:
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not key and not url:
             raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ValueError("OPENAI_API_KEY must be printable ASCII. It has other characters.")
-        limits = {"timeout": arguments.timeout, "max_retries": max(arguments.retries, 0)}
-        self._client = openai.OpenAI(api_key=self._key or "none", base_url=url, **limits)
+        limits = {"timeout": arguments.timeout, "max_retries": arguments.retries}
+        self._client = openai.OpenAI(api_key=key or "none", base_url=url, **limits)
         self._settings = arguments
+        self._stopped = ""
         self._journal = Journal(journal_file(output))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._journal.__exit__()
 
     def ask(self, requests: list[Request]) -> tuple[list[Any], int]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
@@ -184,33 +150,20 @@ class Chat:
         """
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
-        known = {key: len(self._journal.answers.get(key, ())) for key in by_key}
-        self._stopped, self._rejected = "", dict[str, str]()
+        self._stopped = ""
         # At its end, the pool waits for the requests in flight: they are paid for.
         with ThreadPoolExecutor(self._settings.workers) as pool:
-            done = pool.map(self._ask_one, by_key.values(), by_key)
+            answers = pool.map(self._answer, by_key, by_key.values())
             try:
-                for _ in tqdm(done, total=len(by_key), unit="answer", file=sys.stderr):
-                    pass
-            except KeyboardInterrupt:
-                self._stopped = "Interrupted."
-        values = {}
-        for key, request in by_key.items():
-            values[key], problem = self._read(request, key)
-            if problem:
-                print(f"{request.name}: {problem}", file=sys.stderr)
-        records = [record for key in by_key for record in self._journal.answers.get(key, ())]
-        prompt, answer = (sum(record["tokens"][i] for record in records) for i in range(2))
-        new = len(records) - sum(known.values())
-        print(f"{prompt} + {answer} tokens in all; {new} answers are new in this run.", file=sys.stderr)
-        answers = [values[key] for key in keys]
+                values = dict(zip(by_key, tqdm(answers, total=len(by_key), unit="answer"), strict=True))
+            except BaseException as error:
+                self._stopped = str(error) or "Interrupted."
+                raise
+        found = [values[key] for key in keys]
         if self._stopped:
-            print(
-                f"{self._stopped}\nStopped with {answers.count(None)} of {len(answers)} answers missing. Received "
-                f"answers are saved in {self._journal.path}: run the same command to continue.",
-                file=sys.stderr,
-            )
-        return answers, int(None in answers)
+            saved = f"Received answers are saved in {self._journal.path}: run the same command to continue."
+            print(f"{self._stopped}\n{saved}", file=sys.stderr)
+        return found, int(None in found)
 
     def _digest(self, request: Request) -> str:
         """Digest all that decides the answer to a request."""
@@ -218,76 +171,78 @@ class Chat:
         decisive += [request.top] if request.top else []
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
-    def _read(self, request: Request, key: str) -> tuple[Any, str]:
-        """Parse the first answer in the journal that can be: its value, or None; and what is wrong if no more come."""
-        records = self._journal.answers.get(key, [])[: self._settings.attempts]
-        problem = self._rejected.get(key, "")
-        for record in records:
-            answer, top = record["answer"], [record.get("top")] if request.top else []
-            try:
-                if answer is None:
-                    raise ValueError("the answer is empty")
-                return request.parse(answer, *top), ""
-            except ValueError as error:
-                if len(records) == self._settings.attempts:
-                    problem = f"none of {len(records)} answers can be parsed: {error}. Got {answer!r:.200}."
-        return None, problem
+    def _answer(self, key: str, request: Request) -> Any:
+        """Return the parsed answer to a request; None, with a message, if there is none.
 
-    def _ask_one(self, request: Request, key: str) -> None:
-        """Request answers until one can be parsed; an error after which none can be sent, or saved, stops all."""
+        An error after which no request can be answered stops all.
+        """
         import openai
 
-        while self._read(request, key) == (None, "") and not self._stopped:
-            attempt = len(self._journal.answers.get(key, ()))
+        if key in self._journal.answers:
+            # What a later version cannot parse is requested again.
+            with suppress(ValueError):
+                return _parse(request, self._journal.answers[key])
+        problem = ""
+        for _ in range(self._settings.attempts):
+            if self._stopped:
+                return None
             try:
-                self._journal.add({"key": key, **self._request(request, f"{key}-{attempt}")})
+                record = self._request(request)
+                value = _parse(request, record)
+            except ValueError as error:
+                problem = f"none of {self._settings.attempts} answers can be parsed: {error}"
             except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
                 # A retry would fail in the same way; other requests may succeed.
-                self._rejected[key] = f"the endpoint rejected the request: {self._without_key(error)}"
+                problem = f"the endpoint rejected the request: {error}"
+                break
             except openai.APIError as error:
                 cause = f" ({error.__cause__})" if error.__cause__ else ""
-                url = self._client.base_url.copy_with(userinfo=b"")
-                self._stopped = self._without_key(f"{url} does not answer: {error}{cause}")
-            except OSError as error:
-                self._stopped = str(error)
-                raise
+                # Without a user's name and password.
+                place = self._client.base_url.netloc.decode()
+                self._stopped = f"{place} does not answer: {error}{cause}"
+                return None
+            else:
+                self._journal.add(key, record)
+                return value
+        tqdm.write(f"{request.name}: {problem}", file=sys.stderr)
+        return None
 
-    def _request(self, request: Request, identity: str) -> dict[str, Any]:
+    def _request(self, request: Request) -> dict[str, Any]:
+        """Request an answer: its text, None if the reply has none, and log-probabilities of first tokens."""
         import openai
 
         options: dict[str, Any] = {"logprobs": True, "top_logprobs": request.top} if request.top else {}
         try:
-            response = self._client.chat.completions.with_raw_response.create(
+            response: Any = self._client.chat.completions.create(
                 model=self._settings.model,
                 messages=request.messages,  # type: ignore[arg-type]
                 temperature=self._settings.temperature,
-                # An endpoint that knows this header does not charge twice for one identity.
-                extra_headers={"Idempotency-Key": identity},
                 **options,
             )
+            choice = response.choices[0]
+            record = {"answer": choice.message.content}
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             if not request.top:
                 raise
-            # Some endpoints reject requests for log-probabilities. Another body needs another identity.
-            return self._request(request._replace(top=0), f"{identity}-plain")
-        return _read_reply(response.content)
+            # Some endpoints reject requests for log-probabilities.
+            return self._request(request._replace(top=0))
+        except (AttributeError, LookupError, TypeError):
+            return {"answer": None}
+        # Not all endpoints return them.
+        with suppress(AttributeError, LookupError, TypeError):
+            entries = choice.logprobs.content[0].top_logprobs
+            record["top"] = {entry.token: min(entry.logprob, 0.0) for entry in entries}
+        return record
 
-    def _without_key(self, message: object) -> str:
-        return str(message).replace(self._key or "\0", "[OPENAI_API_KEY]")
 
-
-def _read_reply(body: bytes) -> dict[str, Any]:
-    """Read an endpoint's reply, which may be anything: the answer, None if it is not in the protocol, and its cost."""
+def _parse(request: Request, record: dict[str, Any]) -> Any:
+    """Read an answer; raises a ValueError, with the answer, if it cannot be read."""
+    answer = record["answer"]
+    if not isinstance(answer, str):
+        raise ValueError("the reply has no text")
     try:
-        reply = json.loads(body)
-        choice, usage = reply["choices"][0], reply.get("usage") or {}
-        content = (choice.get("logprobs") or {}).get("content") or [{}]
-        top = {entry["token"]: min(float(entry["logprob"]), 0.0) for entry in content[0].get("top_logprobs") or ()}
-        answer = choice["message"]["content"]
-        record = {
-            "answer": answer if isinstance(answer, str) else None,
-            "tokens": [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")],
-        }
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {"answer": None, "tokens": [0, 0]}
-    return {**record, "top": top} if top else record
+        # No file can hold an unpaired surrogate.
+        answer.encode()
+        return request.parse(answer, *([record.get("top")] if request.top else []))
+    except ValueError as error:
+        raise ValueError(f"{error}. Got {answer!r:.200}.") from None

@@ -30,9 +30,9 @@ class Column(NamedTuple):
 
     argument: str
     name: str
-    per_text: bool
-    numbers: tuple[float, float] | None
-    concatenated: bool
+    per_text: bool = False
+    numbers: tuple[float, float] | None = None
+    concatenated: bool = False
 
     @classmethod
     def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
@@ -48,11 +48,15 @@ class Column(NamedTuple):
         value = row.get(self.name) if isinstance(row, Mapping) else None
         if is_missing(value):
             raise ValueError(f"has no {self.name!r}, the column of {self.argument}")
+        if self.argument == "references":
+            # A bare text is one answer.
+            reference = parse_cell(value)
+            return [reference] if isinstance(reference, str) else reference
         if not self.per_text:
             return self._checked(value, "")
         if n_texts is None:
             return [self._checked(value, "")]
-        values = _parsed(value)
+        values = parse_cell(value)
         if not isinstance(values, list) or len(values) != n_texts:
             got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
             expected = f"a list of {n_texts} values, one for each text, for {self.argument}"
@@ -66,7 +70,7 @@ class Column(NamedTuple):
             expected = "a string or an integer"
         else:
             low, high = self.numbers
-            number = _parsed(value)
+            number = parse_cell(value)
             # The metric checks vectors.
             is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
             if isinstance(number, list) or (is_number and low <= number <= high):
@@ -75,12 +79,18 @@ class Column(NamedTuple):
         raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
 
 
-def _parsed(value: Any) -> Any:
-    """Parse a number or a list that is a string, as in CSV."""
+def parse_cell(value: Any) -> Any:
+    """Parse a value that is a string, as in CSV, as JSON; a string that is none is returned."""
     if isinstance(value, str):
         with suppress(ValueError):
             return json.loads(value)
     return value
+
+
+def parse_list(value: Any) -> Any:
+    """Parse a list that is a string; anything else is returned."""
+    parsed = parse_cell(value)
+    return parsed if isinstance(parsed, list) else value
 
 
 def add_columns(

@@ -51,8 +51,8 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             return _end(f"{error.name} is needed: {install(extra)}" if extra else str(error))
         except ValueError as error:
             return _end(str(error))
-        except KeyboardInterrupt:
-            return _end("Interrupted.", EXIT_INTERRUPTED)
+        except KeyboardInterrupt as interrupt:
+            return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)
 
     return run
 

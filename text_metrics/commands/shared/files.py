@@ -7,30 +7,16 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-# In bytes: a longer line is none of a file of lines, and a larger file is not read as a whole.
-LONGEST_LINE = 2**28
-LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
 # The compressions that are read, by suffix, as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 # Rejects NaN, numbers beyond float64 and unpaired surrogates; what it accepts, `json` reads alike.
 _DECODER = msgspec.json.Decoder()
-# What a file is that does not begin as text, and what to do about it.
-_OTHER_FORMATS = {
-    b"\x1f\x8b": "a gzip file: decompress it",
-    b"\x28\xb5\x2f\xfd": "a Zstandard file: decompress it",
-    b"\xfd7zXZ": "an xz file: decompress it",
-    b"PK\x03\x04": "a zip archive or an Excel workbook: extract it, or save it as CSV in UTF-8",
-    b"PAR1\x15": "a Parquet file: give it the extension .parquet",
-    b"\xff\xfe": "text in UTF-16: save it in UTF-8",
-    b"\xfe\xff": "text in UTF-16: save it in UTF-8",
-}
 
 
 def file_format(path: Path) -> str:
@@ -54,41 +40,13 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def check_text(start: bytes, path: Path) -> None:
-    """Raise a ValueError that says what a file is if its first bytes are not those of lines of text in UTF-8."""
-    for magic, kind in _OTHER_FORMATS.items():
-        if start.startswith(magic):
-            raise ValueError(f"{path} is {kind}.")
-    if b"\r" in start and b"\n" not in start:
-        raise ValueError(f"{path} has lines that end in a carriage return alone: convert its line ends.")
-
-
-def read_lines(path: Path, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
-    r"""Yield the lines of a text file with their ends, `\n`, or those between two places in bytes.
-
-    Raises a ValueError if the file cannot be read or is no text, or for a line that is too long.
-    """
-    with open_file(path) as file:
-        if begin:
-            file.seek(begin)
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b"")):
-            if begin == number == 0:
-                check_text(line[:_AT_ONCE], path)
-            if len(line) >= LONGEST_LINE:
-                raise ValueError(f"{path}, line {number + 1} is longer than {LONGEST_LINE:,} bytes.")
-            yield line
-            begin += len(line)
-            if end is not None and begin >= end:
-                return
-
-
-def parse_json(text: str, **options: Any) -> Any:
-    """Parse JSON, with options of `json.loads`. NaN, which is common though invalid, becomes None.
+def parse_json(text: str) -> Any:
+    """Parse JSON. NaN, which is common though invalid, becomes None.
 
     Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
     """
     try:
-        value = json.loads(text, parse_constant=lambda _: None, **options)
+        value = json.loads(text, parse_constant=lambda _: None)
         json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -103,9 +61,15 @@ def parse_line(raw: bytes) -> Any:
         return parse_json(raw.decode("utf-8-sig"))
 
 
-def is_blank(line: bytes) -> bool:
-    """Whether a line holds nothing, but for spaces or a byte order mark."""
-    return not line.strip(b" \t\r\n\xef\xbb\xbf")
+def parse_lines(path: Path) -> Iterator[tuple[int, Any, str, bytes]]:
+    """Yield the lines of a file of JSON lines that are not blank: number, value, why it is not valid, and itself."""
+    with open_file(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield number, parse_line(line), "", line
+            except ValueError as error:
+                if line.strip(b" \t\r\n\xef\xbb\xbf"):
+                    yield number, None, f"is not valid JSON: {error}", line
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
@@ -114,44 +78,36 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     Raises a ValueError if the file cannot be read, a line is not JSON, or all lines are blank.
     """
     where = ""
-    for number, line in enumerate(read_lines(path), 1):
-        if is_blank(line):
-            continue
+    for number, value, error, _ in parse_lines(path):
         where = f"{path}, line {number}"
-        try:
-            value = parse_line(line)
-        except ValueError as error:
-            raise ValueError(f"{where} is not valid JSON: {error}.") from None
+        if error:
+            raise ValueError(f"{where} {error}.")
         yield where, value
     if not where:
         raise ValueError(f"{path} is empty.")
 
 
-def read_text(path: Path) -> str:
-    """Read a file of UTF-8 text. Raises a ValueError if it cannot be read, is too large, or is not valid UTF-8."""
-    with open_file(path) as file:
-        data = file.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise ValueError(f"{path} is larger than {LARGEST_FILE:,} bytes.")
-    check_text(data[:_AT_ONCE], path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {number} is not valid UTF-8: {error.reason}.") from None
+def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
+    for where, value in read_jsonl(path):
+        if not isinstance(value, dict):
+            raise ValueError(f"{where} must be a JSON object. Got {type(value).__name__}.")
+        yield where, value
 
 
 def read_json(path: Path) -> Any:
-    """Read a file that is one JSON value, as `read_jsonl` reads a line."""
-    text = read_text(path)
-    if not text.strip():
-        raise ValueError(f"{path} is empty.")
+    """Read a file that is one JSON value; raises a ValueError that names it if it is not valid."""
+    with open_file(path) as file:
+        data = file.read()
     try:
-        return parse_json(text)
+        return parse_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        number, problem = data.count(b"\n", 0, error.start) + 1, f"UTF-8: {error.reason}"
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}, line {error.lineno} is not valid JSON: {error.msg}.") from None
+        number, problem = error.lineno, f"JSON: {error.msg}"
     except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}.") from None
+        number, problem = 1, f"JSON: {error}"
+    raise ValueError(f"{path}, line {number} is not valid {problem}.")
 
 
 def read_json_or_lines(path: Path) -> Any:
@@ -166,14 +122,6 @@ def read_json_or_lines(path: Path) -> Any:
     if not isinstance(value, (dict, list)):
         raise ValueError(f"{path} must be a JSON object or a list. Got {type(value).__name__}.")
     return value
-
-
-def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
-    for where, value in read_jsonl(path):
-        if not isinstance(value, dict):
-            raise ValueError(f"{where} must be a JSON object. Got {type(value).__name__}.")
-        yield where, value
 
 
 def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
@@ -192,21 +140,26 @@ def read_topic(record: dict[str, Any]) -> str:
     return ", ".join(map(str, topic)) if isinstance(topic, list) else str(topic)
 
 
-def write_jsonl(path: Path, values: Iterable[Any]) -> None:
-    """Write a file of JSON lines atomically."""
-    write_text(path, "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values))
-
-
-def write_text(path: Path, text: str, temporary: Path | None = None) -> None:
-    """Write a file atomically, as `written_whole` does; its folder is made if it is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path, temporary) as name:
-        name.write_text(text, encoding="utf-8")
+def to_line(value: Any) -> str:
+    """Format a value as a line of JSON; binary data become base64, and times and decimals strings."""
+    return json.dumps(value, ensure_ascii=False, default=to_plain) + "\n"
 
 
 def to_plain(value: Any) -> str:
     """Return what JSON has no type for, as a string: base64 of binary data, `str` of times and decimals."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+def write_jsonl(path: Path, values: Iterable[Any]) -> None:
+    """Write a file of JSON lines atomically."""
+    write_text(path, "".join(map(to_line, values)))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file atomically, as `written_whole` does; its folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as name:
+        name.write_text(text, encoding="utf-8")
 
 
 def temporary_name(path: Path) -> Path:
@@ -216,9 +169,9 @@ def temporary_name(path: Path) -> Path:
 
 
 @contextmanager
-def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
+def written_whole(path: Path) -> Iterator[Path]:
     """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names `path`."""
-    temporary = temporary or temporary_name(path)
+    temporary = temporary_name(path)
     try:
         with named_writing(path, temporary):
             yield temporary

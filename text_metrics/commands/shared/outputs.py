@@ -29,15 +29,12 @@ def check_outputs(
     outputs = [path for path in writes if path is not None]
     taken: list[Path] = []
     for output in outputs:
-        places = {output, temporary_name(output)}
-        for path in inputs:
-            if any(_is_same(place, path) for place in places):
-                raise _output_error(output, f"is the same file as {path}, which is read")
-            if any(_is_in(place, path) for place in places):
-                raise _output_error(output, f"is in the folder {path}, which is read")
-        for other in taken:
-            if any(_is_same(place, other) for place in places):
-                raise _output_error(output, f"is the same file as {other}, another output")
+        places = [output, temporary_name(output)]
+        for problem, paths in (("which is read", inputs), ("another output", taken)):
+            for path in paths:
+                is_in = problem == "which is read" and any(_is_in(place, path) for place in places)
+                if is_in or any(_is_same(place, path) for place in places):
+                    raise _output_error(output, f"is the same file as, or in, {path}, {problem}")
         taken += places
     for folder in folders:
         for path in [*inputs, *outputs]:

@@ -1,9 +1,12 @@
 """Metrics as commands load them, their settings on the command line, and other options that several commands have."""
 
 import argparse
+import importlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ from text_metrics.metrics._core.core_settings import suggest
 # The settings of the encoder that a command takes.
 ENCODER = ("model", "long_texts", "batch_size", "device", "cache_dir")
 CONFIDENCE = 0.95
+# Optional imports of evaluate, which only its evaluators use: three quarters of its time.
+_OF_EVALUATORS = ("transformers", "scipy.stats")
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric") -> None:
@@ -40,6 +45,15 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             settings[name] = value
     return settings
+
+
+@contextmanager
+def settings_checked() -> Iterator[None]:
+    """Raise a ValueError for the TypeError of a setting of a wrong type, so that it ends a command."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def check_names(settings: Iterable[str], names: Sequence[str], owner: str) -> None:
@@ -69,10 +83,9 @@ def cache_of(settings: Mapping[str, Any]) -> Path | None:
 
 def load_metric(name: str) -> Any:
     """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub."""
+    evaluate = _import_evaluate()
     if name in METRICS:
         return load(name)
-    import evaluate
-
     try:
         return evaluate.load(name)
     except Exception as error:  # many kinds, from the file system to the Hub's client
@@ -80,3 +93,15 @@ def load_metric(name: str) -> Any:
             f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}, and modules of "
             f"`evaluate`: {str(error).splitlines()[0]}"
         ) from error
+
+
+def _import_evaluate() -> Any:
+    modules: dict[str, Any] = sys.modules
+    hidden = () if "evaluate" in modules else [name for name in _OF_EVALUATORS if name not in modules]
+    # To import them now raises ImportError, as if they were not installed.
+    modules.update(dict.fromkeys(hidden))
+    try:
+        return importlib.import_module("evaluate")
+    finally:
+        for name in hidden:
+            del modules[name]

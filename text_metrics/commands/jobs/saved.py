@@ -1,0 +1,130 @@
+"""What is saved of a job, piece by piece, such that a kill at any moment loses no piece."""
+
+import fcntl
+import json
+import pickle
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from text_metrics.commands.jobs.options import Command
+from text_metrics.commands.shared.files import write_text, written_whole
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.settings import cache_of, paths_of
+
+
+class SavedJob:
+    """The output of a job, its summary, and until the end a folder with a file for each piece that is done.
+
+    Parameters
+    ----------
+    out : the output; with --one-set, it is also the summary
+
+    Raises a ValueError if one of them is read.
+    """
+
+    def __init__(self, out: Path, command: Command) -> None:
+        self.out, self._command, self.decisive = out, command, command.decisive()
+        self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
+        self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
+        reads: list[str | Path] = [command.data, *paths_of({**command.settings, "metric": command.metric})]
+        writes = [*dict.fromkeys((out, self._summary)), self.bad, cache_of(command.settings)]
+        check_outputs(reads, writes, [self.folder])
+
+    def finished(self) -> dict[str, Any] | None:
+        """Read the summary of a job that is done; None if there is work to do."""
+        if self._command.restart:
+            with self._locked():
+                shutil.rmtree(self.folder)
+            self._summary.unlink(missing_ok=True)
+            return None
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+            summary = json.loads(self._summary.read_text(encoding="utf-8"))
+            if self.out.exists() and summary["command"] == self.decisive:
+                return summary
+        if self.out.exists() and not self.numbers():
+            raise ValueError(
+                f"{self.out} already exists, written by another command: pass --restart, or another --out."
+            )
+        return None
+
+    @contextmanager
+    def opened(self) -> Iterator[bool]:
+        """Lock the folder; yields whether the job is new.
+
+        Raises a ValueError if another command or process works on it. The folder of a new job is removed after an
+        error, so that it is not in the way of other commands.
+        """
+        begun = self.folder / "job.json"
+        with self._locked():
+            is_new = not begun.exists()
+            if not is_new and json.loads(begun.read_text(encoding="utf-8")) != self.decisive:
+                raise ValueError(f"{self.folder} belongs to another command or file: pass --restart, or another --out.")
+            try:
+                yield is_new
+            except ValueError:
+                if not self.numbers():
+                    self.remove()
+                raise
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt("Run the same command to continue.") from None
+
+    def begin(self) -> None:
+        """Save what the job is, once its file is checked."""
+        write_text(self.folder / "job.json", json.dumps(self.decisive))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(f"{self.folder} is in use by another process.") from None
+            yield
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the pieces that are done."""
+        return sorted(int(path.name.removeprefix("part-")) for path in self.folder.glob("part-????????"))
+
+    def write(self, number: int, piece: bytes) -> None:
+        """Save a piece, as `score_piece` returns it."""
+        with written_whole(self._part(number)) as temporary:
+            temporary.write_bytes(piece)
+
+    def record(self, number: int) -> dict[str, Any]:
+        """Read the record of a piece."""
+        with self._part(number).open("rb") as file:
+            return pickle.load(file)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Read the records of all pieces, in order."""
+        return map(self.record, self.numbers())
+
+    def rows(self) -> Iterator[list[dict[str, Any]]]:
+        """Read the rows of all pieces, in order."""
+        for number in self.numbers():
+            with self._part(number).open("rb") as file:
+                pickle.load(file)
+                yield pickle.load(file)
+
+    def _part(self, number: int) -> Path:
+        return self.folder / f"part-{number:08d}"
+
+    def write_bad(self, bad: Iterator[Sequence[Any]]) -> None:
+        """Write what was set aside, with the reasons; without any, remove the file of an earlier run."""
+        with written_whole(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(dict(zip(("row", "error", "text"), row, strict=True))) + "\n" for row in bad)
+        if not self.bad.stat().st_size:
+            self.bad.unlink()
+
+    def remove(self) -> None:
+        """Remove the pieces."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the summary, and remove the pieces: the job is done."""
+        write_text(self._summary, json.dumps(summary, indent=2) + "\n")
+        self.remove()
