@@ -67,6 +67,8 @@ LONGEST = (
 )
 
 
+# Before pytest-xdist reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Keep the tests of a file in one process, for their fixtures, and those of three demos, for their servers."""
     if not hasattr(config, "workerinput"):
