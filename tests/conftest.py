@@ -16,7 +16,6 @@ from huggingface_hub.constants import HF_HOME
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"
 SET_METRICS = ("vendi_embed", "chamfer_diversity", "self_bleu")
-EMBEDDING_METRICS = ("vendi_embed", "chamfer_diversity", "semantic_entropy")
 # Those that score each text by itself.
 TEXT_METRICS = ("gruen",)
 
@@ -53,11 +52,11 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
+# Files that take longest come first, so that no process is left alone with one at the end.
 LONGEST = (
-    "demos of sets",
-    "other demos",
+    "test_spaces",
     "test_ray",
+    "test_spaces_requests",
     "test_hosts",
     "test_kills",
     "test_report_page",
@@ -67,22 +66,9 @@ LONGEST = (
 )
 
 
-# Before pytest-xdist reads the groups.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Keep the tests of a file in one process, for their fixtures, and those of three demos, for their servers."""
-    if not hasattr(config, "workerinput"):
-        return
-
-    def group(item):
-        if "demo" not in item.fixturenames:
-            return item.path.stem
-        return "demos of sets" if item.callspec.params["demo"] in EMBEDDING_METRICS else "other demos"
-
+def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: ranks.get(group(item), len(LONGEST)))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(LONGEST)))
 
 
 def encode(texts, *args, **settings):

@@ -1,4 +1,4 @@
-"""The demos as they are served, used as a person would: in Chromium, by the API, and by MCP.
+"""The demos as they are served, used as a person would: in Chromium.
 
 Each number on a page is compared with what `compute` gives for the same input.
 """
@@ -6,13 +6,11 @@ Each number on a page is compared with what `compute` gives for the same input.
 import csv
 import io
 import json
-import math
 
 import pytest
-from gradio_client import Client
 
 from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page, wait_for_figures
-from tests.demos import CASES, in_every_demo, use_mcp
+from tests.demos import CASES, in_every_demo
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -141,25 +139,3 @@ def test_a_visit_by_phone(demo, chromium, load):
     faults = faults_of(page, "dark")
     page.close()
     assert not faults, "\n".join(map(str, faults))
-
-
-@in_every_demo
-def test_the_api_and_mcp_give_what_compute_gives(demo, load):
-    case, compute = CASES[demo.name], load(demo.name).compute
-    expected = compute(**case.arguments)
-    client = Client(demo.url, verbose=False)
-    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/score"]
-    tool, by_mcp = use_mcp(demo, case.api)
-    assert tool.description
-    assert set(case.api) <= set(tool.inputSchema["properties"])
-    for result in (client.predict(**case.api, api_name="/score"), by_mcp):
-        assert isinstance(result["warnings"], list)
-        assert result["signature"] == expected["signature"]
-        for name, value in expected.items():
-            if isinstance(value, float) and not math.isnan(value):
-                assert result[name] == pytest.approx(value, abs=1e-5), name
-        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
-    if case.setting:
-        _, name, value = case.setting
-        result = client.predict(**case.api, **{name: value}, api_name="/score")
-        assert result["scores"] == pytest.approx(compute(**case.arguments, **{name: value})["scores"], abs=1e-5)

@@ -1,11 +1,13 @@
-"""Input that a demo refuses, with a reason, whatever way it comes; and what it reads in spite of its looks."""
+"""The API and MCP of the demos, input that they refuse with a reason, and what they read in spite of its looks."""
 
 import json
+import math
 
 import pandas as pd
 import pytest
+from gradio_client import Client
 
-from tests.demos import EVIL, HTTP, INTERNAL, SECRET, call, in_every_demo
+from tests.demos import CASES, EVIL, HTTP, INTERNAL, SECRET, call, in_every_demo, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -66,6 +68,28 @@ ODD = [
 def api_data(name, texts):
     """Return the arguments of an endpoint for some texts."""
     return {"gruen": [texts], "probeval": [texts, texts]}.get(name, [[texts]])
+
+
+@in_every_demo
+def test_the_api_and_mcp_give_what_compute_gives(demo, load):
+    case, compute = CASES[demo.name], load(demo.name).compute
+    expected = compute(**case.arguments)
+    client = Client(demo.url, verbose=False)
+    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/score"]
+    tool, by_mcp = use_mcp(demo, case.api)
+    assert tool.description
+    assert set(case.api) <= set(tool.inputSchema["properties"])
+    for result in (client.predict(**case.api, api_name="/score"), by_mcp):
+        assert isinstance(result["warnings"], list)
+        assert result["signature"] == expected["signature"]
+        for name, value in expected.items():
+            if isinstance(value, float) and not math.isnan(value):
+                assert result[name] == pytest.approx(value, abs=1e-5), name
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+    if case.setting:
+        _, name, value = case.setting
+        result = client.predict(**case.api, **{name: value}, api_name="/score")
+        assert result["scores"] == pytest.approx(compute(**case.arguments, **{name: value})["scores"], abs=1e-5)
 
 
 @in_every_demo
