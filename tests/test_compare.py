@@ -174,7 +174,7 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order=0"], "max_order must be"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "order=2"], "no argument 'order'"),
         (SETS, OTHER, [*BLEU, "--by-line", "--text-key", "texts"], "a.jsonl, line 1 must be an object with 'texts'"),
-        (SETS, OTHER, [*BLEU, "--id-key", "id"], "a.jsonl, line 1 has no 'id'"),
+        (SETS, OTHER, [*BLEU, "--id-key", "id"], "a.jsonl, line 1 must be an object with 'id'"),
         (SETS, SETS[:4], [*BLEU, "--by-line"], "a.jsonl, line 5"),
         (["a b", "c d"], ["a b", "c d"], [*BLEU, "--by-line"], "one for each of the 2 items"),
         ([["a", "b"], 7], SETS[:2], [*BLEU, "--by-line"], "a.jsonl: predictions[1] must be"),

@@ -211,7 +211,7 @@ def test_a_model_that_lies_in_the_cache_in_part_is_not_taken_for_the_whole(load,
 
 @pytest.mark.parametrize("name", ["https://huggingface.co/a/b", "two words", "a/b/c"])
 def test_a_name_that_no_model_can_have(name):
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ValueError, match=r"model .* was found neither"):
         core_models.find_model(name)
 
 

@@ -19,11 +19,10 @@ from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.systems import read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.commands.shared.pairing import pair_by_id
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_released import from_released
 
@@ -32,7 +31,7 @@ FILES, JOBS = 120, 40
 
 PAIRS = [
     {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": ["x", "y"], "set1_label": "original"},
-    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "Quality_Set1": 3},
+    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "llm_diversity": 1},
 ]
 TARGETS = [
     {
@@ -103,7 +102,7 @@ def cluster_answers_of(path):
 
 def compare_with_itself(path):
     rows = read_rows(path)
-    pair_by_id(rows, rows, "id")
+    compare.pair_rows(rows, rows, "id")
     return compare.read_values(rows, "t", True)
 
 
@@ -253,8 +252,7 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         parts, error = [], ""
         with bounded(f"case {i}"):
             try:
-                file = NamedFile("a", data)
-                parts = read_parts(file, ReportCommand((file,), "texts", "n"))
+                parts = read_parts("a", data, ReportCommand({"a": data}, "texts", "n"))
             except ValueError as problem:
                 error = str(problem)
         if parts:

@@ -2,15 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from tests.chat_server import serve
 from tests.commands import run_command
 from tests.conftest import TAUGHT
 from tests.files import read_jsonl, write_jsonl
-from text_metrics.commands.rate_quality import LanguageModel, read_answer
-from text_metrics.commands.shared.causal import load_causal
+from text_metrics.commands.rate_quality import read_answer
 
 SHUFFLED = "mat the on sat cat the"
 
@@ -27,37 +25,30 @@ def run(tmp_path, monkeypatch, capsys):
     return run_once
 
 
-def test_log_probabilities_are_those_of_transformers(tiny_language_model):
+def test_ratings_are_by_the_log_probabilities_of_transformers(run, tiny_language_model):
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    texts = [TAUGHT, "mat", "a much longer text about cats and mats", "", "the mat sat on the cat"]
-    scorer = LanguageModel(load_causal(tiny_language_model))
-    total, lengths = scorer.log_probabilities(texts)
+    texts = [TAUGHT, SHUFFLED, "mat", "a much longer text about cats and mats", TAUGHT, ""]
+    code, written, shown = run([TAUGHT, {"text": SHUFFLED, "n": 1}, *texts[2:]], "--model", tiny_language_model)
+    assert code == 0, shown
+    assert [line["text"] for line in written] == texts
     tokenizer = AutoTokenizer.from_pretrained(tiny_language_model)
     model = AutoModelForCausalLM.from_pretrained(tiny_language_model).eval()
-    for i, text in enumerate(texts):
-        ids = tokenizer(text)["input_ids"]
+    for line in written[:-1]:
+        ids = tokenizer(line["text"])["input_ids"]
         with torch.inference_mode():
             shares = torch.log_softmax(model(torch.tensor([[tokenizer.bos_token_id, *ids]])).logits[0], -1)
         expected = sum(float(shares[place, token]) for place, token in enumerate(ids))
-        assert total[i] == pytest.approx(expected, abs=1e-3)
-        assert lengths[i] == len(ids)
-    # Company does not change a score.
-    assert scorer.log_probabilities(texts[:1])[0][0] == pytest.approx(total[0], abs=1e-4)
-
-
-def test_ratings_are_written_and_prefer_what_the_model_knows(run, tiny_language_model):
-    code, written, shown = run([TAUGHT, {"text": SHUFFLED, "n": 1}, TAUGHT, ""], "--model", tiny_language_model)
-    assert code == 0, shown
-    assert [line["text"] for line in written] == [TAUGHT, SHUFFLED, TAUGHT, ""]
-    known, shuffled, again, empty = (line["quality"] for line in written)
-    assert 1 >= known == again > shuffled > empty == 0
-    total, lengths = LanguageModel(load_causal(tiny_language_model)).log_probabilities([TAUGHT, SHUFFLED])
-    assert [known, shuffled] == pytest.approx(np.exp(total / lengths).tolist(), abs=1e-4)
-    assert written[0]["log_probability"] == pytest.approx(total[0], abs=1e-3)
+        assert line["log_probability"] == pytest.approx(expected, abs=1e-3)
+        assert line["quality"] == pytest.approx(math.exp(expected / len(ids)), abs=1e-4)
+    known, shuffled, *_, empty = (line["quality"] for line in written)
+    assert 1 >= known == written[4]["quality"] > shuffled > empty == 0
     assert written[0]["signature"].startswith("rate_quality|model:local@")
     assert "|start:<|endoftext|>|" in written[0]["signature"]
+    # Company does not change a score.
+    alone = run([TAUGHT], "--model", tiny_language_model)[1]
+    assert alone[0]["log_probability"] == pytest.approx(written[0]["log_probability"], abs=1e-4)
 
 
 def test_texts_that_are_cut_are_counted(run, tiny_language_model):
@@ -72,9 +63,6 @@ def test_bad_input_is_named(run, tiny_language_model, tmp_path):
     code, _, shown = run(["a"], "--model", tmp_path / "nowhere")
     assert (code, "--model" in shown) == (2, True)
     assert "--ask" in run(["a"], "--model", "m", "--base-url", "http://127.0.0.1:9/v1")[2]
-    for name in ("one.gguf", "two.gguf"):
-        (tmp_path / name).write_bytes(b"")
-    assert "must name one GGUF file" in run(["a"], "--model", tmp_path)[2]
 
 
 def ask(run, server, lines, *options):

@@ -4,23 +4,21 @@ import csv
 import json
 import random
 import re
-import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sentence_transformers import SentenceTransformer
 
 import text_metrics
 from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
-from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.likeness import PERMUTATIONS, draw
-from text_metrics.commands.report.scores import DIVERSITY, describe, paired_differences, power
+from text_metrics.commands.report.scores import DIVERSITY, describe
 from text_metrics.commands.report.systems import read_inputs
-from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference
-from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
+from text_metrics.commands.shared.statistics import holm, paired_test
+from text_metrics.metrics._core.core_results import jackknife_estimate
 
 PLACES = ["the park", "the sea", "the old town", "a small shop", "the station", "a field of maize"]
 # Different things, one thing in three ways, and one text three times.
@@ -90,8 +88,9 @@ def near(interval):
 def test_every_score_is_that_of_the_metric(whole, load):
     metrics = by_name(whole)
     assert whole["systems"] == list(SYSTEMS)
-    assert whole["prompts"] == {"n": 6, "n_all": 6, "ids": sorted(PLACES), "missing": []}
+    assert whole["prompts"] == {"n": 6, "n_all": 6, "ids": sorted(PLACES)}
     for i, sets in enumerate(map(ordered, SYSTEMS.values())):
+        sets = [sorted(texts) for texts in sets]
         texts = [text for members in sets for text in members]
         labels = [prompt for prompt in sorted(PLACES) for _ in range(4)]
         rated = load("gruen").compute(predictions=texts, confidence=0.95, confidence_by=labels)
@@ -100,9 +99,7 @@ def test_every_score_is_that_of_the_metric(whole, load):
             "vendi_embed": load("vendi_embed").compute(predictions=sets, quality=quality.tolist(), confidence=0.95),
             "n_classes": load("semantic_entropy").compute(predictions=sets, confidence=0.95),
             "chamfer_diversity": load("chamfer_diversity").compute(predictions=sets, confidence=0.95),
-            "self_bleu": load("self_bleu").compute(
-                predictions=[sorted(texts) for texts in sets], repetition=True, details=True, confidence=0.95
-            ),
+            "self_bleu": load("self_bleu").compute(predictions=sets, repetition=True, details=True, confidence=0.95),
         }
         for name, result in calls.items():
             value = metrics[name]["values"][i]
@@ -110,7 +107,6 @@ def test_every_score_is_that_of_the_metric(whole, load):
             assert value["scores"] == pytest.approx(result[f"{prefix}scores"], abs=1e-6)
             assert value["mean"] == pytest.approx(result[name], abs=1e-6)
             assert value["interval"] == near(result[f"{prefix}confidence_interval"])
-            assert value["n"] == 6
             assert f"{metrics[name]['signature'].partition('|version')[0]}|confidence" in result["signature"]
         for name, column in (("distinct", "distinct_2"), ("compression_ratio", "compression_ratio")):
             assert metrics[name]["values"][i]["scores"] == [row[column] for row in calls["self_bleu"]["details"]]
@@ -130,10 +126,7 @@ def test_all_pairs_are_tested_and_the_best_is_marked_only_if_the_test_holds(whol
         scores = np.array([value["scores"] for value in metric["values"]])
         assert [(test["a"], test["b"]) for test in metric["tests"]] == [(0, 1), (0, 2), (1, 2)]
         for test in metric["tests"]:
-            difference = mean_estimate(paired_differences(scores[test["a"]], scores[test["b"]]))
-            assert test["difference"] == difference.value
-            assert test["p"] == mean_p(difference)
-            assert test["interval"] == difference.interval(0.95)
+            assert test.items() >= paired_test(scores[test["a"]], scores[test["b"]], 0.95).items()
         assert [test["p_holm"] for test in metric["tests"]] == holm([test["p"] for test in metric["tests"]])
         means = scores.mean(axis=1) * (-1 if metric["better"] == "lower" else 1)
         assert list(means[metric["order"]]) == sorted(means, reverse=True)
@@ -165,7 +158,7 @@ def test_means_and_pairs_that_differ_by_rounding_tie(rng):
     entry = described(scores + 1e-9, scores, scores + 1e-13 * rng.normal(size=20))
     assert {test["p_holm"] for test in entry["tests"]} == {1.0}
     assert entry["best"] is None
-    assert power([entry], 0.95) == []
+    assert {test["smallest_difference"] for test in entry["tests"]} == {None}
     shift = rng.normal(0.0, 1e-3, 20)
     shift += 5e-7 - shift.mean()
     (test,) = described(scores + shift, scores)["tests"]
@@ -179,9 +172,10 @@ def test_holm_and_power():
     assert holm([]) == []
     # Simulated: the test rejects in about 80 % of samples with this true difference.
     rng = np.random.default_rng(1)
-    size = smallest_difference(Estimate(30, 0.0, 1 / np.sqrt(30), 0.0), 0.95)
-    samples = rng.normal(size, 1, (2000, 30))
-    assert np.mean([mean_p(mean_estimate(sample)) < 0.05 for sample in samples]) == pytest.approx(0.8, abs=0.04)
+    pilot = rng.normal(0, 1, 30)
+    size = paired_test(pilot, np.zeros(30), 0.95)["smallest_difference"] / pilot.std(ddof=1)
+    p_values = [paired_test(sample, np.zeros(30), 0.95)["p"] for sample in rng.normal(size, 1, (2000, 30))]
+    assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.8, abs=0.04)
 
 
 def partition_of(groups, permutations=PERMUTATIONS):
@@ -200,19 +194,19 @@ def test_partitions_are_those_of_between_groups(whole):
     result, part = partition_of(systems), section["partition"]
     for name in ("within", "pooled", "between", "between_expected"):
         assert part[name] == pytest.approx(result[name], abs=1e-5)
-    assert (part["p"], part["n_groups"]) == (result["permutation_p"], 3)
+    assert part["p"] == result["permutation_p"]
     assert part["share"] == pytest.approx(result["share"], abs=1e-5)
     low, high = result["between_confidence_interval"]
-    assert part["intervals"]["between"] == near([low, min(high, 3)])
+    assert part["between_interval"] == near([low, min(high, 3)])
     chi, chance = np.log(result["between_scores"]), np.log(result["between_expected_scores"])
     left = [
         (np.delete(chi, p).mean() - np.delete(chance, p).mean()) / (np.log(3) - np.delete(chance, p).mean())
         for p in range(6)
     ]
     expected = jackknife_estimate(result["share"], np.array(left)).interval(0.95)
-    assert part["intervals"]["share"] == near([expected[0], min(1.0, expected[1])])
+    assert part["share_interval"] == near([expected[0], min(1.0, expected[1])])
     for pair_ in section["pairs"]:
-        result = partition_of([systems[pair_["a"]], systems[pair_["b"]]], section["pairs_permutations"])
+        result = partition_of([systems[pair_["a"]], systems[pair_["b"]]])
         assert pair_["share"] == pytest.approx(result["share"], abs=1e-5)
         assert pair_["p"] == result["permutation_p"]
     shares = [row["share"] for row in section["pairs"]]
@@ -225,7 +219,6 @@ def test_people_are_compared_at_equal_numbers(whole):
     half, *sides = draw(sorted(PLACES), [ordered(sets) for sets in SYSTEMS.values()], PEOPLE)
     # Four texts of people make two halves of two, with which two of each system are compared.
     assert (section["n_texts"], section["n_prompts"]) == (12, 6)
-    assert [row["system"] for row in section["rows"]] == [0, 1, 2, None]
     assert [sorted(first + second) for first, second in zip(half, sides[-1], strict=True)] == [
         sorted(texts) for texts in ordered(PEOPLE)
     ]
@@ -233,7 +226,6 @@ def test_people_are_compared_at_equal_numbers(whole):
         result = partition_of([dict(zip(sorted(PLACES), part, strict=True)) for part in (half, side)])
         assert row["between"] == pytest.approx(result["between"], abs=1e-5)
         assert row["p"] == result["permutation_p"]
-    assert [row["length_warning"] for row in section["rows"]][-1] is False
 
 
 def test_collapse_shows_the_least_diverse_prompts(whole):
@@ -243,13 +235,13 @@ def test_collapse_shows_the_least_diverse_prompts(whole):
         scores = dict(zip(whole["prompts"]["ids"], value["scores"], strict=True))
         assert [entry["score"] for entry in entries] == sorted(scores.values())[:5]
         for entry in entries:
-            assert (entry["score"], entry["texts"]) == (scores[entry["prompt"]], sets[entry["prompt"]])
+            assert (entry["score"], entry["texts"]) == (scores[entry["prompt"]], sorted(sets[entry["prompt"]]))
             assert entry["equal_share"] == (0.75 if name == "same" else 0)
 
 
 def numbers_of(report):
     """The numbers of a report, with systems by name."""
-    names: dict = {None: "people", **dict(enumerate(report["systems"]))}
+    names = [*report["systems"], "people"]
     numbers = {name: report["likeness"]["partition"][name] for name in ("within", "pooled", "between", "p")}
     for metric in report["metrics"]:
         for i, value in enumerate(metric["values"]):
@@ -257,14 +249,14 @@ def numbers_of(report):
         numbers |= {(metric["name"], *sorted((names[t["a"]], names[t["b"]]))): t["p_holm"] for t in metric["tests"]}
     for row in report["likeness"]["pairs"]:
         numbers |= {(name, *sorted((names[row["a"]], names[row["b"]]))): row[name] for name in ("share", "p_holm")}
-    for row in report["people"]["rows"]:
-        numbers |= {(name, names[row["system"]]): row[name] for name in ("share", "p", "mean_length")}
+    for i, row in enumerate(report["people"]["rows"]):
+        numbers |= {(name, names[i]): row[name] for name in ("share", "p")}
     return numbers
 
 
 def long_rows():
     return [
-        {"model": name, "prompt": prompt, "texts": text, "topic": prompt, "half": prompt[:5]}
+        {"model": name, "prompt": prompt, "texts": text}
         for name, sets in SYSTEMS.items()
         for prompt, texts in sets.items()
         for text in texts
@@ -293,7 +285,6 @@ def test_two_layouts_of_one_system_are_equal(tmp_path, cache):
         first, second = metric["values"]
         assert first["scores"] == pytest.approx(second["scores"], abs=1e-6)
         assert [test["p"] for test in metric["tests"]] == [1.0]
-    assert report["power"] == []
 
 
 def test_only_an_earlier_report_is_overwritten(tmp_path, cache, capsys):
@@ -322,14 +313,13 @@ def test_every_format_is_read_to_the_same_sets(tmp_path):
             csv.writer(file).writerows([columns, *written])
     compress(tmp_path / "e.csv", ".gz")
     paths = [tmp_path / name for name in ("a.parquet", "b.csv", "c.csv", "d.json", "e.csv.gz")]
-    files = tuple(NamedFile(str(i), path) for i, path in enumerate(paths))
+    files = {str(i): path for i, path in enumerate(paths)}
     inputs = read_inputs(ReportCommand(files, "texts", "prompt", quality_key="reward"))
     assert inputs.bad == []
     first, *others = inputs.systems
     for system in others:
         for prompt, members in system.sets.items():
-            # Rows of one text are in order of content.
-            assert sorted(zip(*members, strict=True)) == sorted(zip(*first.sets[prompt], strict=True))
+            assert members == first.sets[prompt]
 
 
 def test_a_column_of_quality(tmp_path, cache, load):
@@ -337,7 +327,7 @@ def test_a_column_of_quality(tmp_path, cache, load):
         [{"prompt": p, "texts": t, "q": [0.9, 0.1, 0.5, 0.5]} for p, t in sets.items()] for sets in SYSTEMS.values()
     ]
     files = [write_jsonl(tmp_path / f"{i}.jsonl", part) for i, part in enumerate(rows[:2])]
-    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--column", "quality=q"))
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
     metrics = by_name(report)
     assert metrics["quality"]["values"][0]["scores"] == pytest.approx([0.5] * 6)
     weighted = load("vendi_embed").compute(predictions=ordered(SYSTEMS["wide"]), quality=[[0.9, 0.1, 0.5, 0.5]] * 6)
@@ -345,10 +335,9 @@ def test_a_column_of_quality(tmp_path, cache, load):
     for row in rows[1]:
         row["q"] = [3, -1, 0, 0]
     write_jsonl(files[1], rows[1])
-    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--column", "quality=q"))
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
     assert "quality" in by_name(report)
     assert "quality_vendi_embed" not in by_name(report)
-    assert "from -1 to 3" in kinds_of(report)["range of quality"]
 
 
 def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
@@ -356,7 +345,6 @@ def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
     files = write_systems(tmp_path, {"wide": SYSTEMS["wide"], "short": short})
     _, report = run(tmp_path, *files, "--cache-dir", cache)
     assert report["rarefied_to"] == 2
-    assert report["sources"][1]["set_sizes"] == [2, 3.0, 4]
     metrics = by_name(report)
     for i, sets in enumerate((SYSTEMS["wide"], short)):
         result = text_metrics.rarefied("vendi_embed", ordered(sets), 2)
@@ -367,7 +355,6 @@ def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
         distinct = [row["distinct_2"] for row in result["details"]]
         assert metrics["distinct"]["values"][i]["scores"] == pytest.approx(distinct)
     assert "2 to 4 texts" in kinds_of(report)["sets of different sizes"]
-    assert report["likeness"]["partition"]["texts_of_each"] == [2, 4]
 
 
 def test_bad_rows_are_set_aside_with_their_set(tmp_path, cache, capsys):
@@ -386,12 +373,7 @@ def test_bad_rows_are_set_aside_with_their_set(tmp_path, cache, capsys):
     assert "row 6" in bad[0]["error"]
     assert report["sources"][0]["n_bad"] == 6
     assert (report["prompts"]["n"], report["prompts"]["n_all"]) == (4, 7)
-    assert report["prompts"]["missing"] == [
-        {"system": "narrow", "n": 2, "examples": ["more", "the sea"]},
-        {"system": "wide", "n": 2, "examples": ["more", "the park"]},
-    ]
-    assert "6 rows of narrow" in kinds_of(report)["rows set aside"]
-    assert "narrow lacks 2 and wide lacks 2" in kinds_of(report)["missing prompts"]
+    assert {"rows set aside", "missing prompts"} <= kinds_of(report).keys()
     # The old town has three texts of one system.
     assert report["rarefied_to"] == 3
     # A later report without bad rows leaves no old file.
@@ -407,11 +389,11 @@ def test_one_prompt_or_one_system_is_enough(tmp_path, cache):
     assert code == 0
     assert {test["p"] for metric in report["metrics"] for test in metric["tests"]} == {None}
     assert report["likeness"]["partition"]["between"] > 1
-    assert {"unmeasured quality", "few prompts", "people"} <= kinds_of(report).keys()
+    assert "few prompts" in kinds_of(report)
+    assert len(report["people"]["rows"]) == 2
     code, report = run(tmp_path, *write_systems(tmp_path, {"wide": SYSTEMS["wide"]}), "--cache-dir", cache)
     assert code == 0
     assert report["likeness"] is None
-    assert report["power"] == []
     assert all(metric["tests"] == [] and metric["best"] is None for metric in report["metrics"])
 
 
@@ -437,62 +419,29 @@ def test_what_could_mislead_is_said(tmp_path, cache):
     files = write_systems(tmp_path, {"odd": odd, "long": long, "foreign": foreign})
     _, report = run(tmp_path, *files, "--setting", "long_texts=cut", "--cache-dir", cache)
     kinds = kinds_of(report)
-    assert {"few prompts", "unmeasured quality", "different lengths"} <= kinds.keys()
+    assert {"few prompts", "different lengths"} <= kinds.keys()
     assert kinds["empty texts"].startswith("6 of 24 texts of odd are")
     assert re.search("of odd and .* of foreign are", kinds["language"])
-    assert kinds["long texts"].startswith("2 of ")
-    power = {row["metric"]: row["difference"] for row in report["power"]}
-    scores = [value["scores"] for value in by_name(report)["vendi_embed"]["values"]]
-    sizes = [
-        smallest_difference(mean_estimate(np.subtract(scores[i], scores[j])), 0.95) for i, j in [(0, 1), (0, 2), (1, 2)]
-    ]
-    assert power["vendi_embed"] == pytest.approx(max(sizes))
-
-
-def test_a_kill_loses_no_embedding(tmp_path, monkeypatch, load):
-    load("vendi_embed")
-    for module in [module for name, module in sys.modules.items() if name.endswith("core_inputs")]:
-        monkeypatch.setattr(module.LIMITS, "cached_texts", 10)
-    files = write_systems(tmp_path, {name: SYSTEMS[name] for name in ("wide", "same")})
-    encoded, encode = [], SentenceTransformer.encode
-
-    def counted(self, texts, **options):
-        if len(encoded) == 20:
-            raise KeyboardInterrupt
-        # A model that is loaded embeds "a" as a check.
-        encoded.extend(text for text in texts if text != "a")
-        return encode(self, texts, **options)
-
-    monkeypatch.setattr(SentenceTransformer, "encode", counted)
-    assert run(tmp_path, *files)[0] == 130
-    encoded.append("")  # does not stop again
-    assert run(tmp_path, *files)[0] == 0
-    different = {text for name in ("wide", "same") for texts in SYSTEMS[name].values() for text in texts}
-    # The other metrics took all embeddings from the cache, which is removed.
-    assert sorted(encoded[:20] + encoded[21:]) == sorted(different)
-    assert not (tmp_path / "report" / "embeddings.tmp").exists()
 
 
 ERRORS = {
     "no file": (["nowhere.jsonl"], "nowhere.jsonl"),
     "two names": (["a.jsonl", "a=b.jsonl"], "NAME=path"),
-    "no set": (["ones.jsonl"], "ones has no set"),
+    "no set": (["ones.jsonl"], "no prompt"),
     "nothing in common": (["a.jsonl", "c.jsonl"], "no prompt"),
     "system key": (["a.jsonl", "b.jsonl", "--system-key", "m"], "--system-key"),
     "confidence": (["a.jsonl", "--confidence", "2"], "--confidence"),
     "setting": (["a.jsonl", "--setting", "q=2"], "--setting q"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written"),
     "folder": (["a.jsonl", "--out", "b.jsonl"], "--out"),
-    "quality column": (["a.jsonl", "--column", "quality=r"], "no column 'r': it has prompt, texts"),
+    "quality column": (["a.jsonl", "--quality-key", "r"], "no column 'r': it has prompt, texts"),
     "system column": (["a.jsonl", "--system-key", "r"], "no column 'r': it has prompt, texts"),
     "id column": (["a.jsonl", "--text-key", "texts", "--id-key", "r"], "no column 'r': it has prompt, texts"),
-    "column": (["a.jsonl", "--column", "weights=r"], "--column weights"),
-    "two qualities": (["a.jsonl", "--quality", "none", "--column", "quality=r"], "--quality"),
+    "no people": (["a.jsonl", "--people", "c.jsonl"], "--people"),
     "people": (["a.jsonl", "--people", "b.jsonl", "--text-key", "texts", "--by-line"], "--id-key"),
     "single texts": (["ones.jsonl", "--text-key", "prompt", "--by-line"], "--id-key"),
     "lengths": (["a.jsonl", "c.jsonl", "--text-key", "texts", "--by-line"], "--by-line"),
-    "same": (["a.jsonl", "--setting", "same=nli:m"], "--setting same"),
-    "many": ([f"{i}=a.jsonl" for i in range(21)], "at most 20"),
+    "same": (["a.jsonl", "--setting", "same=2"], "same"),
     "model": (["a.jsonl", "b.jsonl", "--setting", "model=./nowhere", "--setting", "same=0.8"], "nowhere"),
 }
 

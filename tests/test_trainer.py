@@ -68,14 +68,6 @@ def evaluation(tokenizer, texts=TEXTS, labels=ANSWERS, inputs=PROMPTS):
     )
 
 
-def batches(whole, size):
-    """Cut an evaluation as `batch_eval_metrics=True` brings it: tensors, and all inputs of a batch."""
-    for start in range(0, len(whole.label_ids), size):
-        part = slice(start, start + size)
-        inputs = {"input_ids": torch.tensor(whole.inputs[part])}
-        yield EvalPrediction(torch.tensor(whole.predictions[part]), torch.tensor(whole.label_ids[part]), inputs=inputs)
-
-
 def expected_result(load, name, settings):
     settings = dict(settings)
     set_size, grouped = settings.pop("set_size", None), "group_by" in settings
@@ -121,16 +113,11 @@ def test_decreasing_results_also_come_negated(load, tokenizer):
 
 
 @each_setting
-def test_generations_are_scored_as_their_texts_whole_and_in_batches(load, tokenizer, name, settings):
+def test_generations_are_scored_as_their_texts(load, tokenizer, name, settings):
     compute_metrics = text_metrics.for_trainer(load(name), tokenizer, **settings)
     expected = expected_result(load, name, settings)
     check_numbers(compute_metrics(evaluation(tokenizer)), expected, name)
     assert compute_metrics.signature == expected["signature"]
-    for size in (5, 100):
-        parts = list(batches(evaluation(tokenizer), size))
-        for part in parts[:-1]:
-            assert compute_metrics(part, compute_result=False) == {}
-        check_numbers(compute_metrics(parts[-1], compute_result=True), expected, name)
 
 
 def test_generations_of_several_for_each_example(load, tokenizer):
@@ -254,8 +241,8 @@ def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tm
         ).evaluate()
 
     expected = load("self_bleu").compute(predictions=texts, set_size=4, max_order=2)
-    for arguments in ({"eval_accumulation_steps": 1}, {"batch_eval_metrics": True}):
-        assert evaluate(to_tokens, **arguments)["eval_self_bleu"] == pytest.approx(expected["self_bleu"], abs=1e-6)
+    found = evaluate(to_tokens, eval_accumulation_steps=1)
+    assert found["eval_self_bleu"] == pytest.approx(expected["self_bleu"], abs=1e-6)
     with pytest.raises(TypeError, match="logits"):
         evaluate(None)
 
@@ -263,19 +250,15 @@ def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tm
 JOBS = [
     # 7 and 9 examples do not divide by 2 processes of 2 examples each.
     {"name": "vendi_embed", "settings": {"set_size": 3}, "num_return_sequences": 3, "n_examples": 7},
-    {"name": "vendi_embed", "settings": {"set_size": 3}, "num_return_sequences": 3, "n_examples": 7, "batch": True},
-    {"name": "chamfer_diversity", "settings": {"confidence": 0.9, "set_size": 3}, "n_examples": 9, "batch": True},
+    {"name": "chamfer_diversity", "settings": {"confidence": 0.9, "set_size": 3}, "n_examples": 9},
     {"name": "self_bleu", "settings": {"group_by": "inputs", "singletons": "skip"}, "n_examples": 9},
-    {"name": "probeval", "settings": {"group_by": "inputs"}, "n_examples": 9, "batch": True},
-    {"name": "gruen", "settings": {}, "n_examples": 7, "batch": True},
+    {"name": "probeval", "settings": {"group_by": "inputs"}, "n_examples": 9},
+    {"name": "gruen", "settings": {}, "n_examples": 7},
 ]
 
 
 def to_arguments(job):
-    job = {"per_device_eval_batch_size": 2, "include_for_metrics": ["inputs"], **job}
-    if job.pop("batch", False):
-        job["batch_eval_metrics"] = True
-    return job
+    return {"per_device_eval_batch_size": 2, "include_for_metrics": ["inputs"], **job}
 
 
 @pytest.mark.slow
@@ -334,16 +317,3 @@ def test_what_the_trainer_does_not_give(load, tokenizer):
         text_metrics.for_trainer(load("vendi_embed"), tokenizer, group_by="inputs")(whole)
     with pytest.raises(TypeError, match="labels"):
         text_metrics.for_trainer(load("vendi_embed"), tokenizer)(EvalPrediction(whole.predictions, None))
-
-
-def test_an_evaluation_broken_off_is_noticed(load, tokenizer):
-    compute_metrics = text_metrics.for_trainer(load("self_bleu"), tokenizer, set_size=4, n_examples=12)
-    parts = list(batches(evaluation(tokenizer), 4))
-    compute_metrics(parts[0], compute_result=False)
-    for part in parts[:2]:
-        compute_metrics(part, compute_result=False)
-    with pytest.raises(ValueError, match="n_examples"):
-        compute_metrics(parts[2], compute_result=True)
-    for part in parts:
-        found = compute_metrics(part, compute_result=part is parts[-1])
-    assert found == compute_metrics(evaluation(tokenizer))

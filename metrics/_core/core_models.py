@@ -112,18 +112,13 @@ def find_device(device: str | None) -> str:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         named = torch.device(device)
-    except (RuntimeError, TypeError, ValueError, OverflowError):
-        named = None
-    if named is None or named.type not in ("cpu", "cuda", "mps"):
-        raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")
-    if named.type == "cpu":
-        return "cpu"
-    try:
+        if named.type not in ("cpu", "cuda", "mps"):
+            raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
         # So that 'cuda' and 'cuda:0' are the same key.
-        return str(torch.empty(0, device=named).device)
-    except (RuntimeError, AssertionError) as error:
+        return "cpu" if named.type == "cpu" else str(torch.empty(0, device=named).device)
+    except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"device {str(device)!r} is not available on this machine: {reason}") from None
+        raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
 
 
 def matrix_device(device: str | None) -> str:
@@ -186,17 +181,9 @@ def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
     """Find the folder of a repository in the Hub's cache; if it is not whole there, the Hub is asked once."""
     # Imported here: with given embeddings, no hub client is needed.
     from huggingface_hub import HfApi, constants, snapshot_download
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id
 
-    try:
-        validate_repo_id(repo)
-    except HFValidationError:
-        raise ValueError(
-            f"{parameter} {show(name)} is neither a folder nor a valid model id, owner/name of up to 96 characters."
-        ) from None
     folder = None
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         cached = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=_UNUSED))
         has_weights = any(file.suffix in (".safetensors", ".bin") for file in cached.rglob("*"))
         folder = cached if has_weights else None
@@ -214,7 +201,7 @@ def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
             return folder
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(
-            f"{parameter} {name!r} was found neither as a folder nor whole in the Hub's cache, and not on the Hub "
+            f"{parameter} {show(name)} was found neither as a folder nor whole in the Hub's cache, and not on the Hub "
             f"({reason}). Download it on a machine with network access (hf download {repo}) and pass its folder."
         ) from error
 

@@ -1,4 +1,4 @@
-"""Clusters of answers from their embeddings, and their agreement with people's clusters."""
+"""Clusters of answers from their embeddings."""
 
 from collections.abc import Callable
 
@@ -117,23 +117,3 @@ def _is_normal(values: np.ndarray) -> bool:
     ranks = 2 * np.arange(1, n + 1) - 1
     square = -n - (ranks * (log_ndtr(scaled) + log_ndtr(-scaled[::-1]))).sum() / n
     return bool(square * (1 + 4 / n - 25 / n**2) <= _GMEANS_CRITICAL)
-
-
-def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, float]:
-    """Compare a clustering with people's, over the same answers; all three scores are 1 for equal clusterings.
-
-    Returns
-    -------
-    dict with "blanc" in [0, 1], "adjusted_rand" in [-0.5, 1] and "v_measure" in [0, 1]; higher is closer. BLANC is the
-    mean of the F1 of the pairs that share a cluster and of those that do not (Recasens and Hovy, 2011); where neither
-    side has pairs of a kind, the other kind decides alone.
-    """
-    from sklearn.metrics import adjusted_rand_score, pair_confusion_matrix, v_measure_score
-
-    (apart, ours), (theirs, together) = pair_confusion_matrix(human, labels).tolist()
-    parts = [2 * both / (2 * both + ours + theirs) for both in (together, apart) if 2 * both + ours + theirs]
-    return {
-        "blanc": float(np.mean(parts)) if parts else 1.0,
-        "adjusted_rand": float(adjusted_rand_score(human, labels)),
-        "v_measure": float(v_measure_score(human, labels)),
-    }

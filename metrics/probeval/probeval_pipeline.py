@@ -8,7 +8,7 @@ import numpy as np
 from .core_encoder import embed_part
 from .core_numbers import show
 from .core_vectors import load_vectors
-from .probeval_clusters import compare_clusterings, gmeans, hac, xmeans
+from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cluster_maximum, gp_scores
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down, entropy, mean
@@ -278,15 +278,6 @@ def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
         "n_answers": sizes,
         "n_empty": sizes.count(0),
     }
-
-
-def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float | None]:
-    """Compare clusters with people's: the means over questions of the measures of `compare_clusterings`."""
-    compared = [
-        compare_clusterings(one.clusters.counts.argmax(axis=1), one.question.gold_counts.argmax(axis=1))
-        for one in scored
-    ]
-    return {name: mean([row[name] for row in compared]) for name in compared[0]}
 
 
 def describe_question(one: ScoredQuestion, settings: ProbevalSettings) -> dict[str, Any]:

@@ -16,11 +16,10 @@ def from_released(targets: Any, predictions: Any) -> dict[str, list[dict]]:
     ----------
     targets : path of a JSON Lines file, or its objects. `metadata.id`, `question.normalized`, `answers.raw` and
         `answers.clusters`: counts come from `raw`, since those stored with clusters are not always right; an answer in
-        two clusters counts in both, as in the original. References keep `question.sentence` and `question.slot`, if
-        there are any, and then `question.question` in place of `question.normalized`. Or ProtoQA's older form,
-        `questionid`, `normalized-question` and `answers-cleaned`, a list of `{"count", "answers"}`: the answers in
-        `raw` were cleaned before they were clustered, so an answer's count is that in `raw` where it has one, and the
-        rest of its cluster's count is spread evenly over the others, each at least 1.
+        two clusters counts in both, as in the original. ProtoQA cleaned answers before it clustered them: those that
+        `raw` lacks share the rest of their cluster's count evenly, each at least 1. References keep
+        `question.sentence` and `question.slot`, if there are any, and then `question.question` in place of
+        `question.normalized`.
     predictions : path of a JSON or JSON Lines file, or its objects: `annotated_prediction_data` (id to text to
         `{"cluster", "count"}`), `model_answers` (id to texts), or both; ids to ranked answers; or records
         `{"question_id", "ranked_answers"}`. Counts are used if there are any.
@@ -97,16 +96,11 @@ def _field(record: Any, key: str, where: str) -> Any:
 def parse_target(record: Any, where: str) -> dict:
     """Read a record of answer clusters as a reference; raises a ValueError that names the record if it is invalid."""
     try:
-        name = str(record["metadata"]["id"] if "metadata" in record else record["questionid"])
-        if "answers" in record:
-            raw, clusters = record["answers"]["raw"], record["answers"]["clusters"]
-        else:
-            raw = record.get("raw-answers-cleaned", {})
-            clusters = {f"{name}.{i}": cluster for i, cluster in enumerate(record["answers-cleaned"])}
-        question = record.get("question", "")
-        about = question if isinstance(question, Mapping) else {"question": question}
-        text = about.get("question") or about.get("normalized") or about.get("normalized-question") or ""
-        texts = {"question": text, "sentence": about.get("sentence") or "", "slot": about.get("slot") or ""}
+        name = str(record["metadata"]["id"])
+        raw, clusters = record["answers"]["raw"], record["answers"]["clusters"]
+        about = record.get("question") or {}
+        texts = {"question": about.get("question") or about.get("normalized") or ""}
+        texts |= {key: about.get(key) or "" for key in ("sentence", "slot")}
         answers = [
             {"text": text, "count": count, "cluster": label}
             for label, cluster in clusters.items()

@@ -86,11 +86,15 @@ def divergences(
 
 
 def jackknife_bias(gold: Side, model: Side) -> float:
-    """Estimate by how much finite samples raise the divergence, by leaving out one answer of either side at a time.
+    """Estimate the bias of the divergence of finite samples, by leaving out one answer of either side at a time.
 
-    Quenouille's (1956) estimate, (n - 1) (mean of the n values without one answer - value), summed over both sides, in
-    nats. It is right to the first order in 1 / n. A side with fewer than two answers adds nothing, nor does one with so
-    many that its bias is below the rounding of n values.
+    Quenouille's (1956) correction of the bias of order 1 / n: (n - 1) (mean of the n values without one answer -
+    value), in nats, summed over both sides. The term of a side is 0 for fewer than two answers, and for more than 10⁸,
+    where it is below rounding.
+
+    In simulations of a divergence of 0.86, it removes about half of a bias of -0.4 with 20 people and 20 answers. With
+    20 people and 500 answers, it removes 0.01 to 0.05 of a bias of -0.02 to -0.09, and raises the standard deviation by
+    a quarter: worse than no correction where clusters are hard.
     """
     (p,), (q,) = gold.distributions(gold.times[None]), model.distributions(model.times[None])
     value, bias = kl_divergence(p, q), 0.0

@@ -35,67 +35,94 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
-        consecutive sets. Lists, tuples and numpy arrays are accepted.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
+        is one set or, with `set_size`, consecutive sets.
     max_order (`int`, default 4): length of the longest n-grams, at most 100.
-    aggregate (`"set"`, `"corpus"` or `"sentence"`, default `"set"`): how the n-gram counts of the texts are combined.
-        The references of a text are always the other texts of its own set. `"set"` pools the counts within each set,
-        scores each set and averages over sets. `"corpus"` pools the counts over all sets and computes one score,
-        likewise for Distinct-n and Entropy-n; `scores` are still per set, so their mean is not `self_bleu`.
-        `"sentence"` scores each text, and averages over the texts of a set, then over sets.
-    smoothing (`"nlg-eval"`, `"method1"` or `"none"`): treatment of a precision of zero. `"nlg-eval"` uses its
-        constants: 1e-15 is added to the matches and to the length of the text, 1e-9 to the totals and to the length
-        of the reference. `"method1"` is NLTK's method 1: a match count of 0 becomes 0.1, and a text without a single
-        matching word scores 0. `"none"` leaves zero, and the score is 0. Default: `"method1"` if `aggregate` is
-        `"sentence"`, otherwise `"nlg-eval"`.
-    tokenizer (`str` or callable, default `"whitespace"`): `"whitespace"`; the name of a sacreBLEU tokenizer (`"13a"`,
-        `"intl"`, `"char"`, `"zh"`, `"ja-mecab"`, ...); or a function from a text to its list of tokens. The signature
-        reports a function as `custom(<name>)`, or by its attribute `signature_name`.
-    set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
-        or leave the set out of all means and return None as its score.
-    vocabulary_size (`int`, at least 2): also return Distinct-1 adjusted for the number of tokens, for a vocabulary of
-        this many tokens: that of the models compared, the largest if they differ.
-    repetition (`bool`, default `False`): also return the compression ratio and the self-repetition, as in
-        arXiv 2403.00553.
-    homogenization (`bool`, default `False`): also return the mean ROUGE-L of all pairs of texts of a set, by the
-        package `rouge-score`, whose words are letters a to z, in lower case, and digits. The time is quadratic in the
-        size of a set.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
-        corrected for skewness. With `aggregate="corpus"`, the error of the score is that of the jackknife.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
-        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
-    details (`bool`, default `False`): also return all values of each set, and with `aggregate="sentence"` the score
-        of each text.
+    aggregate (`"set"`, `"corpus"` or `"sentence"`, default `"set"`): how the
+        n-gram counts of the texts are combined. The references of a text are
+        always the other texts of its own set. `"set"` pools the counts within
+        each set, scores each set and averages over sets. `"corpus"` pools the
+        counts over all sets and computes one score, likewise for Distinct-n and
+        Entropy-n; `scores` are still per set, so their mean is not `self_bleu`.
+        `"sentence"` scores each text, and averages over the texts of a set,
+        then over sets.
+    smoothing (`"nlg-eval"`, `"method1"` or `"none"`): treatment of a precision
+        of zero. `"nlg-eval"` uses its constants: 1e-15 is added to the matches
+        and to the length of the text, 1e-9 to the totals and to the length of
+        the reference. `"method1"` is NLTK's method 1: a match count of 0
+        becomes 0.1, and a text without a single matching word scores 0.
+        `"none"` leaves zero, and the score is 0. Default: `"method1"` if
+        `aggregate` is `"sentence"`, otherwise `"nlg-eval"`.
+    tokenizer (`str` or callable, default `"whitespace"`): `"whitespace"`; the
+        name of a sacreBLEU tokenizer (`"13a"`, `"intl"`, `"char"`, `"zh"`,
+        `"ja-mecab"`, ...); or a function from a text to its list of tokens. The
+        signature reports a function as `custom(<name>)`, or by its attribute
+        `signature_name`.
+    set_size (`int`): number of texts in each set of a flat list, such as
+        `num_return_sequences`.
+    singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has
+        no references. Either raise an error, or leave the set out of all means
+        and return None as its score.
+    vocabulary_size (`int`, at least 2): also return Distinct-1 adjusted for the
+        number of tokens, for a vocabulary of this many tokens: that of the
+        models compared, the largest if they differ.
+    repetition (`bool`, default `False`): also return the compression ratio and
+        the self-repetition, as in arXiv 2403.00553.
+    homogenization (`bool`, default `False`): also return the mean ROUGE-L of
+        all pairs of texts of a set, by the package `rouge-score`, whose words
+        are letters a to z, in lower case, and digits. The time is quadratic in
+        the size of a set.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the
+        mean over sets: Student's interval, corrected for skewness. With
+        `aggregate="corpus"`, the error of the score is that of the jackknife.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
+        each set. Sets with equal labels, such as several for one prompt, are
+        not independent: the interval is over labels. Default: each set is
+        independent.
+    details (`bool`, default `False`): also return all values of each set, and
+        with `aggregate="sentence"` the score of each text.
 
 Returns:
-    self_bleu (`float`): self-BLEU of order `max_order`, in [0, 1]. Higher is less diverse. Like the values below, it
-        is a mean over sets, or pooled over all sets if `aggregate` is `"corpus"`. None if all sets are left out.
-    self_bleu_1, self_bleu_2, ... (`float`): self-BLEU of each order up to `max_order`, in [0, 1]. Higher is less
+    self_bleu (`float`): self-BLEU of order `max_order`, in [0, 1]. Higher is
+        less diverse. Like the values below, it is a mean over sets, or pooled
+        over all sets if `aggregate` is `"corpus"`. None if all sets are left
+        out.
+    self_bleu_1, self_bleu_2, ... (`float`): self-BLEU of each order up to
+        `max_order`, in [0, 1]. Higher is less diverse.
+    distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more
         diverse.
-    distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more diverse.
-    entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher is more diverse.
-    ead (`float`): only with `vocabulary_size` V. N / (V (1 - ((V - 1) / V)^C)) for N distinct tokens of C, the
-        expectation-adjusted distinct score of Liu et al. 2022, at least 0. It is 1 if tokens repeat as often as those
+    entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher
+        is more diverse.
+    ead (`float`): only with `vocabulary_size` V. N / (V (1 - ((V - 1) / V)^C))
+        for N distinct tokens of C, the expectation-adjusted distinct score of
+        Liu et al. 2022, at least 0. It is 1 if tokens repeat as often as those
         drawn at random from the vocabulary. Higher is more diverse.
-    rouge_l (`float`): only with `homogenization=True`. Mean F1 of ROUGE-L of the pairs of texts of a set, in [0, 1].
-        Higher is less diverse.
-    compression_ratio (`float`): only with `repetition=True`. Size of the texts of a set, joined by spaces, over their
-        size compressed by gzip, above 0. Higher is less diverse. It depends on the order of the texts.
-    self_repetition_1, self_repetition_2, ... (`float`): only with `repetition=True`. Mean over texts of log(1 + N),
-        where N sums, over the different n-grams of the text, the number of other texts of its set that contain the
-        n-gram; at least 0. Higher is less diverse.
-    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out.
-    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
-        sets, or labels of `confidence_by`, and if all score the same.
-    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
-    details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
-        `text_scores`. None for a set that is left out.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
-        a tokenizer function, the signature has only the name: use the same one.
+    rouge_l (`float`): only with `homogenization=True`. Mean F1 of ROUGE-L of
+        the pairs of texts of a set, in [0, 1]. Higher is less diverse.
+    compression_ratio (`float`): only with `repetition=True`. Size of the texts
+        of a set, joined by spaces, over their size compressed by gzip, above 0.
+        Higher is less diverse. It depends on the order of the texts.
+    self_repetition_1, self_repetition_2, ... (`float`): only with
+        `repetition=True`. Mean over texts of log(1 + N), where N sums, over the
+        different n-grams of the text, the number of other texts of its set that
+        contain the n-gram; at least 0. Higher is less diverse.
+    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for
+        a set that is left out.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]`
+        of `self_bleu`. None for fewer than two sets, or labels of
+        `confidence_by`, and if all score the same.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one
+        text.
+    details (`list[dict]`): only with `details=True`. For each set the values
+        above and, with `aggregate="sentence"`, `text_scores`. None for a set
+        that is left out.
+    signature (`str`): all settings that determine the score. Scores are
+        comparable if their signatures are equal. Of a tokenizer function, the
+        signature has only the name: use the same one.
 
 Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
+    TypeError, ValueError: for invalid input. The message names the parameter,
+        the item and what was got.
 
 Examples:
 

@@ -50,66 +50,95 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts, such as the answers to each question. A flat list is
-        one set or, with `set_size`, consecutive sets. Lists, tuples and numpy arrays are accepted.
-    set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    same (`float`, callable or `str`, default 0.83): which texts say the same. A number: those with a cosine of at least
-        this. A callable: those for which it returns True; it maps two lists of texts to a list of booleans, and each
-        pair of different texts of a set is asked about once, in order of content, or with `grouping="greedy"` in the
-        order given. `"nli:<model>"`: those that entail each other, by a sequence-classification model with a class
-        `entailment`, as an id of the Hugging Face Hub or a folder. `"pairs:<model>"`: those for which a model with two
-        classes gives the second a probability above 0.5. The default is calibrated for the default model, and raises
-        an error with another `model` or with `embeddings`.
-    classes (shaped like `predictions`): in place of `same`, the class of each text, a string or an integer, such as
-        people or a judge assigned it. No model is loaded.
-    grouping (`"complete"` or `"greedy"`, default `"complete"`): how pairs make classes. `"complete"`: all texts of a
-        class say the same as each other; texts are grouped in order of content, so the order of a set does not matter.
-        `"greedy"`: a text joins the first class whose first member says the same, in the order given, as in
-        NoveltyBench (arXiv 2504.05228).
-    contexts (`list[str]`): with `"nli:<model>"` or `"pairs:<model>"`, a text for each set, such as the question that
-        its texts answer. It is put before both texts of a pair.
-    weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
-        uniform, the discrete semantic entropy.
-    log_probs (shaped like `predictions`): in place of `weights`: for each text the natural log-probabilities of its
-        tokens, a list, or one number. The weight of a text is exp of the mean over its tokens, or of the number, over
-        the sum of those of its set, as in Farquhar et al. (2024). A text that was sampled several times counts each
-        time.
-    quality (shaped like `predictions`): with `patience`, quality of each text, in [0, 1].
-    patience (`float` in [0, 1]): with `quality`, return the utility of each set to a reader who goes on to the next
-        text with this probability, as in NoveltyBench, where it is 0.8.
-    embeddings (array of shape (n, d), or a list of arrays, one for each set): embeddings of all texts. No encoder runs.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder or
-        an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method `encode`
-        that takes a list of n strings and returns an array of shape (n, d).
-    batch_size (`int`), device (`str`): number of texts or pairs in a batch (by default a budget of tokens, and 32
-        pairs) and torch device of the models. They change embeddings by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached. It does not change scores or signatures.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the encoder
-        reads.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels are not
-        independent: the interval is over labels.
-    details (`bool`, default `False`): also return the size and the class of each text of each set.
-    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts, such as the
+        answers to each question. A flat list is one set or, with `set_size`,
+        consecutive sets.
+    set_size (`int`): number of texts in each set of a flat list, such as
+        `num_return_sequences`.
+    same (`float`, callable or `str`, default 0.83): which texts say the same. A
+        number: those with a cosine of at least this. A callable: those for
+        which it returns True; it maps two lists of texts to a list of booleans,
+        and each pair of different texts of a set is asked about once, in order
+        of content, or with `grouping="greedy"` in the order given.
+        `"nli:<model>"`: those that entail each other, by a
+        sequence-classification model with a class `entailment`, as an id of the
+        Hugging Face Hub or a folder. `"pairs:<model>"`: those for which a model
+        with two classes gives the second a probability above 0.5. The default
+        is calibrated for the default model, and raises an error with another
+        `model` or with `embeddings`.
+    classes (shaped like `predictions`): in place of `same`, the class of each
+        text, a string or an integer, such as people or a judge assigned it. No
+        model is loaded.
+    grouping (`"complete"` or `"greedy"`, default `"complete"`): how pairs make
+        classes. `"complete"`: all texts of a class say the same as each other;
+        texts are grouped in order of content, so the order of a set does not
+        matter. `"greedy"`: a text joins the first class whose first member says
+        the same, in the order given, as in NoveltyBench (arXiv 2504.05228).
+    contexts (`list[str]`): with `"nli:<model>"` or `"pairs:<model>"`, a text
+        for each set, such as the question that its texts answer. It is put
+        before both texts of a pair.
+    weights (shaped like `predictions`): probability of each text within its
+        set. Each set sums to 1. Default: uniform, the discrete semantic
+        entropy.
+    log_probs (shaped like `predictions`): in place of `weights`: for each text
+        the natural log-probabilities of its tokens, a list, or one number. The
+        weight of a text is exp of the mean over its tokens, or of the number,
+        over the sum of those of its set, as in Farquhar et al. (2024). A text
+        that was sampled several times counts each time.
+    quality (shaped like `predictions`): with `patience`, quality of each text,
+        in [0, 1].
+    patience (`float` in [0, 1]): with `quality`, return the utility of each set
+        to a reader who goes on to the next text with this probability, as in
+        NoveltyBench, where it is 0.8.
+    embeddings (array of shape (n, d), or a list of arrays, one for each set):
+        embeddings of all texts. No encoder runs.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a
+        sentence-transformers model, as a name, a folder or an id of the Hugging
+        Face Hub; the default needs no network. Or an encoder: any object with a
+        method `encode` that takes a list of n strings and returns an array of
+        shape (n, d).
+    batch_size (`int`), device (`str`): number of texts or pairs in a batch (by
+        default a budget of tokens, and 32 pairs) and torch device of the
+        models. They change embeddings by rounding only.
+    cache_dir (`str` or path): folder in which embeddings are cached. It does
+        not change scores or signatures.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with
+        a text that is longer than the encoder reads.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the
+        mean over sets.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
+        each set. Sets with equal labels are not independent: the interval is
+        over labels.
+    details (`bool`, default `False`): also return the size and the class of
+        each text of each set.
+    progress (`bool`): show a progress bar. By default only if the logging level
+        is INFO or lower.
 
 Returns:
-    semantic_entropy (`float`): mean entropy of the classes of the sets, in nats, in [0, log of the size of the set].
-        Higher: more meanings, less certain.
+    semantic_entropy (`float`): mean entropy of the classes of the sets, in
+        nats, in [0, log of the size of the set]. Higher: more meanings, less
+        certain.
     scores (`list[float]`): the entropy of each set.
-    n_classes (`float`), n_classes_scores (`list[float]`): number of classes, in [1, size of the set]; what NoveltyBench
-        calls distinct.
-    utility (`float`), utility_scores (`list[float]`): only with `quality` and `patience` p. Mean, and value for each
-        set, of (1 - p) / (1 - p^k) times the sum over its k texts, in the order given, of p^(i - 1) times the quality
-        of text i if no earlier text is of its class, in [0, 1]. Higher is better and more diverse.
-    confidence_interval, n_classes_confidence_interval, utility_confidence_interval (`list[float]`): only with
-        `confidence`. `[low, high]` of the means. None for fewer than two sets, or labels of `confidence_by`, and if all
-        score the same.
-    details (`list[dict]`): only with `details=True`. For each set `size` and `classes`: the class of each text,
-        numbered in order of first appearance. None for a text of weight 0, which takes no part.
-    signature (`str`): all settings that determine the score. What is given for texts is signed as `given`.
+    n_classes (`float`), n_classes_scores (`list[float]`): number of classes, in
+        [1, size of the set]; what NoveltyBench calls distinct.
+    utility (`float`), utility_scores (`list[float]`): only with `quality` and
+        `patience` p. Mean, and value for each set, of (1 - p) / (1 - p^k) times
+        the sum over its k texts, in the order given, of p^(i - 1) times the
+        quality of text i if no earlier text is of its class, in [0, 1]. Higher
+        is better and more diverse.
+    confidence_interval, n_classes_confidence_interval,
+        utility_confidence_interval (`list[float]`): only with `confidence`.
+        `[low, high]` of the means. None for fewer than two sets, or labels of
+        `confidence_by`, and if all score the same.
+    details (`list[dict]`): only with `details=True`. For each set `size` and
+        `classes`: the class of each text, numbered in order of first
+        appearance. None for a text of weight 0, which takes no part.
+    signature (`str`): all settings that determine the score. What is given for
+        texts is signed as `given`.
 
 Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
+    TypeError, ValueError: for invalid input. The message names the parameter,
+        the item and what was got.
 
 Examples:
 

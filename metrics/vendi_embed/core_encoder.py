@@ -134,14 +134,8 @@ def _read_encoder(path: Path, device: str) -> LoadedEncoder:
         model = SentenceTransformer(str(path), device=device, local_files_only=True).float().eval()
         # A KeyError if no module makes an embedding of a text.
         model.encode(["a"], show_progress_bar=False)
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if hasattr(tokenizer, "encode_batch"):
-        from transformers import PreTrainedTokenizerFast
-
-        # A static embedding has one of the library `tokenizers`.
-        unknown = getattr(tokenizer.model, "unk_token", None)
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+    tokenizer = getattr(model, "tokenizer", None)
+    if not callable(tokenizer) or not hasattr(tokenizer, "num_special_tokens_to_add"):  # such as a static embedding's
         return LoadedEncoder(model, None, None, threading.RLock())
     limit = model.max_seq_length
     return LoadedEncoder(model, tokenizer, None if limit in (None, float("inf")) else limit, threading.RLock())

@@ -40,6 +40,8 @@ from .vendi_embed_settings import VendiSettings
 
 # The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
 _NGRAM_ORDERS = 4
+# Kernels of sets of equal size: the indices of the sets, (b,), and their matrices, (b, k, k).
+Kernels = Iterator[tuple[np.ndarray, np.ndarray]]
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -59,60 +61,84 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
-        consecutive sets. Lists, tuples and numpy arrays are accepted.
-    q (`float`, `"inf"` or a list of them, default 1): order of the Rényi entropy, from 0 to infinity. 1 is Shannon
-        entropy. Lower orders give more weight to rare texts: order 0 is the rank of the similarity matrix. Higher
-        orders give more weight to common texts: order infinity depends on the largest eigenvalue only. Eigenvalues
-        that rounding can cause count as 0 at every order. The first order of a list is the main one.
-    kernel (`"embedding"` or `"ngram"`, default `"embedding"`): similarity of two texts. `"embedding"` is the cosine of
-        their embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram counts: it compares form only and
-        loads no model.
-    set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    weights (flat, or nested like `predictions`): probability of each text within its set. Each set sums to 1. Default:
-        uniform.
-    quality (flat, or nested like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
-    embeddings (array of shape (n, d), or a list of (k, d) for each set): embeddings of all texts, set after set. No
-        encoder runs. Their norms do not matter.
-    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
-        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
-        such as those of molecules or images. Each matrix must be symmetric, with unit diagonal, to within 1e-4, and
-        positive semi-definite, to within 1e-4 of its largest eigenvalue.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
-        or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
-        `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
-        The signature reports an encoder as `given(<class>)`, or by its attribute `signature_name`.
-    batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
-        the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached; processes can share it. It does not change scores.
-        Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
-        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets, by Hall's method, which
-        corrects Student's for skewness.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
-        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
-    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set.
-    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
+        is one set or, with `set_size`, consecutive sets.
+    q (`float`, `"inf"` or a list of them, default 1): order of the Rényi
+        entropy, from 0 to infinity. 1 is Shannon entropy. Lower orders give
+        more weight to rare texts: order 0 is the rank of the similarity matrix.
+        Higher orders give more weight to common texts: order infinity depends
+        on the largest eigenvalue only. Eigenvalues that rounding can cause
+        count as 0 at every order. The first order of a list is the main one.
+    kernel (`"embedding"` or `"ngram"`, default `"embedding"`): similarity of
+        two texts. `"embedding"` is the cosine of their embeddings. `"ngram"` is
+        the mean of the cosines of their 1- to 4-gram counts: it compares form
+        only and loads no model.
+    set_size (`int`): number of texts in each set of a flat list, such as
+        `num_return_sequences`.
+    weights (flat, or nested like `predictions`): probability of each text
+        within its set. Each set sums to 1. Default: uniform.
+    quality (flat, or nested like `predictions`): quality of each text, in [0,
+        1], such as the `scores` of `gruen`.
+    embeddings (array of shape (n, d), or a list of (k, d) for each set):
+        embeddings of all texts, set after set. No encoder runs. Their norms do
+        not matter.
+    similarity (`list` of (k, k) matrices): in place of an encoder, similarities
+        computed elsewhere: a matrix for each set, for its k texts in order, or
+        one matrix if `predictions` is one flat set. Each matrix must be
+        symmetric, with unit diagonal, to within 1e-4, and positive
+        semi-definite, to within 1e-4 of its largest eigenvalue.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a
+        sentence-transformers model, as a name, a folder or an id of the Hugging
+        Face Hub; the default needs no network. Or an encoder: any object with a
+        method `encode` that takes a list of n strings and returns an array of
+        shape (n, d), such as a `SentenceTransformer`. The signature reports an
+        encoder as `given(<class>)`, or by its attribute `signature_name`.
+    batch_size (`int`), device (`str`): number of texts in a batch (by default a
+        budget of tokens) and torch device of the encoder. They change scores by
+        rounding only.
+    cache_dir (`str` or path): folder in which embeddings are cached; processes
+        can share it. It does not change scores. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with
+        a text that is longer than the model reads, which is 256 tokens for the
+        default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest
+        is cut off, with a warning.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the
+        mean over sets, by Hall's method, which corrects Student's for skewness.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
+        each set. Sets with equal labels, such as several for one prompt, are
+        not independent: the interval is over labels. Default: each set is
+        independent.
+    details (`bool`, default `False`): also return the size, the score at each
+        order and the eigenvalues of each set.
+    progress (`bool`): show a progress bar. By default only if the logging level
+        is INFO or lower.
 
 Returns:
-    vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the set]. Higher is more diverse.
+    vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the
+        set]. Higher is more diverse.
     scores (`list[float]`): Vendi score of each set.
-    by_order (`dict[str, float]`): only if `q` is a list. The mean over sets at each order. It never increases with
-        the order.
-    quality_vendi_embed (`float`), quality_scores (`list[float]`): only with `quality`. Mean quality of a set,
-        weighted by `weights`, times its Vendi score, in [0, size of the set]. Higher is better and more diverse.
-    confidence_interval, quality_confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of
-        `vendi_embed`, and of `quality_vendi_embed`. None for fewer than two sets, or labels of `confidence_by`, and if
-        all score the same.
-    details (`list[dict]`): only with `details=True`. For each set `size`, `by_order` and `eigenvalues`, which are
-        non-negative, sum to 1 and are sorted in descending order.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal and
-        what was given for the texts, which the signature reports as `given` only, comes from one source.
+    by_order (`dict[str, float]`): only if `q` is a list. The mean over sets at
+        each order. It never increases with the order.
+    quality_vendi_embed (`float`), quality_scores (`list[float]`): only with
+        `quality`. Mean quality of a set, weighted by `weights`, times its Vendi
+        score, in [0, size of the set]. Higher is better and more diverse.
+    confidence_interval, quality_confidence_interval (`list[float]`): only with
+        `confidence`. `[low, high]` of `vendi_embed`, and of
+        `quality_vendi_embed`. None for fewer than two sets, or labels of
+        `confidence_by`, and if all score the same.
+    details (`list[dict]`): only with `details=True`. For each set `size`,
+        `by_order` and `eigenvalues`, which are non-negative, sum to 1 and are
+        sorted in descending order.
+    signature (`str`): all settings that determine the score. Scores are
+        comparable if their signatures are equal and what was given for the
+        texts, which the signature reports as `given` only, comes from one
+        source.
 
 Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
+    TypeError, ValueError: for invalid input. The message names the parameter,
+        the item and what was got.
 
 Examples:
 
@@ -146,38 +172,39 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = VendiSettings.read(given, "vendi_embed")
         sets = parse_sets(predictions, settings.set_size)
-        m, sizes = len(sets.sizes), sets.sizes
-        weights = None if settings.weights is None else parse_probabilities(settings.weights, sets, "weights")
-        quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
-        units = parse_confidence_by(settings.confidence_by, m, "set")
-        summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds, sizes)
+        weights = quality = None
+        if settings.weights is not None:
+            weights = parse_probabilities(settings.weights, sets, "weights")
+        if settings.quality is not None:
+            quality = parse_values(settings.quality, sets, "quality")
+        all_sets = np.ones(len(sets.sizes), dtype=bool)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(all_sets, units, settings.confidence, self.bounds, sets.sizes)
 
-        matrices, signed = _make_matrices(sets, weights, settings)
-        scores = vendi_scores(matrices, m, settings.orders)
+        matrices, signed = make_matrices(sets, weights, settings)
+        scores = vendi_scores(matrices, len(sets.sizes), settings.orders)
 
         result = summary.of("vendi_embed", scores[:, 0])
         if settings.has_orders:
-            result["by_order"] = dict(
-                zip(map(format_order, settings.orders), scores.mean(axis=0).tolist(), strict=True)
-            )
+            result["by_order"] = name_orders(settings.orders, scores.mean(axis=0))
         if quality is not None:
-            shares = 1 / np.repeat(sizes, sizes) if weights is None else weights
-            weighted = sum_by_set(quality * shares, sizes) * scores[:, 0]
-            result |= summary.of("quality_vendi_embed", weighted, "quality_", bounds=(0.0, float))
+            shares = 1 / np.repeat(sets.sizes, sets.sizes) if weights is None else weights
+            products = sum_by_set(quality * shares, sets.sizes) * scores[:, 0]
+            result |= summary.of("quality_vendi_embed", products, "quality_", bounds=(0.0, float))
         if settings.details:
-            result["details"] = _describe_sets(sizes, scores, settings.orders, matrices)
+            result["details"] = describe_sets(sets.sizes, scores, settings.orders, matrices)
         result["signature"] = signature(
             "vendi_embed",
             q=",".join(map(format_order, settings.orders)),
             **signed,
             weights="uniform" if weights is None else "given",
-            set_size=format_sizes(sizes),
+            set_size=format_sizes(sets.sizes),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result
 
 
-def _make_matrices(
+def make_matrices(
     sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
 ) -> tuple[Iterable[Matrices], dict[str, Any]]:
     """Compare the texts of each set.
@@ -191,31 +218,32 @@ def _make_matrices(
     matrices : of sets of equal size, with the eigenvalues of their weighted kernels
     signed : the entries of a signature
     """
-    matrices, signed = _matrices(sets, weights, settings)
+    device = matrix_device(settings.device)
+    if settings.kernel == "ngram":
+        kernels, signed = word_kernels(sets)
+        matrices = kernel_matrices(kernels, sets.sizes, weights, device=device)
+    elif settings.similarity is not None:
+        kernels, signed = given_kernels(sets, settings.similarity)
+        matrices = kernel_matrices(kernels, sets.sizes, weights, device=device)
+    else:
+        vectors, signed = embed_sets(sets, settings.embeddings, settings)
+        error = row_error(signed.get("precision"))
+        matrices = embedding_matrices(vectors, sets.sizes, weights, device=device, error=error)
+        signed = {"kernel": "embedding", **signed}
     # Details read them a second time.
     return list(matrices) if settings.details else matrices, signed
 
 
-def _matrices(
-    sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
-) -> tuple[Iterator[Matrices], dict[str, Any]]:
-    device = matrix_device(settings.device)
-    if settings.kernel == "ngram":
-        kernels, signed = word_kernels(sets)
-        return kernel_matrices(kernels, sets.sizes, weights, device=device), signed
-    if settings.similarity is not None:
-        squares = parse_similarity(settings.similarity, sets, repair=True)
-        batches = batches_by_size(sets.sizes, LIMITS.block_rows)
-        kernels = ((members, np.stack([squares[i] for i in members])) for members, _ in batches)
-        return kernel_matrices(kernels, sets.sizes, weights, device=device), {"similarity": "given"}
-    vectors, signed = embed_sets(sets, settings.embeddings, settings)
-    error = row_error(signed.get("precision"))
-    matrices = embedding_matrices(vectors, sets.sizes, weights, device=device, error=error)
-    return matrices, {"kernel": "embedding", **signed}
+def given_kernels(sets: TextSets, similarity: Any) -> tuple[Kernels, dict[str, str]]:
+    """Return the matrices that the caller gives, by size of set, and the entry of a signature."""
+    squares = parse_similarity(similarity, sets, repair=True)
+    batches = batches_by_size(sets.sizes, LIMITS.block_rows)
+    kernels = ((members, np.stack([squares[i] for i in members])) for members, _ in batches)
+    return kernels, {"similarity": "given"}
 
 
-def word_kernels(sets: TextSets) -> tuple[Iterator[tuple[np.ndarray, np.ndarray]], dict[str, str]]:
-    """Make the matrices of `kernel="ngram"`, the mean of the cosines of 1- to 4-gram counts of words."""
+def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
+    """Return the mean of the cosines of 1- to 4-gram counts of words, and the entries of a signature."""
     import nltk
     from nltk.tokenize import NLTKWordTokenizer
 
@@ -227,14 +255,18 @@ def word_kernels(sets: TextSets) -> tuple[Iterator[tuple[np.ndarray, np.ndarray]
     return ngram_kernels(tables, sets.sizes, LIMITS.block_rows), signed
 
 
-def _describe_sets(
+def name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:
+    """Name the scores at each order, (len(orders),)."""
+    return dict(zip(map(format_order, orders), scores.tolist(), strict=True))
+
+
+def describe_sets(
     sizes: np.ndarray, scores: np.ndarray, orders: list[float], matrices: Iterable[Matrices]
 ) -> list[dict[str, Any]]:
     """List for each of m sets what `details` shows, from the scores at each order, (m, len(orders))."""
-    names = [format_order(order) for order in orders]
     columns = {
         "size": sizes.tolist(),
-        "by_order": [dict(zip(names, row, strict=True)) for row in scores.tolist()],
+        "by_order": [name_orders(orders, row) for row in scores],
         "eigenvalues": [values.tolist() for values in spectra(matrices, len(sizes))],
     }
     return rows_of(columns)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas
-from matplotlib.figure import Figure
 
 from scripts import ROOT
 from scripts.arguments import data_folder
@@ -21,7 +20,7 @@ from text_metrics.commands.meta_eval.tables import LABELS, percents, shown, tabl
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, write_text
 from text_metrics.commands.shared.formats import number
-from text_metrics.commands.shared.plots import new_figure, save_figure, styled
+from text_metrics.commands.shared.plots import new_figure, styled, to_svg
 
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 PAPER_METRICS = (
@@ -112,8 +111,8 @@ def quality_tables(originals: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
 
 
 @styled()
-def agreement_picture(agreement: pandas.DataFrame) -> Figure:
-    """Draw the balanced accuracies on clear pairs, with their intervals."""
+def agreement_picture(agreement: pandas.DataFrame) -> str:
+    """Draw the balanced accuracies on clear pairs, with their intervals, as SVG."""
     clear = agreement[agreement["pairs"] == "clear"]
     names = list(clear["metric"].unique())
     panels = list(clear.groupby("cell", sort=False))
@@ -129,7 +128,7 @@ def agreement_picture(agreement: pandas.DataFrame) -> Figure:
     axes[0][0].set_yticks(range(len(names)), list(map(shown, names)))
     axes[0][0].invert_yaxis()
     figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=9)
-    return figure
+    return to_svg(figure, "Balanced accuracy on clear pairs, by metric and part of the data.")
 
 
 # The rows of README's table.
@@ -160,7 +159,7 @@ def main() -> int:
                 write_text(path, text)
     print(f"{len(differing)} tables differ: {', '.join(differing)}" if differing else "No table differs.")
     if not check:
-        save_figure(agreement_picture(results["agreement"]), ROOT / "results" / "evidence" / "agreement.svg")
+        write_text(ROOT / "results" / "evidence" / "agreement.svg", agreement_picture(results["agreement"]))
     return int(bool(check and differing))
 
 

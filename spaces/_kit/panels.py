@@ -113,7 +113,7 @@ def ledger(items: Sequence[tuple[str, str]], nothing: str) -> str:
 
 
 def groups(shown: Sequence[Group], most: int) -> str:
-    """Return groups with the texts of each side, at most so many of each."""
+    """Return groups with at most `most` texts of each side, and the number of the others."""
     parts = []
     for group in shown:
         sides = ""

@@ -170,7 +170,7 @@ def answer(answers: Answers, result: dict[str, Any], is_read: bool) -> str:
 
 
 def largest_divergence(detail: dict[str, Any]) -> float:
-    """Return the divergence of as many answers of which none matches a cluster."""
+    """Return the divergence if none of the model's answers matched a cluster."""
     counts = dict(detail["smoothing"]["model"])
     counts[WRONG] += detail["n_answers"]
     total = sum(counts.values())

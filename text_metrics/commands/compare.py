@@ -9,6 +9,7 @@ skewness, and how many items this test needs. An item is a set of texts, or a te
 """
 
 import argparse
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -17,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, parse_list, read_columns
+from text_metrics.commands.shared.columns import Row, add_columns, columns_of, parse_columns, parse_list, read_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import count, estimate, integer, level, number, with_p
+from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.pairing import Row, pair_by_id, pair_by_line, shared_ids
 from text_metrics.commands.shared.rows import missing, read_rows
 from text_metrics.commands.shared.settings import (
     add_confidence,
@@ -32,14 +32,13 @@ from text_metrics.commands.shared.settings import (
     parse_settings,
     paths_of,
 )
-from text_metrics.commands.shared.statistics import TIE, mean_test, smallest_difference
+from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
     SETS,
     TEXTS,
     UNBOUNDED,
-    Bounds,
     confidence_level,
     mean_estimate,
     parse_confidence_by,
@@ -56,16 +55,43 @@ def read_values(rows: Sequence[Row], key: str | None, as_lists: bool) -> list[An
     return list(map(parse_list, values)) if as_lists else values
 
 
-def result_bounds(metric: Any, name: str, settings: dict[str, Any]) -> Bounds:
-    """Return the range of a result; raises a ValueError for a result or a setting that the metric does not have."""
-    by_name = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.of_texts}
-    if name not in ("scores", *by_name):
-        raise ValueError(f"--result must be one of {', '.join(['scores', *by_name])}. Got {name!r}.")
-    try:
-        checked = metric.settings.read(settings, metric.name) if hasattr(metric, "settings") else None
-    except TypeError as error:
-        raise ValueError(f"--setting: {error}") from None
-    return by_name.get(name) or (UNBOUNDED if checked is None or name in by_name else metric.bounds_under(checked))
+def read_ids(rows: Sequence[Row], key: str) -> list[str | int]:
+    """Read an id of each row; raises a ValueError that names a line without a string or an integer."""
+    names = read_values(rows, key, False)
+    for (where, _), name in zip(rows, names, strict=True):
+        if not isinstance(name, (str, int)) or isinstance(name, bool):
+            raise ValueError(f"{where}: {key} must be a string or an integer. Got {name!r:.80}.")
+    return names
+
+
+def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> tuple[dict[str | int, Row], list[Row]]:
+    """Pair the rows of two files by an id, or by line; returns the rows of the first by id or number, and the others.
+
+    Raises a ValueError as `read_ids` does, or if an id appears twice, or for a row without a partner.
+    """
+    sides: list[dict[str | int, Row]] = []
+    for rows in (first, second):
+        by_id: dict[str | int, Row] = {}
+        for name, row in zip(range(len(rows)) if key is None else read_ids(rows, key), rows, strict=True):
+            if name in by_id:
+                raise ValueError(f"{row[0]}: {key} {name!r} appears twice, first in {by_id[name][0]}.")
+            by_id[name] = row
+        sides.append(by_id)
+    for name, (where, _) in (sides[0] | sides[1]).items():
+        if name not in sides[0] or name not in sides[1]:
+            end = (second if name in sides[0] else first)[-1][0]
+            said = f"{key} {name!r} is in only one of the files" if key else f"the other file ends at {end}"
+            raise ValueError(f"{where}: {said}.")
+    return sides[0], [sides[1][name] for name in sides[0]]
+
+
+def read_groups(sides: Sequence[Sequence[Row]], key: str) -> list[str | int]:
+    """Read the group of each pair of rows, which must have the same."""
+    first, second = (read_ids(rows, key) for rows in sides)
+    for (where, _), group, other in zip(sides[0], first, second, strict=True):
+        if group != other:
+            raise ValueError(f"{where}: its partner must have the same {key}. Got {group!r} and {other!r}.")
+    return first
 
 
 def score(
@@ -95,32 +121,27 @@ def score(
 
 
 def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.ndarray) -> dict[str, Any]:
-    """Test the mean difference of paired scores; returns what is valid JSON.
+    """Test the mean difference of paired scores of shape (n,); returns what is valid JSON.
 
     Differences of less than `TIE` are none, of items and of means. `smallest_difference` is what the test finds with a
     probability of 80 %, and `n_needed` the number of units with which it finds the observed difference so often.
-
-    Parameters
-    ----------
-    first, second : ndarrays of shape (n,)
-    confidence : level of the interval
-    units : ndarray of shape (n,), int: equal for items that are not independent
+    `units`, int of shape (n,), are equal for items that are not independent.
     """
-    differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
-    mean = mean_estimate(differences, units)
-    test, is_tie = mean_test(mean, confidence), abs(mean.value) < TIE
-    smallest = smallest_difference(mean, confidence) if mean.error > 0 else None
+    differences = first - second
+    test = paired_test(first, second, confidence, units)
+    mean, smallest = test["difference"], test["smallest_difference"]
+    is_tie = smallest is None or abs(mean) < TIE
     return {
         "n": len(differences),
-        "n_units": mean.n,
+        "n_units": test["n_units"],
         "confidence": confidence,
-        "difference": {"mean": test["mean"], "interval": test["interval"]},
-        "p": 1.0 if is_tie else test["p"],
+        "difference": {"mean": mean, "interval": test["interval"]},
+        "p": test["p"],
         "smallest_difference": smallest,
-        "n_needed": None if is_tie or smallest is None else math.ceil(mean.n * (smallest / mean.value) ** 2),
-        "a_higher": int((differences > 0).sum()),
-        "b_higher": int((differences < 0).sum()),
-        "equal": int((differences == 0).sum()),
+        "n_needed": None if is_tie else math.ceil(test["n_units"] * (smallest / mean) ** 2),
+        "a_higher": int((differences >= TIE).sum()),
+        "b_higher": int((differences <= -TIE).sum()),
+        "equal": int((np.abs(differences) < TIE).sum()),
     }
 
 
@@ -133,7 +154,7 @@ def differing(first: str, second: str) -> list[str]:
 
 def show(result: dict[str, Any]) -> str:
     """Format a comparison as text."""
-    left_out = f" ({integer(result['left_out'])} without a score)" if result["left_out"] else ""
+    left_out = f" ({result['left_out']:,} without a score)" if result["left_out"] else ""
     lines = [f"{result['metric']}, {result['result']} of {count(result['n'], 'item')}{left_out}"]
     titles = (f"A: {result['files'][0]}", f"B: {result['files'][1]}", "A - B")
     for name, title in zip(("a", "b", "difference"), titles, strict=True):
@@ -142,12 +163,12 @@ def show(result: dict[str, Any]) -> str:
     lines += [
         f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times",
         f"  {with_p(result['p'])} (t test of the mean difference, corrected for skewness)",
-        f"  intervals: {level(result)}, over {units}",
+        f"  intervals: level {result['confidence']:g}, over {units}",
     ]
     if result["smallest_difference"] is not None:
         lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
-        lines[-1] += f"; this one needs about {integer(result['n_needed'])}"
+        lines[-1] += f"; this one needs about {result['n_needed']:,}"
     if differ := differing(*result["signatures"]):
         lines.append(f"  the signatures differ in {'; '.join(differ)}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
@@ -181,46 +202,48 @@ def main() -> int:
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])
-    if missing_files := [path for path in files if not path.exists()]:
-        raise ValueError(f"{missing_files[0]} does not exist.")
     metric = load_metric(arguments.metric)
     kind = getattr(metric, "items", None)
-    bounds = result_bounds(metric, arguments.result, settings)
+    # The range of each result, for the ends of intervals.
+    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.of_texts}
+    if arguments.result not in ("scores", *bounds):
+        raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {arguments.result!r}.")
     columns = columns_of(metric, parse_columns(arguments.column))
-    if any(column.argument == "confidence_by" for column in columns):
-        raise ValueError("--column confidence_by: pass --group-key.")
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
-    rows, partners = (read_rows(path) for path in files)
-    pairs = pair_by_line(rows, partners) if arguments.by_line else pair_by_id(rows, partners, arguments.id_key)
-    groups = None if arguments.group_key is None else shared_ids(list(pairs.values()), arguments.group_key)
-    sides = []
-    for path, paired in zip(files, zip(*pairs.values(), strict=True), strict=True):
-        items = read_values(paired, arguments.text_key, kind in (SETS, QUESTIONS))
-        given = {**settings, **read_columns(paired, items, columns)}
+    by_id, partners = pair_rows(read_rows(arguments.a), read_rows(arguments.b), arguments.id_key)
+    sides = list(by_id.values()), partners
+    groups = read_groups(sides, arguments.group_key) if arguments.group_key else None
+    scored = []
+    for path, rows in zip(files, sides, strict=True):
+        items = read_values(rows, arguments.text_key, kind in (SETS, QUESTIONS))
+        given = {**settings, **read_columns(rows, items, columns)}
         if arguments.reference_key:
-            given["references"] = read_values(paired, arguments.reference_key, True)
-        sides.append(score(metric, path, items, given, arguments.result))
-    all_scores, signatures, sizes = zip(*sides, strict=True)
+            given["references"] = read_values(rows, arguments.reference_key, True)
+        scored.append(score(metric, path, items, given, arguments.result))
+    all_scores, signatures, sizes = zip(*scored, strict=True)
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    units = parse_confidence_by(groups, len(pairs), "item")[have_scores]
-    scores = [values[have_scores] for values in all_scores]
+    units = parse_confidence_by(groups, len(by_id), "item")[have_scores]
+    first, second = (values[have_scores] for values in all_scores)
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": arguments.result,
         "files": list(map(str, files)),
         "left_out": int((~have_scores).sum()),
-        **compare(scores[0], scores[1], confidence, units),
+        **compare(first, second, confidence, units),
         "signatures": list(signatures),
     }
-    for name, size, values in zip("ab", sizes, scores, strict=True):
+    if arguments.result == "scores" and hasattr(metric, "settings"):
+        bounds["scores"] = metric.bounds_under(metric.settings.read(settings, metric.name))
+    for name, size, values in zip("ab", sizes, (first, second), strict=True):
         mean = mean_estimate(values, units)
-        result[name] = {"mean": mean.value, "interval": mean.interval(confidence, bounds, size)}
+        interval = mean.interval(confidence, bounds.get(arguments.result) or UNBOUNDED, size)
+        result[name] = {"mean": mean.value, "interval": interval}
     print(show(result))
     if arguments.out:
-        ids = [name for name, has_score in zip(pairs, have_scores, strict=True) if has_score]
-        items = [{"id": name, "a": a, "b": b} for name, a, b in zip(ids, *map(np.ndarray.tolist, scores), strict=True)]
+        ids = itertools.compress(by_id, have_scores)
+        items = [{"id": name, "a": a, "b": b} for name, a, b in zip(ids, first.tolist(), second.tolist(), strict=True)]
         write_text(arguments.out, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
     return 0

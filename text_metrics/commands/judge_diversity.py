@@ -9,8 +9,6 @@ command continues and repeats no request.
     text-metrics judge-diversity pairs.jsonl --out judged.jsonl --model my-model --base-url http://localhost:8000/v1
 """
 
-import itertools
-import json
 import sys
 from pathlib import Path
 
@@ -21,8 +19,6 @@ from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
-
-LOWEST, HIGHEST = 1, 5
 
 INSTRUCTIONS = """\
 You compare two sets of texts and rate how diverse each set is in what it says, from 1 to 5.
@@ -89,9 +85,9 @@ def parse_ratings(answer: str) -> tuple[float, float]:
     """Read the ratings, from 1 to 5; what a model writes around the JSON does not matter."""
     for ratings in json_values(answer, "{"):
         first, second = (ratings.get(key) for key in ("set1", "set2"))
-        if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in (first, second)):
+        if all(isinstance(rating, (int, float)) and 1 <= rating <= 5 for rating in (first, second)):
             return float(first), float(second)
-    raise ValueError(f'it must hold {{"set1": <rating>, "set2": <rating>}}, both from {LOWEST} to {HIGHEST}')
+    raise ValueError('it must hold {"set1": <rating>, "set2": <rating>}, both from 1 to 5')
 
 
 @command
@@ -107,15 +103,12 @@ def main() -> int:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
     check_outputs([arguments.pairs], [arguments.out, journal_file(arguments.out)])
     records, requests = [], []
-    # Two pairs with the same sets get ratings of their own.
-    repeats: dict[str, itertools.count] = {}
     for where, record in read_objects(arguments.pairs):
         sets = [read_texts(record, key, where) for key in ("set1", "set2")]
         records.append(record)
         for first, second in (sets, sets[::-1]):
             prompt = few_shot(INSTRUCTIONS, EXAMPLES, ask(read_topic(record), first, second), system=True)
-            numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
-            requests += [Request(where, prompt, parse_ratings, next(numbers)) for _ in range(arguments.samples)]
+            requests += [Request(where, prompt, parse_ratings, sample) for sample in range(arguments.samples)]
     answers, code = Chat(arguments, arguments.out).ask(requests)
 
     n_samples = arguments.samples

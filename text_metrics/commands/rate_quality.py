@@ -9,7 +9,6 @@ A line of the input is a string, or an object with `text`. docs/quality.md says 
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl --out rated.jsonl --ask --model my-model --base-url http://localhost:8000/v1
-    text-metrics meta-eval pairs.jsonl --quality rated.jsonl
 """
 
 import argparse
@@ -17,18 +16,17 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs, module_files
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
+from text_metrics.metrics._core.core_models import find_device, find_transformer
 from text_metrics.metrics._core.core_results import signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
@@ -55,7 +53,9 @@ def read_answer(answer: str, top: dict[str, float] | None) -> Rated:
     """
     shares = dict.fromkeys(VALUES, 0.0)
     for token, log_probability in (top or {}).items():
-        if (word := _word(token)) in shares and not math.isnan(log_probability):
+        # Without the space before the word, which some servers write as Ġ, and its markup.
+        word = token.removeprefix("Ġ").strip(" \t\n*_#`'\".,:!▁").casefold()
+        if word in shares and not math.isnan(log_probability):
             shares[word] += math.exp(log_probability)
     total = sum(shares.values())
     first = re.search(r"\w+", answer)
@@ -67,55 +67,78 @@ def read_answer(answer: str, top: dict[str, float] | None) -> Rated:
     return Rated(VALUES[written], False)
 
 
-def _word(token: str) -> str:
-    """Return the word of a token, without the space before it and its markup; some servers write the space as Ġ."""
-    return token.removeprefix("Ġ").strip(" \t\n*_#`'\".,:!▁").casefold()
+def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
+    """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
+    asked = [text for text in texts if text]
+    requests = [
+        Request(f"the text {text!r:.60}", few_shot(QUESTION, (), f"Text:\n{text}"), read_answer, top=_TOP)
+        for text in asked
+    ]
+    values, code = Chat(arguments, arguments.out).ask(requests)
+    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
+    signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
+    # A text without tokens is rated 0, as by likelihood.
+    rated = {text: Rated(0.0, True) for text in texts if not text} | dict(zip(asked, values, strict=True))
+    rated = {text: rating for text, rating in rated.items() if rating is not None}
+    if plain := sum(not rating.by_probability for rating in rated.values()):
+        print(
+            f"{plain} of {len(rated)} ratings are the answer itself, 1 or 0: the service gave no log-probabilities of "
+            "the possible answers.",
+            file=sys.stderr,
+        )
+    print(f"{arguments.out}: {len(rated)} of {len(texts)} different texts are rated.", file=sys.stderr)
+    return [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()], code
 
 
-class LanguageModel:
-    """A causal language model; before each text stands its token for the beginning of a text, or else for its end."""
+def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
+    """Rate each text by the geometric mean of its tokens' probabilities, 0 for a text without tokens.
 
-    def __init__(self, model: CausalModel) -> None:
-        self.identity, self._device, self._tokenizer, self._model = model
-        self.start = self._tokenizer.bos_token or self._tokenizer.eos_token
-        if self.start is None:
-            raise ValueError("--model must have a token for the beginning or the end of a text.")
+    Before each text stands the model's token for the beginning of a text, or else for its end. Of a text that is longer
+    than the model can read, the beginning is rated; the number of such texts is printed.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    def log_probabilities(self, texts: list[str], progress: bool | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the log-probability of each text after the start token, of as many tokens as the model can read.
+    files, device = find_transformer(name, "--model"), find_device(None)
+    tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
+    model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
+    model = model.to(device).eval()
+    start = tokenizer.bos_token or tokenizer.eos_token
+    if start is None:
+        raise ValueError("--model must have a token for the beginning or the end of a text.")
+    start_id: Any = tokenizer.convert_tokens_to_ids(start)
+    limit = getattr(model.config, "max_position_embeddings", 1024) - 1
+    encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    if too_long := sum(len(ids) > limit for ids in encoded):
+        print(f"{too_long} texts are longer than {limit} tokens: only their beginnings are rated.", file=sys.stderr)
+    encoded = [ids[:limit] for ids in encoded]
+    lengths = np.array([max(len(ids), 1) for ids in encoded])
+    total = np.zeros(len(texts))
+    with progress_bar(len(texts), "Rating", "text", sys.stderr.isatty() or None) as bar:
+        for batch in token_batches(lengths, device):
+            total[batch] = _log_probabilities(model, [encoded[i] for i in batch], start_id)
+            bar.update(len(batch))
+    signed = signature("rate_quality", model=files.identity, start=start)
+    lines = []
+    for text, ids, logarithm in zip(texts, encoded, total.tolist(), strict=True):
+        quality = math.exp(logarithm / len(ids)) if ids else 0.0
+        lines.append({"text": text, "quality": quality, "log_probability": logarithm, "signature": signed})
+    return lines
 
-        Returns
-        -------
-        total : ndarray of shape (n,), natural logarithms; 0 for a text without tokens
-        lengths : ndarray of shape (n,), int, the numbers of tokens
-        """
-        limit = getattr(self._model.config, "max_position_embeddings", 1024) - 1
-        encoded = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
-        if too_long := sum(len(ids) > limit for ids in encoded):
-            print(f"{too_long} texts are longer than {limit} tokens: only their beginnings are rated.", file=sys.stderr)
-        encoded = [ids[:limit] for ids in encoded]
-        lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
-        total = np.zeros(len(texts))
-        with progress_bar(len(texts), "Rating", "text", progress) as bar:
-            for batch in token_batches(np.maximum(lengths, 1), self._device):
-                total[batch] = self._score_batch([encoded[i] for i in batch])
-                bar.update(len(batch))
-        return total, lengths
 
-    def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
-        import torch
+def _log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.ndarray:
+    """Compute the log-probability of each list of tokens after the start token, as an ndarray of shape (n,)."""
+    import torch
 
-        tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
-        start = self._tokenizer.convert_tokens_to_ids(self.start)
-        # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
-        labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
-        ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start), (1, 0), value=start)
-        with torch.inference_mode():
-            logits = self._model(ids.to(self._device)).logits[:, :-1].float()
-            losses = torch.nn.functional.cross_entropy(
-                logits.transpose(1, 2), labels.to(self._device), ignore_index=-100, reduction="none"
-            )
-        return -losses.sum(dim=1).double().cpu().numpy()
+    tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
+    # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
+    labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
+    ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start), (1, 0), value=start)
+    with torch.inference_mode():
+        logits = model(ids.to(model.device)).logits[:, :-1].float()
+        losses = torch.nn.functional.cross_entropy(
+            logits.transpose(1, 2), labels.to(model.device), ignore_index=-100, reduction="none"
+        )
+    return -losses.sum(dim=1).double().cpu().numpy()
 
 
 def read_lines(path: Path) -> list[str]:
@@ -129,41 +152,6 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
-def rate_by_likelihood(texts: list[str], model_name: str) -> Iterator[dict[str, Any]]:
-    """Yield a line for each text: the geometric mean of its tokens' probabilities, 0 for a text without tokens."""
-    model = LanguageModel(load_causal(model_name))
-    total, lengths = model.log_probabilities(texts, sys.stderr.isatty() or None)
-    ratings = np.where(lengths > 0, np.exp(total / np.maximum(lengths, 1)), 0.0)
-    signed = signature("rate_quality", model=model.identity, start=model.start)
-    for text, rating, log_probability in zip(texts, ratings.tolist(), total.tolist(), strict=True):
-        yield {"text": text, "quality": rating, "log_probability": log_probability, "signature": signed}
-
-
-def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
-    asked = [text for text in texts if text]
-    requests = [
-        Request(f"the text {text!r:.60}", few_shot(QUESTION, (), f"Text:\n{text}"), read_answer, top=_TOP)
-        for text in asked
-    ]
-    values, code = Chat(arguments, arguments.out).ask(requests)
-    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
-    signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
-    answers = {text: answer for text, answer in zip(asked, values, strict=True) if answer is not None}
-    # A text without tokens is rated 0, as by likelihood.
-    rated = answers | {text: Rated(0.0, True) for text in texts if not text}
-    lines = [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()]
-    plain = sum(not rating.by_probability for rating in rated.values())
-    if plain:
-        print(
-            f"{plain} of {len(lines)} ratings are the answer itself, 1 or 0: the service gave no log-probabilities of "
-            "the possible answers.",
-            file=sys.stderr,
-        )
-    print(f"{arguments.out}: {len(lines)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return lines, code
-
-
 @command
 def main() -> int:
     """Run the command."""
@@ -173,19 +161,17 @@ def main() -> int:
         "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"
     )
     parser.add_argument("--ask", action="store_true", help="ask a chat model whether each text makes sense")
-    add_arguments(parser, model="causal language model: a folder, a GGUF file, an id of the Hub; with --ask a name")
+    add_arguments(parser, model="causal language model: a folder or an id of the Hub; with --ask a name")
     arguments = parser.parse_args()
     if arguments.base_url and not arguments.ask:
         raise ValueError("--base-url needs --ask: a chat service cannot be asked for the likelihood of a text.")
-    reads = [arguments.texts, *([] if arguments.ask else module_files(arguments.model))]
+    reads = [arguments.texts, *([] if arguments.ask else [arguments.model])]
     check_outputs(reads, [arguments.out, journal_file(arguments.out) if arguments.ask else None])
     texts = read_lines(arguments.texts)
     unique = list(dict.fromkeys(texts))
-    code = 0
-    if arguments.ask:
-        lines, code = rate_by_asking(unique, arguments)
-    else:
-        lines = list(rate_by_likelihood(unique, arguments.model))
+    lines, code = (
+        rate_by_asking(unique, arguments) if arguments.ask else (rate_by_likelihood(unique, arguments.model), 0)
+    )
     by_text = {line["text"]: line for line in lines}
     write_jsonl(arguments.out, (by_text[text] for text in texts if text in by_text))
     return code

@@ -1,4 +1,4 @@
-"""A metric as a `compute_metrics` for the Trainer of `transformers`, whole or batch by batch."""
+"""A metric as a `compute_metrics` for the Trainer of `transformers`."""
 
 import math
 import re
@@ -16,8 +16,7 @@ from text_metrics.training.common import gather, read_metric
 class TrainerMetric:
     """A `compute_metrics` for the Trainer of `transformers` that scores generations; `for_trainer` is its other name.
 
-    Of the batches of `batch_eval_metrics=True` it keeps the texts, and scores them all with the last one. `signature`
-    is that of the last evaluation.
+    `signature` is that of the last evaluation.
 
     Parameters
     ----------
@@ -56,25 +55,19 @@ class TrainerMetric:
         self.set_size = None if set_size is None else parse_count(set_size, "set_size")
         self.n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
         self.signature = ""
-        self._examples: list[dict[str, Any]] = []
 
-    def __call__(self, prediction: Any, compute_result: bool | None = None) -> dict[str, float]:
-        """Score an EvalPrediction, or add it as a batch, of which `compute_result` says whether it is the last.
+    def __call__(self, prediction: Any) -> dict[str, float]:
+        """Score an EvalPrediction.
 
-        Returns a dict of floats, empty before the last batch. A number of which lower means better or more diverse is
-        also returned negated, as `neg_<name>`, for `metric_for_best_model`.
+        Returns a dict of floats. A number of which lower means better or more diverse is also returned negated, as
+        `neg_<name>`, for `metric_for_best_model`.
         """
-        # After an error, the next evaluation begins anew.
-        examples, self._examples = self._examples, []
-        examples += self._read(prediction, is_batch=compute_result is not None)
-        if compute_result is False:
-            self._examples = examples
-            return {}
-        result = self._score(self._sets(self._without_repeats(examples)))
+        examples = self._without_repeats(self._read(prediction))
+        result = self._score(self._sets(examples))
         self.signature = result["signature"]
         return self._named(result)
 
-    def _read(self, prediction: Any, is_batch: bool) -> list[dict[str, Any]]:
+    def _read(self, prediction: Any) -> list[dict[str, Any]]:
         """Return the texts of each example, its labels and, if the Trainer passes them, its inputs."""
         rows, labels = _token_rows(prediction.predictions), _token_rows(prediction.label_ids)
         n, each = len(labels), len(rows) // len(labels)
@@ -84,9 +77,7 @@ class TrainerMetric:
             )
         columns: dict[str, list[Any]] = {"labels": self._decode(labels)}
         if prediction.inputs is not None:
-            inputs = _token_rows(prediction.inputs["input_ids"] if is_batch else prediction.inputs)
-            if is_batch:  # which holds the inputs of this process only
-                inputs = list(chain(*gather(inputs)[0]))
+            inputs = _token_rows(prediction.inputs)
             rows = [_without_prompt(row, inputs[i // each]) for i, row in enumerate(rows)]
             columns["inputs"] = self._decode(inputs)
         texts = self._decode(rows)
@@ -104,7 +95,7 @@ class TrainerMetric:
         if (self.n_examples is None and n_processes > 1) or n < kept or (n > kept and n_processes == 1):
             raise ValueError(
                 f"n_examples must be the number of examples in the dataset. Got {self.n_examples} for predictions of "
-                f"{n}, those of an evaluation that was interrupted included: evaluate again."
+                f"{n}."
             )
         return examples[:kept]
 

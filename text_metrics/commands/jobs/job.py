@@ -5,6 +5,7 @@ import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -121,14 +122,15 @@ def _do_all(job: Job, saved: SavedJob) -> None:
     """
     from text_metrics.commands.jobs.on_ray import score_on_ray
 
-    numbers = saved.numbers()
-    done = set(numbers)
-    left = ((number, units) for number, units in job.pieces() if number not in done)
+    numbers = dict.fromkeys(saved.numbers())
+    left = ((number, units) for number, units in job.pieces() if number not in numbers)
     engine = score_on_ray if job.command.engine == "ray" else score_here
     held: list[str] = []
     is_any_good = False
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
-        for number in _save(engine(job, left), saved, numbers):
+        for number, piece in chain(numbers.items(), engine(job, left)):
+            if piece is not None:
+                saved.write(number, piece)
             record = saved.record(number)
             held += [f"{job.command.data}, row {row}: {error}" for row, error, _ in record["bad"]]
             is_any_good = is_any_good or record["facts"] is not None
@@ -144,14 +146,6 @@ def _do_all(job: Job, saved: SavedJob) -> None:
         saved.remove()
         why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
         raise ValueError(f"{job.command.data}: {why}")
-
-
-def _save(done: Iterator[tuple[int, bytes]], saved: SavedJob, numbers: list[int]) -> Iterator[int]:
-    """Yield the numbers of the pieces that were done before, and of those that are saved now."""
-    yield from numbers
-    for number, piece in done:
-        saved.write(number, piece)
-        yield number
 
 
 def show(summary: Mapping[str, Any], saved: SavedJob) -> int:

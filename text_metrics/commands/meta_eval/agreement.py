@@ -37,12 +37,7 @@ def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[
 
 
 class Bootstrap:
-    """Resamples of groups of items: items of one group, which share texts, are drawn together.
-
-    Parameters
-    ----------
-    groups : Series of shape (n,), the group of each item
-    """
+    """Resamples of n items by their groups, a Series: items of one group, which share texts, are drawn together."""
 
     def __init__(self, groups: pd.Series) -> None:
         self._groups = groups
@@ -210,18 +205,17 @@ def people_agreement(scores: Scores, people: pd.DataFrame) -> pd.DataFrame:
     share = votes.mean(axis=1)
     majority = _majority(share)
     hits = _hits(chosen, majority)
+    person_hits = 1 - (votes - _majority(others)).abs()
     # The mean over people of how a choice agrees with each of them: it is linear in the choice.
     with_one = chosen.mul(share, axis=0) + (1 - chosen).mul(1 - share, axis=0)
-    a_person = {
-        "majority": (1 - (votes - _majority(others)).abs()).mean(axis=1, skipna=False),
-        "person": (votes * others + (1 - votes) * (1 - others)).mean(axis=1, skipna=False),
+    person_with_one = votes * others + (1 - votes) * (1 - others)
+    resampled = {
+        "majority": bootstrap.means(hits.assign(**{PERSON: person_hits.mean(axis=1, skipna=False)})),
+        "balanced": bootstrap.balanced(hits, majority),
+        "person": bootstrap.means(with_one.assign(**{PERSON: person_with_one.mean(axis=1, skipna=False)})),
     }
-    frames = []
-    for key, values in (("majority", hits), ("person", with_one)):
-        values = pd.concat([a_person[key].rename(PERSON), values], axis=1)
-        frames.append(bootstrap.summary(key, bootstrap.means(values)))
-    frames.insert(1, bootstrap.summary("balanced", bootstrap.balanced(hits, majority)))
-    return pd.concat(frames, axis=1).rename_axis("metric").reset_index()
+    frame = pd.concat([bootstrap.summary(key, means) for key, means in resampled.items()], axis=1)
+    return frame.loc[[PERSON, *chosen]].rename_axis("metric").reset_index()
 
 
 def _majority(shares: pd.DataFrame | pd.Series) -> pd.DataFrame | pd.Series:
@@ -231,9 +225,8 @@ def _majority(shares: pd.DataFrame | pd.Series) -> pd.DataFrame | pd.Series:
 def distributions(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
     """Describe the scores of the distinct sets that bear each label: n, mean, std, min, q1, median, q3 and max."""
     sets = pd.lreshape(pairs, {"set": ["first", "second"], "label": ["label1", "label2"]})
-    frames = [pd.DataFrame()]
-    for label, rows in sets[sets["label"] != ""].groupby("label", sort=False):
-        summary = scores.values.loc[rows["set"].unique(), annotators(scores)].describe().T
-        summary.columns = ["n", "mean", "std", "min", "q1", "median", "q3", "max"]
-        frames.append(summary.assign(label=label).rename_axis("metric").reset_index())
-    return pd.concat(frames, ignore_index=True)
+    sets = sets.loc[sets["label"] != "", ["set", "label"]].drop_duplicates()
+    values = scores.values.loc[sets["set"], annotators(scores)].set_axis(sets["label"])
+    frame = values.groupby(level=0, sort=False).describe().stack(level=0, future_stack=True)
+    frame.columns = ["n", "mean", "std", "min", "q1", "median", "q3", "max"]
+    return frame.rename_axis(["label", "metric"]).reset_index()

@@ -3,8 +3,7 @@
 Each metric names the more diverse of two sets of texts; a tie counts half. Its accuracy is the share of pairs on which
 it agrees with the judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict. Each line
 of a file is a pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the judge's verdict (0: set 1 is the
-more diverse, 1: set 2, 2: neither), or its scores, `Diversity_Set1` and `Diversity_Set2`. docs/meta-eval.md has the
-other columns.
+more diverse, 1: set 2, 2: neither). docs/meta-eval.md has the other columns.
 
     text-metrics meta-eval pairs.jsonl --metric my/metric     pairs, and a metric of your own beside ours
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl  ratings of quality from a file
@@ -14,16 +13,12 @@ other columns.
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.outputs import check_outputs, module_files
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The tables that are printed.
 _SHORT = ("people", "agreement", "kappa")
@@ -47,20 +42,12 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_results(results: "dict[str, pd.DataFrame]", made: "dict[str, pd.DataFrame]", folder: Path) -> None:
-    """Write all tables as CSV, and the results as JSON."""
-    for name, table in made.items():
-        write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
-    write_text(folder / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
-
-
 @command
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
     modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
-    reads = [*arguments.files, *arguments.quality, *(path for name in modules for path in module_files(name))]
+    reads = [*arguments.files, *arguments.quality, *modules]
     check_outputs(reads, [arguments.out, arguments.cache_dir])
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)
@@ -77,5 +64,8 @@ def main() -> int:
     print("\n\n".join(made[name].to_string(index=False) for name in _SHORT if name in made))
     print("\n".join(["", *NOTES]))
     if arguments.out:
-        write_results(results, made, arguments.out)
+        for name, table in made.items():
+            write_text(arguments.out / f"{name}.csv", table.to_csv(index=False))
+        records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
+        write_text(arguments.out / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
 
 if TYPE_CHECKING:  # its import takes a second
@@ -88,32 +86,21 @@ def _read_people(record: dict[str, Any], where: str, earlier: list[dict[str, Any
 
 
 def read_verdict(record: dict[str, Any], where: str) -> int | None:
-    """Read which set the judge calls more diverse: 0, 1, or None where the pair is vague."""
-    if "llm_diversity" in record:
-        verdict = record["llm_diversity"]
-        if isinstance(verdict, bool) or verdict not in (0, 1, 2):
-            raise ValueError(f"{where}: llm_diversity must be 0, 1 or 2. Got {verdict!r}.")
-        return None if verdict == 2 else int(verdict)
-    scores = _ratings(record)
-    if not np.isfinite(scores).all():
-        got = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
-        raise ValueError(
-            f"{where}: llm_diversity, or the numbers Diversity_Set1 and Diversity_Set2, must be given. Got {got!r:.80}."
-        )
-    return int(scores[0] < scores[1]) if _is_clear(record) else None
+    """Read which set the judge calls more diverse: 0, 1, or None where it is neither."""
+    verdict = record.get("llm_diversity")
+    if isinstance(verdict, bool) or verdict not in (0, 1, 2):
+        raise ValueError(f"{where}: llm_diversity must be 0, 1 or 2. Got {verdict!r}.")
+    return None if verdict == 2 else int(verdict)
 
 
 def is_vague(first: float, second: float) -> bool:
-    """Whether the judge's scores of two sets are less than `VAGUE` apart; False if one of them is NaN."""
+    """Whether the judge's scores of two sets are less than `VAGUE` apart."""
     return abs(first - second) < VAGUE - _ROUNDING
 
 
 def _is_clear(record: dict[str, Any]) -> bool:
-    return not is_vague(*_ratings(record))
-
-
-def _ratings(record: dict[str, Any]) -> list[float]:
-    """Read the judge's scores of both sets; NaN for what is not a number that a float can hold."""
-    values = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
-    largest = sys.float_info.max
-    return [float(value) if isinstance(value, (int, float)) and abs(value) <= largest else np.nan for value in values]
+    """Whether the judge's scores are not vague, or unknown."""
+    scores: list[Any] = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
+    # Python's integers may be larger than any float.
+    known = all(isinstance(score, (int, float)) and abs(score) <= sys.float_info.max for score in scores)
+    return not known or not is_vague(*scores)

@@ -14,15 +14,14 @@ from text_metrics import load
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
-_ORDERS = {"0.5": "0.5", "1": "1", "inf": "∞"}
 
 
 class Column(NamedTuple):
-    """The scores of all sets by one metric.
+    """The scores of all sets by one metric, an ndarray of shape (number of sets,).
 
-    values : ndarray of shape (number of sets,)
     sign : 1 if higher is more diverse, -1 if lower is
     group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
     """
@@ -73,14 +72,9 @@ def score_sets(
     ratings: Sequence[Path] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics.
+    """Score all sets by all metrics, with the sentence encoder `model`, and with ratings of quality from files.
 
-    Parameters
-    ----------
-    model, cache_dir : of the sentence encoder
-    own : paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is
-    ratings : files with ratings of quality
-    gruen : whether to rate by `gruen` too
+    `own` are the paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is.
     """
     texts = list(dict.fromkeys(text for members in sets for text in members))
     # What may fail comes before what takes long.
@@ -103,11 +97,12 @@ def read_rater(path: Path, texts: Sequence[str]) -> Rater:
     rated: dict[str, float] = {}
     signature = path.name
     for where, record in read_objects(path):
-        text, quality = record.get("text"), record.get("quality")
-        if not isinstance(text, str):
-            raise ValueError(f"{where}: 'text' must be a string. Got {text!r:.80}.")
-        if isinstance(quality, bool) or not isinstance(quality, (int, float)) or not 0 <= quality <= 1:
-            raise ValueError(f"{where}: 'quality' must be a number in [0, 1]. Got {quality!r:.80}.")
+        text: Any = record.get("text")
+        quality: Any = record.get("quality")
+        is_number = isinstance(quality, (int, float)) and not isinstance(quality, bool)
+        if not isinstance(text, str) or not is_number or not 0 <= quality <= 1:
+            got = f"Got {text!r:.80} and {quality!r:.80}."
+            raise ValueError(f"{where}: 'text' must be a string, and 'quality' a number in [0, 1]. {got}")
         rated[text] = float(quality)
         signature = str(record.get("signature", signature))
     if missing := set(texts) - rated.keys():
@@ -135,7 +130,7 @@ def form_columns(sets: list[list[str]]) -> Iterator[Column]:
 def _vendi_columns(name: str, group: str, **settings: Any) -> Iterator[Column]:
     """Score Vendi of each order."""
     result = load("vendi_embed").compute(**settings, q=[0.5, 1, "inf"], details=True)
-    for order, shown in _ORDERS.items():
+    for order, shown in {"0.5": "0.5", "1": "1", "inf": "∞"}.items():
         values = np.array([detail["by_order"][order] for detail in result["details"]])
         yield Column(f"{name}-{shown}", values, 1, group, result["signature"])
 
@@ -149,8 +144,6 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
     if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
-    from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
-
     result = load("semantic_entropy").compute(predictions=sets, same=DEFAULT_SAME, **encoder)
     yield Column("VS-Classes-0", np.array(result["n_classes_scores"]), 1, "content", result["signature"])
     yield Column("VS-Classes-1", np.exp(result["scores"]), 1, "content", result["signature"])
@@ -189,22 +182,18 @@ def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
 def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
     """Score sets by any module of `evaluate`: in one call if it takes sets and returns `scores`, else one by one."""
     metric = load_metric(path)
+    values: list[float] = []
     with suppress(Exception):  # the metric may not take sets
         result = metric.compute(predictions=sets)
-        if len(result["scores"]) == len(sets):
-            values = np.array(result["scores"], dtype=np.float64)
-            return Column(metric.name, values, sign, "own", str(result.get("signature", path)))
-    # A call that failed may have left the metric in an inconsistent state.
-    metric = load_metric(path)
-    scores = []
-    for members in sets:
+        values = list(result["scores"])
+    if len(values) != len(sets):
+        # A call that failed may have left the metric in an inconsistent state.
+        metric, values = load_metric(path), []
         try:
-            result = metric.compute(predictions=members)
+            for members in sets:
+                result = metric.compute(predictions=members)
+                values.append(float(result[metric.name]))
         except Exception as error:  # a metric of the caller may raise anything
-            raise ValueError(f"--metric {path}: {type(error).__name__}: {error}") from error
-        numbers = {key: value for key, value in result.items() if isinstance(value, (int, float))}
-        if metric.name not in numbers and len(numbers) != 1:
-            got = ", ".join(result) or "nothing"
-            raise ValueError(f"--metric {path} must return one number, or one named {metric.name!r}. Got {got}.")
-        scores.append(float(numbers.get(metric.name, next(iter(numbers.values())))))
-    return Column(metric.name, np.array(scores), sign, "own", str(result.get("signature", path)))
+            needed = f"must score all sets, or give the texts of one set a number named {metric.name!r}"
+            raise ValueError(f"--metric {path} {needed}. Got {type(error).__name__}: {error}") from error
+    return Column(metric.name, np.array(values, dtype=np.float64), sign, "own", str(result.get("signature", path)))

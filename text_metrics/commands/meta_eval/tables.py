@@ -13,9 +13,7 @@ LABELS = {
     "para_c": "Para-3",
     "nonsensical": "nonsensical",
     "shuffle_nouns": "shuffled nouns",
-    "noun_shuffle": "shuffled nouns",
     "shuffle": "shuffled words",
-    "random_shuffle": "shuffled words",
 }
 # The rows of the short tables.
 _SHORT = ["self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5"]
@@ -80,8 +78,8 @@ def _agreement(agreement: pd.DataFrame) -> Results:
     every, clear = (frame[frame["pairs"] == kind] for kind in ("all", "clear"))
 
     cells = list(every["cell"].unique())
-    whole = [name for name in cells if name.endswith(", all") and name.replace(", all", ", high") not in cells]
-    narrow = [name for name in cells if name.endswith(", high")] + whole or cells
+    whole = [name for name in cells if name.replace(", all", ", high") in cells and name.endswith(", all")]
+    narrow = [name for name in cells if name not in whole and not name.endswith(", low")] or cells
     metrics = [name for name in (*_SHORT, FIRST_RULE, "rule: shorter set") if name in set(every["metric"])]
     rows = every[every["cell"].isin(narrow)].set_index("metric").loc[metrics].reset_index()
     rows["head"] = rows["head"].str.removeprefix("commongen_")

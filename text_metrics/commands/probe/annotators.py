@@ -7,7 +7,7 @@ import numpy as np
 from pandas import DataFrame
 
 from text_metrics import load
-from text_metrics.commands.probe.files import Rows, Sections
+from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_sampling import Side, divergences, sides
 
@@ -34,14 +34,13 @@ def divergence(gold: Side, counts: np.ndarray, m: int, debias: bool, rng: np.ran
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
-    parser.add_argument("--seed", type=int, default=0)
 
 
 def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
     """Compute the divergence at some numbers of people."""
     if min(arguments.sizes) < 1:
         raise ValueError(f"--sizes must be at least 1. Got {min(arguments.sizes)}.")
-    rng = np.random.default_rng(arguments.seed)
+    rng = np.random.default_rng(0)
     answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
     result = load("probeval").compute(predictions=answers, references=references, details=True, **settings)
     questions = []
@@ -60,7 +59,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     }
 
 
-def sections(result: dict[str, Any]) -> Sections:
+def sections(result: dict[str, Any]) -> list[tuple[str, str, DataFrame]]:
     """Lay the curve out."""
     scores = [number(score, 3) for score in result["scores"]]
     table = DataFrame({"m": list(map(str, result["sizes"])), "KL(all ‖ m people)": scores})

@@ -9,8 +9,6 @@ from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, 
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
 
 Rows = list[dict[str, Any]]
-# Parts of a report: titles, texts and data frames.
-Sections = list[tuple[str, str, Any]]
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -18,7 +16,7 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     names = set()
     for where, record in read_objects(path):
         # Commonsense Frame Completion or ProtoQA.
-        if "metadata" in record or "questionid" in record:
+        if "metadata" in record:
             record = parse_target(record, where)
         name = record.get("id")
         if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):

@@ -12,7 +12,7 @@ from pandas import DataFrame
 from text_metrics import load
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.comparing import against_people
-from text_metrics.commands.probe.files import Rows, Sections, read_predictions
+from text_metrics.commands.probe.files import Rows, read_predictions
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
 from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.metrics.probeval.probeval_formats import Question
@@ -42,9 +42,7 @@ p: paired randomization test over questions."""
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("answers", nargs="+", type=_named_file, metavar="[NAME=]FILE", help="a model's answers")
-    parser.add_argument("--raw", action="store_true", help="do not clean the answers")
     parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
-    parser.add_argument("--seed", type=int, default=0)
     add_confidence(parser)
 
 
@@ -62,7 +60,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
         if not name or name in files:
             raise ValueError(f"each file of answers needs a name of its own. Got {name!r} for {path}: pass NAME=FILE.")
         questions, unknown = read_predictions(path, references)
-        files[name] = count_answers(name, questions, arguments.raw)
+        files[name] = count_answers(name, questions)
         missing = [row["id"] for row in references if row["id"] not in files[name]]
         for kind, ids in (("unknown", unknown), ("missing", missing)):
             if ids:
@@ -74,19 +72,19 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
         answers = [by_question[row["id"]] for row in gold]
         given = [{"answers": counts} for counts in answers]
         result = compute(predictions=given, references=gold, confidence=arguments.confidence)
-        compared = against_people(compute, answers, gold, arguments.rounds, arguments.seed, arguments.confidence)
+        compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
         rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
     rows.sort(key=lambda row: row["probeval"])
     return {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
 
 
-def count_answers(name: str, questions: list[Question], raw: bool = False) -> dict[str, Counter[str]]:
-    """Count the answers to each question, clean ones unless `raw`; questions with blank ones only are left out."""
+def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str]]:
+    """Clean and count the answers to each question; questions with blank ones only are left out."""
     counts: dict[str, Counter[str]] = {}
     for question in questions:
         answers: Counter[str] = Counter()
         for text, count in zip(question.answers, question.counts.astype(int).tolist(), strict=True):
-            answers[text if raw else clean(text)] += count
+            answers[clean(text)] += count
         if any(text.strip() for text in answers):
             counts[question.name] = answers
     if not counts:
@@ -94,7 +92,7 @@ def count_answers(name: str, questions: list[Question], raw: bool = False) -> di
     return counts
 
 
-def sections(report: dict[str, Any]) -> Sections:
+def sections(report: dict[str, Any]) -> list[tuple[str, str, DataFrame]]:
     """Lay the report out."""
     scored, compared = [], []
     for row in report["rows"]:

@@ -1,8 +1,7 @@
 """The numbers of a report, from the sets of its systems."""
 
-import sys
-import warnings
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,16 @@ import numpy as np
 from text_metrics.commands.report.caveats import find_caveats
 from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.likeness import compare_with_people, draw, equal_numbers, likeness
-from text_metrics.commands.report.scores import power, rate, score
+from text_metrics.commands.report.scores import rate, score
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.systems import Inputs, Prompts, System
+from text_metrics.commands.report.systems import Inputs, System, texts_of
 from text_metrics.metrics._core.core_results import VERSION
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
-# Examples of the prompts that a system lacks, and prompts of least diversity that are shown of each system.
-_EXAMPLES, _SHOWN = 10, 5
+# Options that decide no number.
+_WITHOUT_EFFECT = ("out", "cache_dir", "quiet")
+# Prompts of least diversity that are shown of each system.
+_SHOWN = 5
 
 
 def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
@@ -26,74 +27,49 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
         SemanticEntropySettings(**{**command.settings, **command.encoder}).check_found()
     except TypeError as error:
         raise ValueError(str(error)) from None
-    prompts = inputs.prompts
-    texts = prompts.texts
-    sets_of_people = inputs.people.sets if inputs.people else {}
-    sides = draw(prompts.ids, texts, {prompt: members.texts for prompt, members in sets_of_people.items()})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        quality = rate(prompts, command)
-        metrics = score(prompts, quality, command)
-        if not command.quiet:
-            print("Comparing systems ...", file=sys.stderr)
-        alike = likeness(equal_numbers(prompts.ids, texts), command)
-        near = None if sides is None else compare_with_people(sides, len(texts), command)
-    messages = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    print(*messages, sep="\n", end="\n" * bool(messages), file=sys.stderr)
-    # The first is about all texts, others are about some of them.
-    cut = [message for message in messages if "different texts are longer than the model reads" in message][:1]
-    names = [system.name for system in inputs.systems]
-    missing = {name: ids for name, ids in zip(names, prompts.missing, strict=True) if ids}
+    sides = None
+    if inputs.people is not None:
+        of_people = {prompt: texts_of(members) for prompt, members in inputs.people.sets.items()}
+        sides = draw(inputs.ids, inputs.texts, of_people)
+    quality = rate(inputs, command)
+    metrics = score(inputs, quality, command)
     report = {
         "version": VERSION,
-        "command": command.decisive(),
+        "command": {name: value for name, value in asdict(command).items() if name not in _WITHOUT_EFFECT},
         "confidence": command.confidence,
-        "systems": names,
+        "systems": [system.name for system in inputs.systems],
         "sources": [_source(system) for system in inputs.systems],
-        "prompts": {
-            "n": len(prompts.ids),
-            "n_all": prompts.n_all,
-            "ids": prompts.ids,
-            "missing": [{"system": name, "n": len(ids), "examples": ids[:_EXAMPLES]} for name, ids in missing.items()],
-        },
-        "rarefied_to": prompts.smallest,
+        "prompts": {"n": len(inputs.ids), "n_all": inputs.n_all, "ids": inputs.ids},
+        "rarefied_to": inputs.smallest,
         "metrics": metrics,
-        "likeness": alike,
-        "people": near,
-        "collapse": _collapse(prompts, metrics[0], command.texts),
-        "power": power(metrics, command.confidence),
+        "likeness": likeness(equal_numbers(inputs.ids, inputs.texts), command),
+        "people": None if sides is None else compare_with_people(sides, command),
+        "collapse": [
+            _collapse(inputs.ids, value["scores"], sets, command.texts)
+            for value, sets in zip(metrics[0]["values"], inputs.texts, strict=True)
+        ],
+        "caveats": find_caveats(command, inputs),
     }
-    report["caveats"] = find_caveats(command, inputs, report, None if quality is None else quality[1], cut)
-    report["sentences"] = sentences(report)
-    return report
+    return {**report, "sentences": sentences(report)}
 
 
 def _source(system: System) -> dict[str, Any]:
     """Describe what was read of a system."""
-    sizes = [len(members.texts) for members in system.sets.values()]
     return {
-        "system": system.name,
         "file": str(system.file),
         "n_rows": system.n_rows,
         "n_bad": system.n_bad,
-        "n_prompts": len(sizes),
-        "n_texts": sum(sizes),
-        "set_sizes": [min(sizes), float(np.median(sizes)), max(sizes)],
+        "n_prompts": len(system.sets),
+        "n_texts": sum(map(len, system.sets.values())),
     }
 
 
-def _collapse(prompts: Prompts, metric: dict[str, Any], with_texts: bool) -> list[list[dict[str, Any]]]:
-    """Find the prompts of least diversity of each system by a metric."""
-    return [
-        [
-            {
-                "prompt": prompts.ids[p],
-                "score": value["scores"][p],
-                # Of the texts that equal another text of their set.
-                "equal_share": sum(n for n in Counter(of_system[p]).values() if n > 1) / len(of_system[p]),
-                **({"texts": of_system[p]} if with_texts else {}),
-            }
-            for p in np.argsort(value["scores"], kind="stable")[:_SHOWN].tolist()
-        ]
-        for of_system, value in zip(prompts.texts, metric["values"], strict=True)
-    ]
+def _collapse(ids: list[str], scores: list[float], sets: list[list[str]], with_texts: bool) -> list[dict[str, Any]]:
+    """Find the prompts of least diversity, with the share of texts that equal another text of their set."""
+    entries = []
+    for p in np.argsort(scores, kind="stable")[:_SHOWN].tolist():
+        texts = sets[p]
+        equal = sum(n for n in Counter(texts).values() if n > 1)
+        entry = {"prompt": ids[p], "score": scores[p], "equal_share": equal / len(texts)}
+        entries.append({**entry, "texts": texts} if with_texts else entry)
+    return entries

@@ -8,10 +8,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.scores import word_counts
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import jackknife_estimate
 from text_metrics.questions.groups import between_groups
@@ -20,8 +18,6 @@ from text_metrics.questions.groups import between_groups
 MOST_TEXTS = 25
 # Permutations of the test of all systems, and the most of those of pairs.
 PERMUTATIONS, _MOST_OF_PAIRS = 100, 1000
-# Standard deviations by which lengths must differ to explain other numbers.
-LENGTHS_APART = 0.5
 _SEED = 0
 # For each side, such as a system, the texts of each prompt.
 Sets = Sequence[Sequence[list[str]]]
@@ -42,16 +38,10 @@ def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
 
 
 def equal_numbers(ids: Sequence[str], sets: Sets) -> list[list[list[str]]]:
-    """Draw for each prompt as many texts of each side as the smallest side has, at most `MOST_TEXTS`.
-
-    A set that has no more is returned as it is.
-    """
+    """Draw for each prompt as many texts of each side as the smallest side has, at most `MOST_TEXTS`."""
     counts = [min(MOST_TEXTS, *map(len, sides)) for sides in zip(*sets, strict=True)]
     return [
-        [
-            texts if len(texts) == count else shuffled(texts, prompt)[:count]
-            for texts, prompt, count in zip(side, ids, counts, strict=True)
-        ]
+        [shuffled(texts, prompt)[:count] for texts, prompt, count in zip(side, ids, counts, strict=True)]
         for side in sets
     ]
 
@@ -66,19 +56,15 @@ def likeness(sets: Sets, command: ReportCommand) -> dict[str, Any] | None:
         return None
     whole = partition(sets, command)
     permutations = PERMUTATIONS
-    if whole["least_p"] is not None and len(sets) > 2:
+    if whole["least_p"] is not None and len(pairs) > 1:
         # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
         permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - command.confidence)), PERMUTATIONS), _MOST_OF_PAIRS)
-    rows = []
-    for i, j in tqdm(pairs, desc="Pairs of systems", unit="pair", disable=command.quiet or len(pairs) < 2):
-        part = whole if len(sets) == 2 else partition([sets[i], sets[j]], command, permutations)
-        names = ("between", "between_expected", "p", "least_p", "share")
-        rows.append({"a": i, "b": j, **{name: part[name] for name in names}, "interval": part["intervals"]["share"]})
+    rows = [{"a": i, "b": j, **partition([sets[i], sets[j]], command, permutations)} for i, j in pairs]
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         # Whatever the place of a test in Holm's order, permutations bound it by this.
         row |= {"p_holm": p, "least_p_holm": p if row["p"] == row["least_p"] else None}
     rows.sort(key=lambda row: -math.inf if row["share"] is None else row["share"], reverse=True)
-    return {"partition": whole, "pairs": rows, "pairs_permutations": permutations}
+    return {"partition": whole, "pairs": rows}
 
 
 def partition(sets: Sets, command: ReportCommand, permutations: int = PERMUTATIONS) -> dict[str, Any]:
@@ -96,35 +82,29 @@ def partition(sets: Sets, command: ReportCommand, permutations: int = PERMUTATIO
         confidence=command.confidence,
         **command.encoder,
     )
-    ends = {name: result[f"{name}_confidence_interval"] for name in ("within", "pooled", "between")}
-    if ends["between"] is not None:
-        ends["between"] = [ends["between"][0], min(ends["between"][1], len(sets))]
-    sizes = np.array([[len(texts) for texts in side] for side in sets])
+    between = result["between_confidence_interval"]
+    share = _share_interval(result, math.log(len(sets)), command.confidence)
     return {
-        **{name: result[name] for name in ("within", "pooled", "between", "between_expected", "share")},
+        **{name: result[name] for name in ("within", "pooled", "between", "between_expected", "share", "signature")},
+        "between_interval": between and [between[0], min(between[1], len(sets))],
+        "share_interval": share,
         "p": result.get("permutation_p", result["p_value"]),
         "least_p": 1 / (1 + permutations) if "permutation_p" in result else None,
-        "intervals": {**ends, "share": _share_interval(result, sizes, command.confidence)},
-        "n_groups": len(sets),
-        "texts_of_each": [int(sizes.min()), int(sizes.max())],
-        "permutations": permutations,
-        "signature": result["signature"],
     }
 
 
-def _share_interval(result: dict[str, Any], sizes: np.ndarray, level: float) -> list[float] | None:
+def _share_interval(result: dict[str, Any], most: float, level: float) -> list[float] | None:
     """Compute the interval of the share beyond chance, which is a ratio of means, by the jackknife over prompts."""
     observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
-    shares = sizes / sizes.sum(axis=0)
-    above, possible = observed - chance, -(shares * np.log(shares)).sum(axis=0) - chance
+    above, possible = observed - chance, most - chance
     left = possible.sum() - possible
     if len(above) < 2 or result["share"] is None or not (left > 0).all():
         return None
     return jackknife_estimate(result["share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))
 
 
-def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[list[str]]] | None:
-    """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
+def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[list[str]]]:
+    """Draw equal numbers of texts for each prompt; raises a ValueError if people and systems share no prompt.
 
     Returns the texts of each prompt of people, of each system and, if any prompt has two texts of people, of other
     people. Texts are drawn by a digest of their content, so the order of the files does not matter.
@@ -134,44 +114,18 @@ def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[
     counts = {p: min(len(people[ids[p]]) // (1 + halves), *(len(of_system[p]) for of_system in sets)) for p in shared}
     counts = {p: count for p, count in counts.items() if count}
     if not counts:
-        return None
+        raise ValueError("--people has no text for any prompt of the systems: check --id-key.")
     of_people = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
     sides = [[of_people[p][:count] for p, count in counts.items()]]
     sides += [[shuffled(of_system[p], ids[p])[:count] for p, count in counts.items()] for of_system in sets]
     return sides + [[of_people[p][count : 2 * count] for p, count in counts.items()]] * halves
 
 
-def compare_with_people(sides: Sets, n_systems: int, command: ReportCommand) -> dict[str, Any]:
-    """Compare each system, and other people, with people; `sides` are those of `draw`."""
-    lengths = word_counts(sides[0])
-    rows = []
-    for i, side in enumerate(tqdm(sides[1:], desc="People", unit="system", disable=command.quiet)):
-        # Drawn texts are in random order, so the first of them are a random draw, too.
-        part = partition([[texts[:MOST_TEXTS] for texts in sets] for sets in (sides[0], side)], command)
-        side_lengths = word_counts(side)
-        apart = standardized(side_lengths, lengths)
-        rows.append(
-            {
-                "system": i if i < n_systems else None,
-                **{name: part[name] for name in ("between", "between_expected", "share", "p", "least_p")},
-                "interval": part["intervals"]["share"],
-                "mean_length": float(side_lengths.mean()),
-                "length_difference": apart,
-                "length_warning": apart is None or abs(apart) >= LENGTHS_APART,
-            }
-        )
+def compare_with_people(sides: Sets, command: ReportCommand) -> dict[str, Any]:
+    """Partition diversity among people and each system, then other people; `sides` are those of `draw`."""
+    people, *others = ([texts[:MOST_TEXTS] for texts in side] for side in sides)
     return {
-        "n_texts": len(lengths),
-        "n_prompts": len(sides[0]),
-        "lengths": {"people": float(lengths.mean()), "unit": "words"},
-        "rows": rows,
+        "n_texts": sum(map(len, sides[0])),
+        "n_prompts": len(people),
+        "rows": [partition([people, side], command) for side in others],
     }
-
-
-def standardized(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Return the difference of two means in standard deviations (Cohen's d); None if there is no deviation."""
-    difference = float(first.mean() - second.mean())
-    spread = math.sqrt((float(first.var()) + float(second.var())) / 2)
-    if spread:
-        return difference / spread
-    return None if difference else 0.0

@@ -12,16 +12,17 @@ docs/report.md explains the numbers.
 """
 
 import json
-import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import write_jsonl, write_text
+from text_metrics.commands.shared.files import read_json, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import paths_of
 
@@ -36,28 +37,20 @@ def _run(command: ReportCommand) -> int:
     inputs = read_inputs(command)
     for part in inputs.bad:
         print(f"{part.file}, row {part.row.number}: {part.error}", file=sys.stderr)
-    for hint in inputs.hints:
-        print(hint, file=sys.stderr)
     # They import torch and matplotlib.
     from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages
 
-    report = build(command, inputs)
-    text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False)
-    write_text(command.out / "report.json", text + "\n")
-    write_pages(report, command.out, command.texts)
-    bad = [
-        {"file": str(part.file), "row": part.row.number, "error": part.error}
-        | ({"text": part.row.show()} if command.texts else {})
-        for part in inputs.bad
-    ]
+    with tempfile.TemporaryDirectory() as folder:
+        report = build(replace(command, cache_dir=command.cache_dir or Path(folder)), inputs)
+    text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False, default=str)
+    write_text(command.out / "report.json", f"{text}\n")
+    write_pages(report, command.out)
+    bad = [{"file": str(part.file), "row": part.row.number, "error": part.error} for part in inputs.bad]
+    # Where there are none, that of an earlier run goes.
+    (command.out / "bad.jsonl").unlink(missing_ok=True)
     if bad:
         write_jsonl(command.out / "bad.jsonl", bad)
-    else:
-        # That of an earlier run.
-        (command.out / "bad.jsonl").unlink(missing_ok=True)
-    if command.cache_dir is None:
-        shutil.rmtree(command.embeddings, ignore_errors=True)
     print(command.out / "index.html")
     return _EXIT_BAD_ROWS if bad else 0
 
@@ -65,14 +58,12 @@ def _run(command: ReportCommand) -> int:
 def _check_outputs(command: ReportCommand) -> None:
     """Raise an error if an output is what is read, or if the folder is not new, empty or an earlier report."""
     out = command.out
-    reads: list[str | Path | None] = [file.path for file in command.files]
+    reads: list[str | Path | None] = list(command.files.values())
     reads += [command.people, *paths_of(command.settings)]
-    folders = [command.embeddings] if command.cache_dir is None else []
-    check_outputs(reads, [out, *(out / name for name in _FILES), command.cache_dir], folders)
+    check_outputs(reads, [out, *(out / name for name in _FILES), command.cache_dir])
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
-    # Embeddings are what a report that was killed leaves.
-    if out.is_dir() and any(path not in (command.embeddings, out / "embeddings.tmp") for path in out.iterdir()):
+    if out.is_dir() and any(out.iterdir()):
         if not _is_report(out / "report.json"):
             raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
         print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
@@ -80,8 +71,8 @@ def _check_outputs(command: ReportCommand) -> None:
 
 def _is_report(path: Path) -> bool:
     """Whether a file is the JSON of a report."""
-    with suppress(OSError, ValueError, AttributeError):
-        return {"version", "command", "systems", "sentences"} <= json.loads(path.read_text(encoding="utf-8")).keys()
+    with suppress(ValueError, TypeError):
+        return {"version", "rarefied_to", "sentences"} <= set(read_json(path))
     return False
 
 

@@ -2,43 +2,51 @@
 
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from text_metrics.commands.report import tables
 from text_metrics.commands.report.pictures import pictures
 from text_metrics.commands.report.sentences import Report
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import listed
-from text_metrics.commands.shared.pages import render
-from text_metrics.commands.shared.plots import system_mark
+from text_metrics.commands.shared.formats import listed, printable
+from text_metrics.commands.shared.plots import COLORS, themed
 from text_metrics.commands.shared.tables import latex, markdown
 
+_TEMPLATES = Path(__file__).parent / "templates"
 _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
 
 
-def write_pages(report: Report, folder: Path, texts: bool) -> None:
+def write_pages(report: Report, folder: Path) -> None:
     """Write `index.html`, `table.md`, `table.tex` and `figures/*.svg` into a folder, which is made if it is missing.
 
-    Nothing is read but the report, as in `report.json`; `texts` says whether the page holds texts of the systems.
+    Nothing is read but the report, as in `report.json`.
     """
     drawn = pictures(report)
     for picture in drawn:
         write_text(folder / "figures" / f"{picture.name}.svg", f"{picture.svg}\n")
-    scores = {section: tables.scores_table(report, section) for section in ("diversity", "quality")}
-    alike, people = tables.partition_table(report), tables.people_table(report)
-    printed = [table for table in (*scores.values(), alike, people) if table is not None]
-    write_text(folder / "table.md", "\n".join(f"{t.caption}\n\n{markdown(t.frame, t.marked)}" for t in printed))
-    body = "\n".join(latex(table.frame, table.caption, table.marked) for table in printed)
-    write_text(folder / "table.tex", _LATEX + body)
-    page = render(
-        "report.html",
+    shown = {
+        "diversity": tables.scores_table(report, "diversity"),
+        "quality": tables.scores_table(report, "quality"),
+        "likeness": tables.partition_table(report),
+        "people": tables.people_table(report),
+    }
+    printed = [table for table in shown.values() if table is not None]
+    write_text(folder / "table.md", "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed))
+    write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in printed))
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html").render(
         title=f"Diversity of {listed(report['systems'])}",
         report=report,
-        texts=texts,
-        pictures=drawn,
-        scores=scores,
+        colors=COLORS,
+        pictures=[picture._replace(svg=themed(picture.svg)) for picture in drawn],
+        tables=shown,
         tests=tables.tests_table(report),
-        alike=alike,
-        people=people,
         sources=tables.sources_table(report),
-        marks={name: system_mark(i) for i, name in enumerate(report["systems"])},
     )
-    write_text(folder / "index.html", page)
+    write_text(folder / "index.html", printable(page))

@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
-from text_metrics.commands.report.systems import Prompts
+from text_metrics.commands.report.systems import Inputs
 from text_metrics.commands.shared.settings import load_metric
-from text_metrics.commands.shared.statistics import TIE, holm, mean_test, smallest_difference
+from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import UNBOUNDED, Bounds, mean_estimate, signature
 from text_metrics.questions.rarefied import rarefied
@@ -21,7 +20,6 @@ from text_metrics.questions.rarefied import rarefied
 _WORDS = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
 )
-_RATED_AT_ONCE = 512
 # Settings of the encoder that concern gruen, whose models are its own.
 _OF_GRUEN = ("device", "batch_size", "cache_dir")
 _POSITIVE = (0.0, math.inf)
@@ -31,7 +29,6 @@ class Metric(NamedTuple):
     """A number of each set, and how it is shown.
 
     better : "higher" or "lower"; None where neither is
-    section : "diversity" or "quality"
     bounds : range of the number, of which the upper end may be a function of the number of texts
     """
 
@@ -39,7 +36,6 @@ class Metric(NamedTuple):
     title: str
     unit: str
     better: str | None
-    section: str
     bounds: Bounds
     help: str
 
@@ -47,40 +43,40 @@ class Metric(NamedTuple):
 # In order of display.
 DIVERSITY = [
     Metric(
-        *("vendi_embed", "Vendi score", "different texts in a set", "higher", "diversity", (1.0, float)),
+        *("vendi_embed", "Vendi score", "different texts in a set", "higher", (1.0, float)),
         help="The effective number of texts of a set that mean different things: 1 if all mean the same.",
     ),
     Metric(
-        *("n_classes", "Meanings", "meanings in a set", "higher", "diversity", (1.0, float)),
+        *("n_classes", "Meanings", "meanings in a set", "higher", (1.0, float)),
         help="The number of groups of texts of a set that say the same, by a threshold on their similarity.",
     ),
     Metric(
-        *("chamfer_diversity", "Chamfer diversity", "cosine distance", "higher", "diversity", (0.0, 2.0)),
+        *("chamfer_diversity", "Chamfer diversity", "cosine distance", "higher", (0.0, 2.0)),
         help="The mean distance of a text to the nearest other text of its set.",
     ),
     Metric(
-        *("self_bleu", "Self-BLEU", "BLEU", "lower", "diversity", (0.0, 1.0)),
+        *("self_bleu", "Self-BLEU", "BLEU", "lower", (0.0, 1.0)),
         help="How much the texts of a set repeat each other's words: 1 if all are the same.",
     ),
     Metric(
-        *("distinct", "Distinct-2", "share of pairs of words", "higher", "diversity", (0.0, 1.0)),
+        *("distinct", "Distinct-2", "share of pairs of words", "higher", (0.0, 1.0)),
         help="The share of different pairs of adjacent words among those of a set; it falls with the length of texts.",
     ),
     Metric(
-        *("compression_ratio", "Compression ratio", "bytes for each compressed byte", "lower", "diversity", _POSITIVE),
+        *("compression_ratio", "Compression ratio", "bytes for each compressed byte", "lower", _POSITIVE),
         help="How many times smaller gzip makes the texts of a set; it rises with their length.",
     ),
     Metric(
-        *("length", "Length", "words", None, "diversity", _POSITIVE),
+        *("length", "Length", "words", None, _POSITIVE),
         help="The mean number of words of a text: no measure of diversity, but others depend on it.",
     ),
 ]
 GRUEN_QUALITY = Metric(
-    *("quality", "GRUEN", "quality of a text", "higher", "quality", (0.0, 1.0)),
+    *("quality", "GRUEN", "quality of a text", "higher", (0.0, 1.0)),
     help="The linguistic quality of a text: grammar, redundancy and focus; whether it makes sense is not rated.",
 )
 _QUALITY_VENDI = Metric(
-    *("quality_vendi_embed", "Quality × Vendi", "good different texts in a set", "higher", "quality", _POSITIVE),
+    *("quality_vendi_embed", "Quality × Vendi", "good different texts in a set", "higher", _POSITIVE),
     help="The mean quality of the texts of a set times its Vendi score.",
 )
 
@@ -94,37 +90,31 @@ def word_counts(sets: Sequence[list[str]]) -> np.ndarray:
     return np.array([len(_WORDS.findall(text)) for texts in sets for text in texts], dtype=np.float64)
 
 
-def rate(prompts: Prompts, command: ReportCommand) -> Rated | None:
-    """Rate all texts by gruen, or read their ratings; None without quality."""
-    if prompts.quality is not None:
+def rate(inputs: Inputs, command: ReportCommand) -> Rated | None:
+    """Rate all texts by gruen, or take their ratings; None without quality."""
+    if inputs.quality is not None:
         name = command.quality_key or ""
         metric = GRUEN_QUALITY._replace(title=name, bounds=UNBOUNDED, help=f"The column {name!r}.")
-        return metric, prompts.quality, signature("quality", column=name)
+        return metric, inputs.quality, signature("quality", column=name)
     if command.quality != GRUEN:
         return None
-    texts = [text for of_system in prompts.by_system() for text in of_system]
-    unique = sorted(set(texts), key=lambda text: (len(text), text))
-    gruen = load_metric("gruen")
+    texts = [text for of_system in inputs.by_system() for text in of_system]
+    unique = sorted(set(texts))
     settings = {name: value for name, value in command.encoder.items() if name in _OF_GRUEN}
-    ratings: dict[str, float] = {}
-    with tqdm(total=len(unique), desc="Rating (--quality none leaves it out)", disable=command.quiet) as bar:
-        for start in range(0, len(unique), _RATED_AT_ONCE):
-            part = unique[start : start + _RATED_AT_ONCE]
-            result = gruen.compute(predictions=part, **settings)
-            ratings.update(zip(part, result["scores"], strict=True))
-            bar.update(len(part))
+    result = load_metric("gruen").compute(predictions=unique, progress=not command.quiet, **settings)
+    ratings = dict(zip(unique, result["scores"], strict=True))
     return GRUEN_QUALITY, np.array([ratings[text] for text in texts]), result["signature"]
 
 
-def score(prompts: Prompts, quality: Rated | None, command: ReportCommand) -> list[dict[str, Any]]:
+def score(inputs: Inputs, quality: Rated | None, command: ReportCommand) -> list[dict[str, Any]]:
     """Score the sets of all systems by one call of each metric; of quality in [0, 1], also its product with diversity.
 
     Returns the entries of `metrics`, in order of display.
     """
-    sets = [texts for of_system in prompts.texts for texts in of_system]
-    sizes, k = prompts.sizes.ravel(), prompts.smallest
+    sets = [texts for of_system in inputs.texts for texts in of_system]
+    sizes, k = inputs.sizes.ravel(), inputs.smallest
 
-    def compute(name: str, sets: list[list[str]] = sets, **settings: Any) -> dict[str, Any]:
+    def compute(name: str, **settings: Any) -> dict[str, Any]:
         metric = load_metric(name)
         return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
@@ -134,8 +124,7 @@ def score(prompts: Prompts, quality: Rated | None, command: ReportCommand) -> li
     vendi = compute("vendi_embed", **command.encoder, progress=not command.quiet, **by_set)
     meanings = compute("semantic_entropy", **{**command.settings, **command.encoder})
     chamfer = compute("chamfer_diversity", **command.encoder)
-    # Compression depends on the order of texts, which differs between a list and rows of one text.
-    bleu = compute("self_bleu", [sorted(texts) for texts in sets], repetition=True, details=True)
+    bleu = compute("self_bleu", repetition=True, details=True)
     distinct, compression = ([row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio"))
     by_signature: list[tuple[Any, str]] = [
         (vendi["scores"], vendi["signature"]),
@@ -149,7 +138,7 @@ def score(prompts: Prompts, quality: Rated | None, command: ReportCommand) -> li
         scored.append((quality[0], mean_by_set(quality[1], sizes), quality[2]))
     if by_set:
         scored.append((_QUALITY_VENDI, vendi["quality_scores"], vendi["signature"]))
-    shape, size = (len(prompts.texts), -1), k or float(sizes[0])
+    shape, size = (len(inputs.systems), -1), k or float(sizes[0])
     return [
         describe(metric, np.reshape(scores, shape), signed, size, command.confidence)
         for metric, scores, signed in scored
@@ -162,54 +151,22 @@ def describe(metric: Metric, scores: np.ndarray, signed: str, size: float, level
     for row in scores:
         estimate = mean_estimate(row)
         interval = estimate.interval(level, metric.bounds, size)
-        values.append({"mean": estimate.value, "interval": interval, "n": estimate.n, "scores": row.tolist()})
-    tests = _compare_all(scores, level)
+        values.append({"mean": estimate.value, "interval": interval, "scores": row.tolist()})
+    pairs = combinations(range(len(scores)), 2)
+    tests = [{"a": i, "b": j, **paired_test(scores[i], scores[j], level)} for i, j in pairs]
+    for test, p in zip(tests, holm([test["p"] for test in tests]), strict=True):
+        test["p_holm"] = p
     sign = 1 if metric.better == "lower" else -1
     order = np.argsort([sign * value["mean"] for value in values], kind="stable").tolist()
     # First is the system whose tests against all others hold.
     p_values = [test["p_holm"] for test in tests if order[0] in (test["a"], test["b"])]
     is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values)
     return {
-        **{name: getattr(metric, name) for name in ("name", "title", "unit", "better", "section")},
+        **{name: getattr(metric, name) for name in ("name", "title", "unit", "better", "help")},
+        "section": "quality" if metric.name.startswith("quality") else "diversity",
         "signature": signed,
-        "help": metric.help,
         "values": values,
         "tests": tests,
         "order": order,
         "best": order[0] if is_first and metric.better is not None else None,
     }
-
-
-def _compare_all(scores: np.ndarray, level: float) -> list[dict[str, Any]]:
-    """Test the mean paired difference of scores (systems, prompts) of all pairs of systems, with Holm's adjustment."""
-    pairs = list(combinations(range(len(scores)), 2))
-    tests = [mean_test(mean_estimate(paired_differences(scores[i], scores[j])), level) for i, j in pairs]
-    for test in tests:
-        # So are means.
-        test["p"] = 1.0 if test["p"] is not None and abs(test["mean"]) < TIE else test["p"]
-    adjusted = holm([test["p"] for test in tests])
-    return [
-        {"a": i, "b": j, "difference": test["mean"], "interval": test["interval"], "p": test["p"], "p_holm": p}
-        for (i, j), test, p in zip(pairs, tests, adjusted, strict=True)
-    ]
-
-
-def paired_differences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Subtract scores; those that differ by less than `TIE` are equal."""
-    differences = first - second
-    return np.where(np.abs(differences) < TIE, 0.0, differences)
-
-
-def power(metrics: Sequence[dict[str, Any]], level: float) -> list[dict[str, Any]]:
-    """Return for each metric the smallest mean difference that its tests show at 80 % power.
-
-    It is that of the pair of systems whose differences vary most, without Holm's adjustment.
-    """
-    rows = []
-    for metric in metrics:
-        scores = np.array([value["scores"] for value in metric["values"]])
-        errors = [mean_estimate(paired_differences(scores[test["a"]], scores[test["b"]])) for test in metric["tests"]]
-        known = [smallest_difference(estimate, level) for estimate in errors if estimate.error > 0]
-        if known:
-            rows.append({"metric": metric["name"], "difference": max(known)})
-    return rows

@@ -2,17 +2,7 @@
 
 from typing import Any
 
-from text_metrics.commands.shared.formats import (
-    count,
-    decimals,
-    estimate,
-    interval,
-    listed,
-    number,
-    percent,
-    significant,
-    with_p,
-)
+from text_metrics.commands.shared.formats import count, decimals, estimate, listed, number, percent, with_p
 from text_metrics.commands.shared.statistics import TIE
 
 Report = dict[str, Any]
@@ -37,33 +27,27 @@ def in_section(report: Report, section: str) -> list[dict[str, Any]]:
 def _leader(report: Report, metric: dict[str, Any], what: str) -> str:
     """Say which system is first by a metric, as tests against all others show, or which may be."""
     systems, (leader, *others) = report["systems"], metric["order"]
-    answer = f"{systems[leader]} has {what} of {_mean(metric, leader)}"
-    tests = {test["a"] + test["b"] - leader: test for test in metric["tests"] if leader in (test["a"], test["b"])}
-    p_values = {other: test["p_holm"] for other, test in tests.items()}
-    if metric["best"] is not None:
-        test, runner = tests[others[0]], systems[others[0]]
-        sign = 1 if test["a"] == leader else -1
-        ends = test["interval"] and sorted(sign * end for end in test["interval"])
-        digits = decimals([(None, ends)])
-        bound = with_p(max(p_values.values()))
-        bound = bound if len(others) == 1 else bound.replace("=", "≤")
-        return (
-            f"{systems[leader]} is first: it has {what} of {_mean(metric, leader)}, a difference of "
-            f"{number(sign * test['difference'], digits, signed=True)} {interval(ends, digits)} to {runner}, the next "
-            f"({bound} after Holm's adjustment)."
-        )
+    mean = f"a mean {what} of {_mean(metric, leader)}"
     if not others:
-        return f"{answer}."
-    near = [other for other in others if other not in _poor(metric)]
-    equal = {systems[i]: p for i in near if (p := p_values[i]) is not None and p >= 1 - report["confidence"]}
-    untested = [systems[i] for i in near if p_values[i] is None]
-    if equal:
-        bound = with_p(min(equal.values()))
-        bound = bound if len(equal) == 1 else f"each {bound.replace('=', '≥')}"
-        answer += f"; {listed(equal)} cannot be told apart from it ({bound} after Holm's adjustment)"
-    if untested:
-        answer += f"; {listed(untested)} cannot be tested against it"
-    return f"No system is first. {answer}."
+        return f"{systems[leader]} has {mean}."
+    tests = {test["a"] + test["b"] - leader: test for test in metric["tests"] if leader in (test["a"], test["b"])}
+    p_values = {other: tests[other]["p_holm"] for other in others}
+    if metric["best"] is None:
+        equal = [other for other in others if p_values[other] is None or p_values[other] >= 1 - report["confidence"]]
+        known = [p_values[other] for other in equal if p_values[other] is not None]
+        said = (
+            f"{with_p(min(known)).replace('=', '≥')} after Holm's adjustment" if known else "too few prompts for a test"
+        )
+        names = listed(systems[other] for other in equal)
+        return f"No system is first. {systems[leader]} has {mean}; {names} cannot be told apart from it ({said})."
+    test = tests[others[0]]
+    ends = [abs(end) for end in test["interval"]]
+    digits = decimals([(None, test["interval"])])
+    bound = with_p(max(p_values.values())).replace("=", "≤")
+    return (
+        f"{systems[leader]} is first, with {mean}, {estimate(abs(test['difference']), sorted(ends), digits)} more than "
+        f"{systems[others[0]]}, the next ({bound} after Holm's adjustment)."
+    )
 
 
 def _mean(metric: dict[str, Any], system: int) -> str:
@@ -73,17 +57,12 @@ def _mean(metric: dict[str, Any], system: int) -> str:
 
 def _first(report: Report) -> str:
     main, *rest = in_section(report, "diversity")
-    answer = _leader(report, main, f"a mean {main['title']}")
+    answer = _leader(report, main, main["title"])
     if main["best"] is None:
         return answer
     rest = [metric for metric in rest if metric["better"] is not None]
     agreeing = sum(metric["best"] == main["best"] for metric in rest)
-    parts = [f"{agreeing} of {count(len(rest), 'other metric')} {'agrees' if agreeing == 1 else 'agree'}"]
-    for best in dict.fromkeys(metric["best"] for metric in rest):
-        if best not in (main["best"], None):
-            titles = [metric["title"] for metric in rest if metric["best"] == best]
-            parts.append(f"{report['systems'][best]} is first by {listed(titles, 'metric')}")
-    return f"{answer} {'; '.join(parts)}."
+    return f"{answer} Of {len(rest)} other metrics, {agreeing} agree."
 
 
 def _poor(metric: dict[str, Any]) -> list[int]:
@@ -91,10 +70,8 @@ def _poor(metric: dict[str, Any]) -> list[int]:
 
     Where means have no interval, as on one prompt, they have to be below half of the next.
     """
-    if metric["section"] != "quality":
-        return []
-    values, order = metric["values"], metric["order"]
-    ends = [value["interval"] or [value["mean"] / 2, value["mean"]] for value in values]
+    order = metric["order"]
+    ends = [value["interval"] or [value["mean"] / 2, value["mean"]] for value in metric["values"]]
     gaps = {
         rank: min(ends[i][0] for i in order[:rank]) - max(ends[i][1] for i in order[rank:])
         for rank in range(1, len(order))
@@ -108,12 +85,10 @@ def _quality(report: Report) -> str:
     if not metrics:
         return "Quality was not measured, so that diversity that comes from bad texts cannot be told from any other."
     quality, systems = metrics[0], report["systems"]
-    parts = []
-    leader = in_section(report, "diversity")[0]["best"]
-    if leader not in (None, quality["order"][0]):
-        parts.append(f"{systems[leader]}, the most diverse, has a mean quality of {_mean(quality, leader)}.")
-    parts.append(_leader(report, quality, f"a mean quality ({quality['title']})"))
-    poor = _poor(quality)
+    parts = [_leader(report, quality, f"quality ({quality['title']})")]
+    leader, poor = in_section(report, "diversity")[0]["best"], _poor(quality)
+    if leader not in (None, quality["order"][0], *poor):
+        parts.append(f"That of {systems[leader]}, the most diverse, is {_mean(quality, leader)}.")
     if poor:
         next_ = quality["order"][-len(poor) - 1]
         low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
@@ -125,34 +100,32 @@ def _quality(report: Report) -> str:
 
 def _misleading(report: Report) -> str:
     kinds = list(dict.fromkeys(caveat["kind"] for caveat in report["caveats"]))
-    answer = "No fault was found in the texts."
-    if kinds:
-        answer = f"{count(len(report['caveats']), 'thing')} could mislead: {listed(kinds, 'thing')}."
+    answer = f"{listed(kinds).capitalize()}." if kinds else "No fault was found in the texts."
     main = in_section(report, "diversity")[0]
-    for row in report["power"]:
-        if row["metric"] == main["name"]:
-            answer += (
-                f" With {count(report['prompts']['n'], 'prompt')}, a test at 80\u00a0% power finds differences in mean "
-                f"{main['title']} from {significant(row['difference'])}; smaller ones may be missed."
-            )
+    sizes = [test["smallest_difference"] for test in main["tests"] if test["smallest_difference"] is not None]
+    if sizes:
+        answer += (
+            f" With {count(report['prompts']['n'], 'prompt')}, a test at 80\u00a0% power finds differences in mean "
+            f"{main['title']} from {max(sizes):.3g}; smaller ones may be missed."
+        )
     return answer
 
 
 def _alike(report: Report) -> str:
     whole, pairs, names = report["likeness"]["partition"], report["likeness"]["pairs"], report["systems"]
-    ends = whole["intervals"]["between"]
-    digits = decimals([(whole["between"], ends)], least=2)
+    digits = decimals([(whole["between"], whole["between_interval"])])
     p = with_p(whole["p"], whole["least_p"])
     answer = f"they differ ({p}), by {percent(whole['share'])} of what is possible beyond chance"
     if whole["p"] >= 1 - report["confidence"]:
         answer = f"no difference between them is shown ({p})"
     answer = (
-        f"The {whole['n_groups']} systems count as {estimate(whole['between'], ends, digits)}, where their texts, "
-        f"exchanged at random, count as {number(whole['between_expected'], digits)}: {answer}."
+        f"The {len(names)} systems count as {estimate(whole['between'], whole['between_interval'], digits)}, where "
+        f"their texts, exchanged at random, count as {number(whole['between_expected'], digits)}: {answer}."
     )
     pairs = [pair for pair in pairs if pair["share"] is not None]
     if len(pairs) < 2:
         return answer
-    least, most = ((f"{names[pair['a']]} and {names[pair['b']]}", pair["share"]) for pair in (pairs[0], pairs[-1]))
-    below = ", more than by chance" if most[1] < 0 else ""
-    return f"{answer} {most[0]} are most alike ({percent(most[1])}{below}), {least[0]} least ({percent(least[1])})."
+    least, most = (
+        f"{names[pair['a']]} and {names[pair['b']]} ({percent(pair['share'])})" for pair in (pairs[0], pairs[-1])
+    )
+    return f"{answer} Most alike are {most}, least {least}."

@@ -1,33 +1,21 @@
 """The tables of a report, as data frames whose cells are text; what is small below a number is on a line of its own."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from text_metrics.commands.report.sentences import Report, in_section
-from text_metrics.commands.shared.formats import (
-    count,
-    decimals,
-    integer,
-    interval,
-    level,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    with_p,
-)
+from text_metrics.commands.shared.formats import count, decimals, interval, number, p_value, with_p
 
-_ARROWS = {"higher": " ↑", "lower": " ↓", None: ""}
+_ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 
 
 class Table(NamedTuple):
-    """A table with its caption; `marked` are the places of cells that show a difference."""
+    """A table with its caption."""
 
     caption: str
     frame: pd.DataFrame
-    marked: frozenset[tuple[int, int]] = frozenset()
 
 
 def scores_table(report: Report, section: str) -> Table | None:
@@ -39,66 +27,61 @@ def scores_table(report: Report, section: str) -> Table | None:
     columns = {"System": [report["systems"][i] for i in order]}
     for metric in metrics:
         values = [metric["values"][i] for i in order]
-        columns[metric["title"] + _ARROWS[metric["better"]]] = _estimates(
-            (value["mean"], value["interval"]) for value in values
-        )
+        digits = decimals((value["mean"], value["interval"]) for value in values)
+        columns[metric["title"] + _ARROWS[metric["better"]]] = [
+            _cell(value["mean"], value["interval"], digits, is_marked=i == metric["best"])
+            for i, value in zip(order, values, strict=True)
+        ]
     caption = (
-        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')} with "
-        f"{level(report)} intervals. ↑ higher is better, ↓ lower is better."
+        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')}, with "
+        f"{100 * report['confidence']:g} % confidence intervals. ↑ higher is better, ↓ lower is better."
     )
-    best = {(order.index(metric["best"]), j) for j, metric in enumerate(metrics, 1) if metric["best"] is not None}
-    if best:
-        caption += " Bold: the paired tests against all other systems hold after Holm's adjustment."
-    return Table(caption, pd.DataFrame(columns), frozenset(best))
+    if any(metric["best"] is not None for metric in metrics):
+        caption += " Starred: the paired tests against all other systems hold after Holm's adjustment."
+    return Table(caption, pd.DataFrame(columns))
 
 
 def tests_table(report: Report) -> Table | None:
     """Return the paired tests of all pairs of systems, a column for each metric; None for one system."""
-    metrics, names, alpha = report["metrics"], report["systems"], 1 - report["confidence"]
-    columns = [[f"{names[test['a']]} − {names[test['b']]}" for test in metrics[0]["tests"]]]
-    marked = set()
-    for j, metric in enumerate(metrics, 1):
+    metrics, names = report["metrics"], report["systems"]
+    if len(names) == 1:
+        return None
+    columns = {"Pair": [f"{names[test['a']]} − {names[test['b']]}" for test in metrics[0]["tests"]]}
+    for metric in metrics:
         tests = metric["tests"]
         digits = decimals((test["difference"], test["interval"]) for test in tests)
-        columns.append([f"{number(t['difference'], digits, signed=True)}\n{with_p(t['p_holm'])}" for t in tests])
-        marked |= {(i, j) for i, test in enumerate(tests) if test["p_holm"] is not None and test["p_holm"] < alpha}
-    caption = f"Mean differences, with p of the paired test after Holm's adjustment. Bold: p < {alpha:.2g}."
-    titles = ["Pair", *(metric["title"] for metric in metrics)]
-    frame = pd.DataFrame(dict(enumerate(columns))).set_axis(titles, axis=1)
-    return Table(caption, frame, frozenset(marked)) if len(frame) else None
+        columns[metric["title"]] = [
+            f"{number(test['difference'], digits, signed=True)}\n{with_p(test['p_holm'])}" for test in tests
+        ]
+    return Table("Mean differences, with p of the paired test after Holm's adjustment.", pd.DataFrame(columns))
 
 
 def partition_table(report: Report) -> Table | None:
     """Return the partition of diversity among all systems and between pairs, the most different first."""
-    alike = report["likeness"]
+    alike, names = report["likeness"], report["systems"]
     if alike is None:
         return None
-    whole, pairs, names = alike["partition"], alike["pairs"], report["systems"]
-    rows = [[f"all {whole['n_groups']} systems", whole, whole["intervals"]["share"], whole["p"], whole["least_p"]]]
-    for pair in pairs if len(pairs) > 1 else []:
-        label = f"{names[pair['a']]} and {names[pair['b']]}"
-        rows.append([label, pair, pair["interval"], pair["p_holm"], pair["least_p_holm"]])
-    digits = decimals([(whole["between"], whole["intervals"]["between"])], least=2)
+    whole = alike["partition"]
+    parts = [{**whole, "p_holm": whole["p"], "least_p_holm": whole["least_p"]}]
+    labels = ["all systems"]
+    if len(alike["pairs"]) > 1:
+        parts += alike["pairs"]
+        labels += [f"{names[pair['a']]} and {names[pair['b']]}" for pair in alike["pairs"]]
+    digits = decimals((part["between"], part["between_interval"]) for part in parts)
     columns = {
-        "Systems": [label for label, *_ in rows],
-        "Share beyond chance": [
-            f"{percent(part['share'], 1)}\n{percent_interval(ends, 1)}" for _, part, ends, *_ in rows
-        ],
-        "Effective systems (beta)": [number(part["between"], digits) for _, part, *_ in rows],
-        "by chance": [number(part["between_expected"], digits) for _, part, *_ in rows],
-        "p": [p_value(p, least) for *_, p, least in rows],
+        "Systems": labels,
+        "Share beyond chance, %": _shares(parts),
+        "Effective systems (beta)": [_cell(part["between"], part["between_interval"], digits) for part in parts],
+        "by chance": [number(part["between_expected"], digits) for part in parts],
+        "p": [p_value(part["p_holm"], part["least_p_holm"]) for part in parts],
     }
-    within, pooled = (
-        f"{number(whole[name], digits)} {interval(whole['intervals'][name], digits)}" for name in ("within", "pooled")
-    )
     caption = (
-        f"A system has {within} different texts on a prompt (alpha), all systems together {pooled} (gamma): gamma / "
-        "alpha is the effective number of systems (beta). Their share is 0 % if systems differ as by chance, 100 % if "
-        "they have nothing in common, and negative if they are more alike than by chance, for example because they "
-        "share texts. p is of a permutation test, for pairs after Holm's adjustment."
+        f"A system has {number(whole['within'], digits)} different texts on a prompt (alpha), all together have "
+        f"{number(whole['pooled'], digits)} (gamma): gamma / alpha is the effective number of systems (beta). The "
+        "share is 0 % if systems differ as by chance, 100 % if they have nothing in common, and negative if they are "
+        "more alike than by chance, such as by shared texts. p: permutation test, for pairs after Holm's adjustment."
     )
-    marked = {(i, 4) for i, (*_, p, _) in enumerate(rows) if p is not None and p < 1 - report["confidence"]}
-    return Table(caption, pd.DataFrame(columns), frozenset(marked))
+    return Table(caption, pd.DataFrame(columns))
 
 
 def people_table(report: Report) -> Table | None:
@@ -106,21 +89,18 @@ def people_table(report: Report) -> Table | None:
     people = report["people"]
     if people is None:
         return None
-    rows = sorted(people["rows"], key=lambda row: (row["system"] is not None, row["share"] or 0.0))
-    names: dict[int | None, str] = {None: "half of the people", **dict(enumerate(report["systems"]))}
+    # Of two halves of the people, the other one is last.
+    names = [*report["systems"], "half of the people"]
+    rows = sorted(zip(people["rows"], names, strict=False), key=lambda row: row[0]["share"] or 0.0)
+    parts = [part for part, _ in rows]
     columns = {
-        "Beside people": [names[row["system"]] for row in rows],
-        "Share beyond chance ↓": [
-            f"{percent(row['share'], 1)}\n{percent_interval(row.get('interval'), 1)}" for row in rows
-        ],
-        "p": [p_value(row["p"], row["least_p"]) for row in rows],
-        "Mean length, words": [
-            number(row["mean_length"], 1) + "\nunlike people's" * row["length_warning"] for row in rows
-        ],
+        "Beside people": [name for _, name in rows],
+        "Share beyond chance, %\u00a0↓": _shares(parts),
+        "p": [p_value(part["p"], part["least_p"]) for part in parts],
     }
     caption = (
-        f"{count(people['n_texts'], 'text')} of each side, {level(report)} intervals. The share is "
-        "0\u00a0% if a system differs from people as by chance, and negative if it is nearer than that."
+        f"{count(people['n_texts'], 'text')} of each side on {count(people['n_prompts'], 'prompt')}. The share is 0 % "
+        "if a system differs from people as by chance, and negative if it is nearer."
     )
     return Table(caption, pd.DataFrame(columns))
 
@@ -129,15 +109,20 @@ def sources_table(report: Report) -> Table:
     """Return what was read from each file."""
     keys = {"n_rows": "Rows", "n_bad": "Set aside", "n_prompts": "Prompts", "n_texts": "Texts"}
     columns = {"System": report["systems"], "File": [source["file"] for source in report["sources"]]}
-    columns |= {title: [integer(source[key]) for source in report["sources"]] for key, title in keys.items()}
-    columns["Texts of a prompt"] = [
-        " / ".join(f"{size:g}" for size in source["set_sizes"]) for source in report["sources"]
-    ]
-    return Table("What was read; texts of a prompt: least / median / most.", pd.DataFrame(columns))
+    columns |= {title: [f"{source[key]:,}" for source in report["sources"]] for key, title in keys.items()}
+    return Table("What was read.", pd.DataFrame(columns))
 
 
-def _estimates(values: Iterable[tuple[float | None, Sequence[float] | None]]) -> list[str]:
-    """Format numbers and their intervals, with the decimals that these deserve."""
-    pairs = list(values)
-    digits = decimals(pairs)
-    return [f"{number(value, digits)}\n{interval(ends, digits)}".strip() for value, ends in pairs]
+def _cell(value: float, ends: Sequence[float] | None, digits: int, is_marked: bool = False) -> str:
+    """Format a number above its interval."""
+    return f"{number(value, digits)}{'*' * is_marked}\n{interval(ends, digits)}".strip()
+
+
+def _shares(parts: Sequence[dict[str, Any]]) -> list[str]:
+    """Format shares beyond chance and their intervals, in percent."""
+    cells = []
+    for part in parts:
+        share, ends = part["share"], part["share_interval"]
+        shown = None if share is None else 100 * share
+        cells.append(f"{number(shown, 1)}\n{interval(ends and [100 * end for end in ends], 1)}".strip())
+    return cells

@@ -10,7 +10,7 @@ from text_metrics.commands.jobs.grouping import Unit
 from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.score.scoring import RowScorer, score_those_that_can
-from text_metrics.commands.shared.merging import merge_signatures
+from text_metrics.commands.score.summary import facts_of, merge_signatures
 from text_metrics.metrics._core.core_results import format_order
 
 
@@ -47,9 +47,9 @@ def score_sums(records: Iterable[dict[str, Any]], n: int, scorer: RowScorer) -> 
     from text_metrics.metrics._core.core_spectra import vendi_from_sums
 
     total, signature = np.zeros(()), ""
-    for facts in (record["facts"] for record in records if record["facts"] is not None):
+    for facts in facts_of(records):
         total = total + facts["sums"]
-        signature = merge_signatures(signature, facts["signature"]) if signature else facts["signature"]
+        signature = merge_signatures(signature, facts["signature"])
     orders = scorer.settings.orders
     scores = vendi_from_sums(total, n, orders).tolist()
     by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from text_metrics import METRICS
@@ -55,15 +56,13 @@ class RowScorer:
             column._replace(per_text=column.per_text and column.argument != "confidence_by")
             for column in columns_of(self.metric, command.columns)
         ]
+        if command.reference_key is not None:
+            self.columns.append(Column("references", command.reference_key))
         self._computed = [column for column in self.columns if column.argument != "confidence_by"]
         with settings_checked():
             self.settings: Any = self._read_settings()
             if not command.one_set:
                 self.settings.check_batches()
-        if command.reference_key is not None:
-            references = Column("references", command.reference_key)
-            self.columns.append(references)
-            self._computed.append(references)
         passed = set(self.settings.passed())
         results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
@@ -77,14 +76,12 @@ class RowScorer:
         for setting in given:
             if setting in ("set_size", "confidence"):
                 raise ValueError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
-            if setting == "details":
-                raise ValueError(f"--setting {setting} cannot be given to a command: its results have no columns.")
             if setting in declared and declared[setting].given != CALL:
                 raise ValueError(
                     f"--setting {setting} cannot be given to a command: it has a value for each "
                     f"{declared[setting].given}: pass --column {setting}=COLUMN."
                 )
-        of_columns = dict.fromkeys((column.argument for column in self._computed), _OfColumn())
+        of_columns = {name: _OfColumn() for name in self._command.columns if name != "confidence_by"}
         return self.metric.settings.read({**given, **of_columns}, self.metric.name)
 
     def reader(self, is_summed: bool = False) -> Reader:
@@ -98,9 +95,6 @@ class RowScorer:
         command, schema = self._command, source.schema
         if schema is None or command.one_set:
             return None
-        for key in self.keys.values():
-            if key in schema.names:
-                raise ValueError(f"{command.data} has a column {key!r} already: rename it.")
         scalars = [command.group_key] if command.is_grouped else schema.names
         fields = [field if field.name in scalars else field.with_type(pa.list_(field.type)) for field in schema]
         kind = schema.field(command.text_key).type
@@ -152,9 +146,10 @@ def open_scores(command: Command) -> Step:
         scores, result = done
         numbers = dict(result_numbers(result))
         facts = {
-            "numbers": {**numbers, "signature": result["signature"]},
+            "signature": result["signature"],
+            "numbers": numbers,
             "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-            "sums": {of.name: [_sum(results[of.name]) for results in scores] for of in scorer.results},
+            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
             "labels": [unit.given["confidence_by"] for unit in units] if "confidence_by" in command.columns else [],
         }
         if command.one_set:
@@ -202,7 +197,7 @@ def _join(command: Command, keys: Mapping[str, str], unit: Unit, results: Mappin
     return {**row, **{keys[name]: value for name, value in results.items()}}
 
 
-def _sum(values: Any) -> tuple[float, int]:
+def _sum(values: Any) -> tuple[float, float]:
     """Add up the values of a unit that are not None, and count them."""
     numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
-    return sum(numbers), len(numbers)
+    return float(sum(numbers)), float(len(numbers))

@@ -1,49 +1,84 @@
 """The summary of a scored file, from the records of its pieces."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.merging import merge_results
-from text_metrics.metrics._core.core_results import Estimate, ItemResult, UnitSums
+from text_metrics.metrics._core.core_results import Estimate, ItemResult, UnitSums, format_sizes
+
+# Entries of a signature that give the amount of data.
+_SIZES = ("set_size", "n_answers")
+
+
+def facts_of(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return what was found in the pieces of which a unit is good."""
+    return (record["facts"] for record in records if record["facts"] is not None)
+
+
+def merge_signatures(first: str, second: str) -> str:
+    """Merge the signatures of two pieces of the data; an empty one is that of no piece.
+
+    Raises a ValueError if they differ in anything but the sizes of their sets; it names what differs.
+    """
+    if not first or first == second:
+        return second
+    ours, theirs = (dict(entry.partition(":")[::2] for entry in line.split("|")) for line in (first, second))
+    for name in ours | theirs:
+        values = [entries.get(name) for entries in (ours, theirs)]
+        if values[0] != values[1]:
+            if name not in _SIZES or None in values:
+                raise ValueError(f"parts of the data were scored under different settings: {name} is {values}.")
+            bounds = [int(bound) for value in values for bound in str(value).split("-")]
+            ours[name] = format_sizes(np.array(bounds))
+    return "|".join(f"{name}:{value}" if value else name for name, value in ours.items())
 
 
 def summarize(records: Iterable[Mapping[str, Any]], results: Sequence[ItemResult]) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    The texts of a row, or of rows that make a set, are not independent of each other: the estimates are over rows, or
-    over the labels of rows. `results` are those with an interval, that of the scores first.
+    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is left out. The texts of a
+    row, or of rows that make a set, are not independent of each other: the estimates are over rows, or over the labels
+    of rows. `results` are those with an interval, that of the scores first.
+
+    Raises a ValueError if the signatures of pieces differ.
     """
     names = [result.name for result in results]
     means = {name: UnitSums() for name in names}
     # The sum and the number of the values of each label.
     labelled: dict[str, Any] = {name: defaultdict(lambda: np.zeros(2)) for name in names}
-    n_scores = 0
-
-    def parts() -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
-        nonlocal n_scores
-        for facts in (record["facts"] for record in records if record["facts"] is not None):
-            for name in names:
-                sums = np.array(facts["sums"][name], dtype=np.float64).reshape(-1, 2)
-                n_scores += int(sums[:, 1].sum()) if name == names[0] else 0
-                for label, of_row in zip(facts["labels"], sums, strict=False):
-                    labelled[name][label] += of_row
-                if not facts["labels"]:
-                    _add(means[name], sums)
-            yield facts["numbers"], facts["n_items"]
-
-    try:
-        merged = merge_results(parts())
-    except ValueError as error:
-        raise ValueError(f"{error} Pass the setting that differs with --setting.") from None
+    counts = Counter[str]()
+    # The sum of each number over items, the number of items, and that of pieces.
+    totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
+    signature, n_pieces, n_scores = "", 0, 0
+    for facts in facts_of(records):
+        n_pieces += 1
+        n_scores += int(facts["sums"][names[0]][:, 1].sum())
+        signature = merge_signatures(signature, facts["signature"])
+        for name, value in facts["numbers"].items():
+            if isinstance(value, int):
+                counts[name] += value
+            else:
+                weight = 0 if value is None else facts["n_items"][name]
+                totals[name] += ((value or 0.0) * weight, weight, 1)
+        for name in names:
+            if not facts["labels"]:
+                _add(means[name], facts["sums"][name])
+            for label, sums in zip(facts["labels"], facts["sums"][name], strict=False):
+                labelled[name][label] += sums
     for name in names:
         _add(means[name], np.array(list(labelled[name].values())).reshape(-1, 2))
     estimates = {name: mean.estimate() for name, mean in means.items()}
-    kept = {name: [*of[:4]] if of.error > 0 else None for name, of in estimates.items()}
-    return {**merged, "n_scores": n_scores, "n_units": estimates[names[0]].n, "estimates": kept}
+    return {
+        **{name: float(total / n) if n else None for name, (total, n, k) in totals.items() if k == n_pieces},
+        **counts,
+        "signature": signature,
+        "n_scores": n_scores,
+        "n_units": estimates[names[0]].n,
+        "estimates": {name: [*of[:4]] if of.error > 0 else None for name, of in estimates.items()},
+    }
 
 
 def _add(mean: UnitSums, sums: np.ndarray) -> None:

@@ -117,7 +117,6 @@ def add_arguments(parser: argparse.ArgumentParser, model: str = "name of the cha
     parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
     parser.add_argument("--attempts", type=int, default=4, help="requests for an answer that can be parsed")
     parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
-    parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one request")
 
 
 class Chat:
@@ -136,8 +135,7 @@ class Chat:
         key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not key and not url:
             raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
-        limits = {"timeout": arguments.timeout, "max_retries": arguments.retries}
-        self._client = openai.OpenAI(api_key=key or "none", base_url=url, **limits)
+        self._client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=arguments.retries)
         self._settings = arguments
         self._stopped = ""
         self._journal = Journal(journal_file(output))

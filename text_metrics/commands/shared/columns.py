@@ -8,10 +8,12 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
-from text_metrics.commands.shared.pairing import Row
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
+
+# A row with its file and line, for errors.
+Row = tuple[str, Any]
 
 
 def is_missing(value: Any) -> bool:
@@ -106,34 +108,34 @@ def add_columns(
     )
 
 
+def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
+    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
+        values[name] = value
+    return values
+
+
 def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
     """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument."""
-    columns: dict[str, str] = {}
-    for pair in pairs:
-        argument, _, column = pair.partition("=")
-        if not column or not argument.isidentifier():
-            raise ValueError(f"--column must be ARGUMENT=COLUMN. Got {pair!r}.")
-        if argument in columns:
-            raise ValueError(f"--column {argument} is given twice: {columns[argument]!r} and {column!r}.")
-        columns[argument] = column
-    return columns
+    return parse_pairs("--column", pairs)
 
 
 def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
     """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items."""
-    if not columns:
-        return ()
     settings: type[Settings] | None = getattr(metric, "settings", None)
-    if settings is None:
-        raise ValueError(f"--column is for metrics that declare their arguments. {metric.name} does not.")
-    declared = settings.declared()
+    declared = settings.declared() if settings else {}
+    given = {name: setting for name, setting in declared.items() if setting.given != CALL}
     for argument in columns:
-        if argument not in declared:
-            known = ", ".join(name for name in declared if declared[name].given != CALL)
-            raise ValueError(f"--column {argument}: {metric.name} has no such argument. A column may give {known}.")
-        if declared[argument].given == CALL:
-            raise ValueError(f"--column {argument}: it is given once for a call: pass --setting {argument}=VALUE.")
-    return tuple(Column.of(argument, name, declared[argument], metric.items) for argument, name in columns.items())
+        if argument not in given:
+            raise ValueError(
+                f"--column {argument}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
+                "given once for a call is a --setting."
+            )
+    return tuple(Column.of(argument, name, given[argument], metric.items) for argument, name in columns.items())
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

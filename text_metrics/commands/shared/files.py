@@ -101,13 +101,8 @@ def read_json(path: Path) -> Any:
         data = file.read()
     try:
         return parse_json(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        number, problem = data.count(b"\n", 0, error.start) + 1, f"UTF-8: {error.reason}"
-    except json.JSONDecodeError as error:
-        number, problem = error.lineno, f"JSON: {error.msg}"
     except ValueError as error:
-        number, problem = 1, f"JSON: {error}"
-    raise ValueError(f"{path}, line {number} is not valid {problem}.")
+        raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
 def read_json_or_lines(path: Path) -> Any:
@@ -116,7 +111,7 @@ def read_json_or_lines(path: Path) -> Any:
         value = read_json(path)
     except ValueError as error:
         # A complete value and another one after it.
-        if not str(error).endswith(": Extra data."):
+        if "Extra data" not in str(error):
             raise
         return [value for _, value in read_objects(path)]
     if not isinstance(value, (dict, list)):

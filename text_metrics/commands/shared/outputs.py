@@ -6,10 +6,6 @@ from pathlib import Path
 
 from text_metrics.commands.shared.files import temporary_name
 
-# A model has its configuration and its tokenizer beside its weights.
-_METRIC_FILES = (".py", ".safetensors")
-_MODEL_FILES = (*_METRIC_FILES, ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
-
 
 def check_outputs(
     reads: Iterable[str | Path | None], writes: Iterable[Path | None], folders: Iterable[Path] = ()
@@ -44,16 +40,6 @@ def check_outputs(
 
 def _output_error(output: Path, reason: str) -> ValueError:
     return ValueError(f"{output} cannot be written, because it {reason}: choose another output.")
-
-
-def module_files(name: str | Path | None) -> list[str | Path]:
-    """List the files of a model or of a metric, where the name is a path; other files may be beside them."""
-    if name is None or not os.path.isdir(name):
-        return [] if name is None else [name]
-    folder = Path(name)
-    # A metric's folder has a script of its name.
-    kinds = _METRIC_FILES if (folder / f"{folder.resolve().name}.py").is_file() else _MODEL_FILES
-    return [path for path in [*folder.glob("*"), *folder.glob("*/*")] if path.suffix in kinds]
 
 
 def _is_in(path: Path, folder: Path) -> bool:

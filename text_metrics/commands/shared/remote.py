@@ -7,6 +7,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -29,7 +30,7 @@ class Remote(type(Path())):  # type: ignore[misc]
         except Exception as error:  # Each file system has its own, such as those of missing credentials.
             raise OSError(errno.EIO, f"{type(error).__name__}: {error}", str(self)) from None
 
-    def stat(self, **_: Any) -> os.stat_result:
+    def stat(self, **_: Any) -> Any:
         """Return the type, size and time of change; the time is 0 if the file system has none."""
         with self._found() as (system, name):
             information = system.info(name)
@@ -38,8 +39,7 @@ class Remote(type(Path())):  # type: ignore[misc]
             except (NotImplementedError, OSError):
                 modified = 0.0
         kind = stat.S_IFDIR if information["type"] == "directory" else stat.S_IFREG
-        numbers = (kind, 0, 0, 1, 0, 0, information["size"] or 0, *(int(modified),) * 3)
-        return os.stat_result(numbers, {"st_mtime_ns": int(modified * 1e9)})
+        return SimpleNamespace(st_mode=kind, st_size=information["size"] or 0, st_mtime_ns=int(modified * 1e9))
 
     def exists(self, **_: Any) -> bool:
         """Whether there is such a file or folder."""
