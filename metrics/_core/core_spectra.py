@@ -1,7 +1,7 @@
 """Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
-Sets of equal size make one batch of small matrices. A large set of embeddings is summed up in blocks of rows, so that
-memory does not grow with the square of a set.
+Sets of equal size make one batch of small matrices. A large set of embeddings is
+summed up in blocks of rows, so that memory does not grow with the square of a set.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import describe, show, to_float
 
 # Strips in which the lower half of a Gram matrix is computed.
-_GRAM_STRIPS = 4
+_GRAM_STRIPS = 8
 # How far the unit row of a text may be from that of the same text in another batch, by the type of the numbers: at
 # least five times what the default model differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly
 # float32 rows in a wider type.
@@ -170,7 +170,7 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges.tolist()):
-            moments[:, low:, low:high] += vectors[:, :, low:].mT @ vectors[:, :, low:high]
+            moments[:, low:high, :high] += vectors[:, :, low:high].mT @ vectors[:, :, :high]
     return moments if weights is not None else moments / rows.shape[1]
 
 
@@ -245,8 +245,9 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: f
 def _without_noise(eigenvalues: torch.Tensor, error: float) -> torch.Tensor:
     """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
 
-    Independent errors of the rows spread their squares over all r eigenvalues: those up to error² / r are noise,
-    each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the
+    Independent errors of the rows spread their squares over all r eigenvalues:
+    those up to error² / r are noise, each of which would add 1 at q = 0.
+    `ROW_ERROR` leaves room for errors that are all in one direction, and for the
     rounding of the eigenvalues in float64.
     """
     signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)

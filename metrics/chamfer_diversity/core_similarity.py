@@ -1,7 +1,7 @@
 """Similarities of the texts of each set: cosines of embeddings, or matrices that the caller gives; and distances.
 
-Sets of equal size make one batch of small matrices, and a large set is computed in blocks of rows, so that memory does
-not grow with the square of a set.
+Sets of equal size make one batch of small matrices, and a large set is computed in
+blocks of rows, so that memory does not grow with the square of a set.
 """
 
 import math
@@ -78,10 +78,11 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
 def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     """Make a slightly indefinite kernel (k, k) positive semi-definite, without the eigenvalues that are noise.
 
-    Independent errors of the entries, of size e, give eigenvalues between about -2e√k and 2e√k. So a kernel loses the
-    eigenvalues up to that, for the rounding of its type, and those up to twice its most negative one, which shows the
-    errors of numbers that were rounded before. The rest is scaled to unit diagonal. A kernel without such eigenvalues
-    is left as it is.
+    Independent errors of the entries, of size e, give eigenvalues between about
+    -2e√k and 2e√k. So a kernel loses the eigenvalues up to that, for the rounding
+    of its type, and those up to twice its most negative one, which shows the errors
+    of numbers that were rounded before. The rest is scaled to unit diagonal. A
+    kernel without such eigenvalues is left as it is.
     """
     level = 2 * np.sqrt(len(kernel)) * epsilon
     try:
@@ -142,9 +143,10 @@ def _blocks(rows: np.ndarray) -> list[np.ndarray]:
 def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], device: str) -> np.ndarray:
     """Find the index of the nearest other row of one set, whose n rows are in blocks (1, b), in float32: (n,).
 
-    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change:
-    cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if
-    all texts are nearly alike. Two more columns include the last two terms in the product.
+    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by
+    c, the mean, does not change: cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v -
+    c|²/2. So float32 keeps the digits of the differences, even if all texts are
+    nearly alike. Two more columns include the last two terms in the product.
     """
     n, d = sum(block.size for block in blocks), embeddings.shape[1]
     center = torch.stack([unit_rows(embeddings, block, device)[0].sum(0) for block in blocks]).sum(0) / n

@@ -143,8 +143,8 @@ class Estimate(NamedTuple):
     def interval(self, level: float, bounds: Bounds = UNBOUNDED, size: float = math.inf) -> list[float] | None:
         """Compute Hall's confidence interval, whose cubic transformation removes the skewness of the t statistic.
 
-        For units without skewness it is Student's. It covers the truth in this share of samples, measured at level
-        0.95, with Student's in parentheses:
+        For units without skewness it is Student's. It covers the truth in this
+        share of samples, measured at level 0.95, with Student's in parentheses:
 
         ==========================  ===========  ===========  ===========
         units                       10           40           200
@@ -240,9 +240,11 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
     """Estimate a statistic that is not a mean from its values without each unit in turn (Tukey's jackknife).
 
-    The standard error has fewer than n - 1 degrees of freedom if the pseudo-values have heavier tails than the normal
-    distribution, as those of ratios often have. Their number is estimated from the kurtosis of the pseudo-values: it is
-    that of the chi-squared distribution whose coefficient of variation is that of the variance.
+    The standard error has fewer than n - 1 degrees of freedom if the pseudo-values
+    have heavier tails than the normal distribution, as those of ratios often have.
+    Their number is estimated from the kurtosis of the pseudo-values: it is that of
+    the chi-squared distribution whose coefficient of variation is that of the
+    variance.
 
     Parameters
     ----------

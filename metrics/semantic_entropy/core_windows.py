@@ -35,8 +35,9 @@ class Windows(NamedTuple):
 def split_windows(tokenizer: Any, texts: list[str], lengths: np.ndarray, limit: int) -> Windows:
     """Split the texts of more tokens (n,) than the limit, special ones included, at ends of sentences.
 
-    A window holds as many sentences as fit. A sentence that does not fit is split between words, and a word that does
-    not fit between tokens. Raises a ValueError if the tokenizer does not tell where in a text its tokens are.
+    A window holds as many sentences as fit. A sentence that does not fit is split
+    between words, and a word that does not fit between tokens. Raises a ValueError
+    if the tokenizer does not tell where in a text its tokens are.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(

@@ -99,8 +99,8 @@ class SourceSettings(EncoderSettings):
 class LoadedEncoder(NamedTuple):
     """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
 
-    tokenizer : as a class of `transformers`; None if it has no such tokenizer
-    token_limit : how many tokens of a text it reads; None if unknown or unlimited
+    tokenizer : of `transformers`; None if the model has no such tokenizer
+    token_limit : tokens of a text that it reads; None if unknown or unlimited
     """
 
     model: Any
@@ -147,15 +147,14 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Warns
     -----
     UserWarning
-        Once each, with the count, if the ends of texts are cut off, and if texts consist of words that the model does
-        not know: a quarter of the tokens is unknown, or half of them are single letters of another script. Once, if the
-        cache cannot be written to.
+        Once each: if the ends of texts are cut off, if texts consist of words that
+        the model does not know, and if the cache cannot be written to.
 
     Raises
     ------
     TypeError, ValueError
-        If the model cannot be found or is not a sentence encoder, if an encoder of the caller's returns anything but an
-        array of shape (n, d), or if the cache is damaged.
+        If the model is not found or no sentence encoder, if an encoder of the
+        caller's returns no array of shape (n, d), or if the cache is damaged.
     """
     rows = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     encode_all = _encode_given if settings.is_given else _encode_unique

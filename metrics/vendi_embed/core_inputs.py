@@ -22,10 +22,10 @@ class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions
-    tile_rows : rows of a tile of the similarities of one large set, whose products stay in the processor's cache
-    tokenized_texts : texts that are tokenized together
-    cached_texts : texts that are looked up, computed and stored together: a killed process loses at most these
-    grouped_items : different texts that are grouped together, whose pairs are listed together
+    tile_rows : rows of a tile of the similarities of one large set
+    tokenized_texts : texts that are tokenized or checked together
+    cached_texts : texts that are computed and stored together: a kill loses at most these
+    grouped_items : different texts that are grouped together
     side_by_side : most different texts of a set that is grouped side by side with others
     asked_pairs : pairs that a function of the caller's sees together
     """

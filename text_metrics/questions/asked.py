@@ -132,7 +132,11 @@ class Asked:
             if WEIGHTS in given:
                 weights = np.concatenate([self._weights(piece).ravel() for piece in chunk])
                 given[WEIGHTS] = lists_by_set(weights, sizes)
-            predictions = split_list([self.sets.texts[i] for i in rows.tolist()], sizes)
+            predictions: list[Any] = [self.sets.texts[i] for i in rows.tolist()]
+            if len(sizes) > 1 and sizes.min() == sizes.max() > 1:
+                given["set_size"] = int(sizes[0])  # so many lists take longer than their scores
+            else:
+                predictions = split_list(predictions, sizes)
             yield of_set, self.metric.compute(predictions=predictions, **(common | given | settings))
 
     def scores(self, subsets: Iterable[Subsets], **settings: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from text_metrics.metrics._core.core_inputs import batches_by_size, lists_by_set
 from text_metrics.questions.asked import Asked, Subsets
 
 # Texts of sets that are taken apart at a time, to bound the memory.
-_TEXTS_AT_ONCE = 2**14
+_TEXTS_AT_ONCE = 2**12
 
 
 def contributions(metric: Any, predictions: Any, **settings: Any) -> list[list[float | None]]:
