@@ -52,12 +52,15 @@ class Clusters(NamedTuple):
         return (weights * self.counts / times).sum(axis=0) / weights.sum(axis=0)
 
 
-class Scored(NamedTuple):
-    """The score of one question, with its distributions.
+class ScoredQuestion(NamedTuple):
+    """A question, its clusters, the weights of its answers in them, and its score; with `rarefy`, means over samples.
 
-    gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last; means over samples with `rarefy`
+    gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last
     """
 
+    question: Question
+    clusters: Clusters
+    weights: np.ndarray
     score: float
     coverage: float
     wrong_rate: float | None
@@ -159,39 +162,6 @@ def _match_said(
     return assign(cluster_maximum(np.clip(vectors @ gold_vectors.T, -1.0, 1.0), members), threshold)
 
 
-def score(
-    counts: np.ndarray,
-    weights: np.ndarray,
-    clusters: Clusters,
-    settings: ProbevalSettings,
-    seeds: tuple[int, int] = (0, 1),
-) -> Scored:
-    """Compare the two distributions over the clusters and `wrong`; with `rarefy`, all values are means over samples.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (u,), the model's count of each answer
-    weights : ndarray of shape (u, c + 1), from `match`
-    seeds : of the samples of people's answers and of the model's, with `rarefy_people` and `rarefy`
-    """
-    gold, model = gold_side(clusters, settings), model_side(counts, weights, clusters, settings)
-    gold_times = drawn_down(gold, settings.rarefy_people, seeds[0])
-    model_times = drawn_down(model, settings.rarefy, seeds[1])
-    hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
-    masses = (gold_times @ gold.weights)[:, :-1]
-    p, q = gold.distributions(gold_times), model.distributions(model_times)
-    n_answers = float(counts.sum())
-    return Scored(
-        score=float(divergences(gold, model, gold_times, model_times, debias=settings.debias).mean()),
-        coverage=float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
-        wrong_rate=float(counts @ weights[:, -1]) / n_answers if n_answers else None,
-        gold=p.mean(axis=0),
-        model=q.mean(axis=0),
-        gold_entropy=float(entropy(p).mean()),
-        model_entropy=float(entropy(q).mean()),
-    )
-
-
 def gold_side(clusters: Clusters, settings: ProbevalSettings) -> Side:
     """Return people's answers by kind: by answer in soft clusters, by cluster in others."""
     if settings.clustering == "soft":
@@ -224,15 +194,6 @@ def reached(weights: np.ndarray) -> np.ndarray:
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
 
 
-class ScoredQuestion(NamedTuple):
-    """A question with its clusters, the weights of its answers in them, and its score."""
-
-    question: Question
-    clusters: Clusters
-    weights: np.ndarray
-    scored: Scored
-
-
 def score_question(
     question: Question, labels: list[str] | None, settings: ProbevalSettings, resources: Resources
 ) -> ScoredQuestion:
@@ -253,28 +214,46 @@ def score_question(
             )
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
-    seeds = content_seed("people", question.gold, people), content_seed("model", question.answers, question.counts)
-    scored = score(question.counts, weights, clusters, settings, seeds)
-    if not np.isfinite(scored.score):
+    gold, model = gold_side(clusters, settings), model_side(question.counts, weights, clusters, settings)
+    gold_times = drawn_down(gold, settings.rarefy_people, content_seed("people", question.gold, people))
+    model_times = drawn_down(model, settings.rarefy, content_seed("model", question.answers, question.counts))
+    scores = divergences(gold, model, gold_times, model_times, debias=settings.debias)
+    if not np.isfinite(scores).all():
         raise ValueError(
             f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
             f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
         )
-    return ScoredQuestion(question, clusters, weights, scored)
+    hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
+    masses = (gold_times @ gold.weights)[:, :-1]
+    p, q = gold.distributions(gold_times), model.distributions(model_times)
+    n_answers = float(question.counts.sum())
+    return ScoredQuestion(
+        question,
+        clusters,
+        weights,
+        score=float(scores.mean()),
+        coverage=float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
+        wrong_rate=float(question.counts @ weights[:, -1]) / n_answers if n_answers else None,
+        gold=p.mean(axis=0),
+        model=q.mean(axis=0),
+        gold_entropy=float(entropy(p).mean()),
+        model_entropy=float(entropy(q).mean()),
+    )
 
 
 def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
     """Average the scores of questions, and name the results."""
-    each = [one.scored for one in scored]
-    entropies = {who: mean([getattr(one, f"{who}_entropy") for one in each]) for who in ("gold", "model")}
     sizes = [int(one.question.counts.sum()) for one in scored]
     return {
-        "probeval": mean([one.score for one in each]),
-        "scores": [one.score for one in each],
-        "wrong_rate": mean([one.wrong_rate for one in each if one.wrong_rate is not None]),
-        "coverage": mean([one.coverage for one in each]),
-        "n_clusters": mean([len(one.gold) - 1 for one in each]),
-        "distribution_entropy": entropies,
+        "probeval": mean([one.score for one in scored]),
+        "scores": [one.score for one in scored],
+        "wrong_rate": mean([one.wrong_rate for one in scored if one.wrong_rate is not None]),
+        "coverage": mean([one.coverage for one in scored]),
+        "n_clusters": mean([len(one.gold) - 1 for one in scored]),
+        "distribution_entropy": {
+            "gold": mean([one.gold_entropy for one in scored]),
+            "model": mean([one.model_entropy for one in scored]),
+        },
         "n_answers": sizes,
         "n_empty": sizes.count(0),
     }
@@ -282,7 +261,7 @@ def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
 
 def describe_question(one: ScoredQuestion, settings: ProbevalSettings) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
-    question, clusters, weights, scored = one
+    question, clusters, weights = one.question, one.clusters, one.weights
     labels = [*clusters.labels, WRONG]
     times = np.rint(clusters.counts.sum(axis=1, keepdims=True))
     is_soft = clusters.groups is not None
@@ -305,13 +284,13 @@ def describe_question(one: ScoredQuestion, settings: ProbevalSettings) -> dict[s
         described.append({"cluster": labels[j], "count": mass, "answers": answers})
     return {
         "id": question.name,
-        "score": scored.score,
+        "score": one.score,
         "n_answers": int(question.counts.sum()),
-        "coverage": scored.coverage,
-        "wrong_rate": scored.wrong_rate,
+        "coverage": one.coverage,
+        "wrong_rate": one.wrong_rate,
         "clusters": described,
-        "gold_distribution": named(scored.gold),
-        "model_distribution": named(scored.model),
+        "gold_distribution": named(one.gold),
+        "model_distribution": named(one.model),
         "smoothing": {
             "gold": named(gold_side(clusters, settings).smoothing),
             "model": named(model_side(question.counts, weights, clusters, settings).smoothing),

@@ -10,9 +10,6 @@ from text_metrics.commands.shared.files import read_objects, read_texts, read_to
 if TYPE_CHECKING:  # its import takes a second
     import pandas as pd
 
-VAGUE = 0.5  # the paper leaves out pairs whose judge scores are less than this apart
-# Differences between ratings, which are means, are subject to rounding: 3.4 - 2.9 is a little less than 0.5 in binary.
-_ROUNDING = 1e-9
 _HIGH = {"original", "para_a", "para_b", "para_c"}
 _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
 # The number of each distinct set, in the order in which they were read.
@@ -94,8 +91,9 @@ def read_verdict(record: dict[str, Any], where: str) -> int | None:
 
 
 def is_vague(first: float, second: float) -> bool:
-    """Whether the judge's scores of two sets are less than `VAGUE` apart."""
-    return abs(first - second) < VAGUE - _ROUNDING
+    """Whether the judge's scores of two sets are less than 0.5 apart: the paper leaves such pairs out."""
+    # Ratings are means: 3.4 - 2.9 is a little less than 0.5 in binary.
+    return abs(first - second) < 0.5 - 1e-9
 
 
 def _is_clear(record: dict[str, Any]) -> bool:

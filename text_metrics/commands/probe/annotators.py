@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame
 
 from text_metrics import load
 from text_metrics.commands.probe.files import Rows
@@ -59,9 +58,9 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     }
 
 
-def sections(result: dict[str, Any]) -> list[tuple[str, str, DataFrame]]:
-    """Lay the curve out."""
+def sections(result: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """Return the title, the text and the table of each section, as pandas makes it."""
     scores = [number(score, 3) for score in result["scores"]]
-    table = DataFrame({"m": list(map(str, result["sizes"])), "KL(all ‖ m people)": scores})
+    table = {"m": list(map(str, result["sizes"])), "KL(all ‖ m people)": scores}
     people = f"{result['n_questions']} questions with {result['n_people']:.0f} people and {result['n_clusters']:.1f}"
     return [("Divergence of m people from all", f"{people} clusters each, mean over questions.", table)]

@@ -19,7 +19,6 @@ from text_metrics.commands.shared.command import add_command, command, make_pars
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_settings, cache_of, parse_settings, paths_of
-from text_metrics.commands.shared.tables import markdown
 
 REPORTS: dict[str, tuple[Any, str]] = {
     "report": (report, "score the answers of models beside people's"),
@@ -33,8 +32,13 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
     reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ())), *paths_of(settings)]
     check_outputs(reads, [arguments.out, cache_of(settings)])
     result = module.measure(arguments, read_references(arguments.targets), settings)
+    # Its import takes a second.
+    from pandas import DataFrame
+
+    from text_metrics.commands.shared.tables import markdown
+
     for title, text, table in module.sections(result):
-        print(f"### {title}\n\n{text}\n\n{markdown(table)}")
+        print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(table))}")
     for signature in result["signatures"]:
         print(f"`{signature}`")
     if arguments.out:

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pandas import DataFrame
-
 from text_metrics import load
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.comparing import against_people
@@ -92,8 +90,8 @@ def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str
     return counts
 
 
-def sections(report: dict[str, Any]) -> list[tuple[str, str, DataFrame]]:
-    """Lay the report out."""
+def sections(report: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """Return the title, the text and the table of each section, as pandas makes it."""
     scored, compared = [], []
     for row in report["rows"]:
         entropy, against = row["distribution_entropy"], row["against_people"]
@@ -118,6 +116,6 @@ def sections(report: dict[str, Any]) -> list[tuple[str, str, DataFrame]]:
             }
         )
     return [
-        ("All answers", _ALL, DataFrame(scored)),
-        ("Against people", _AGAINST.format(**report), DataFrame(compared)),
+        ("All answers", _ALL, scored),
+        ("Against people", _AGAINST.format(**report), compared),
     ]

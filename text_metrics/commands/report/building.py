@@ -11,7 +11,7 @@ from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.likeness import compare_with_people, draw, equal_numbers, likeness
 from text_metrics.commands.report.scores import rate, score
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.systems import Inputs, System, texts_of
+from text_metrics.commands.report.systems import Inputs, System
 from text_metrics.metrics._core.core_results import VERSION
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
@@ -29,8 +29,7 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
         raise ValueError(str(error)) from None
     sides = None
     if inputs.people is not None:
-        of_people = {prompt: texts_of(members) for prompt, members in inputs.people.sets.items()}
-        sides = draw(inputs.ids, inputs.texts, of_people)
+        sides = draw(inputs.ids, inputs.texts, inputs.people.texts())
     quality = rate(inputs, command)
     metrics = score(inputs, quality, command)
     report = {

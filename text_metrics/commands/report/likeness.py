@@ -24,17 +24,19 @@ Sets = Sequence[Sequence[list[str]]]
 
 
 def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
-    """Return texts in a random order that depends only on their content, their prompt and how often each is there.
+    """Return texts in a random order that depends only on their content and their prompt.
 
     Different sets are drawn from independently, also where they share texts.
     """
-    whole = hashlib.blake2b("\0".join([str(_SEED), prompt, *sorted(texts)]).encode(), digest_size=16).digest()
-    keys = [
-        (hashlib.blake2b(f"{number}\0{text}".encode(), digest_size=16, key=whole).digest(), text)
-        for text, count in Counter(texts).items()
-        for number in range(count)
-    ]
+    whole = _digest("\0".join([str(_SEED), prompt, *sorted(texts)]))
+    keys = []
+    for text, count in Counter(texts).items():
+        keys += [(_digest(f"{number}\0{text}", whole), text) for number in range(count)]
     return [text for _, text in sorted(keys)]
+
+
+def _digest(text: str, key: bytes = b"") -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16, key=key).digest()
 
 
 def equal_numbers(ids: Sequence[str], sets: Sets) -> list[list[list[str]]]:
@@ -47,23 +49,24 @@ def equal_numbers(ids: Sequence[str], sets: Sets) -> list[list[list[str]]]:
 
 
 def likeness(sets: Sets, command: ReportCommand) -> dict[str, Any] | None:
-    """Partition diversity among all systems, and among each pair of them; None for one system.
+    """Partition diversity among all systems, and of three or more among each pair; None for one system.
 
     `sets` are those of `equal_numbers`.
     """
-    pairs = list(combinations(range(len(sets)), 2))
-    if not pairs:
+    if len(sets) == 1:
         return None
     whole = partition(sets, command)
+    pairs = list(combinations(range(len(sets)), 2)) if len(sets) > 2 else []
     permutations = PERMUTATIONS
-    if whole["least_p"] is not None and len(pairs) > 1:
+    if whole["least_p"] is not None:
         # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
-        permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - command.confidence)), PERMUTATIONS), _MOST_OF_PAIRS)
+        needed = math.ceil(1.25 * len(pairs) / (1 - command.confidence))
+        permutations = int(np.clip(needed, PERMUTATIONS, _MOST_OF_PAIRS))
     rows = [{"a": i, "b": j, **partition([sets[i], sets[j]], command, permutations)} for i, j in pairs]
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         # Whatever the place of a test in Holm's order, permutations bound it by this.
         row |= {"p_holm": p, "least_p_holm": p if row["p"] == row["least_p"] else None}
-    rows.sort(key=lambda row: -math.inf if row["share"] is None else row["share"], reverse=True)
+    rows.sort(key=lambda row: row["share"] or 0.0, reverse=True)
     return {"partition": whole, "pairs": rows}
 
 
@@ -109,16 +112,18 @@ def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[
     Returns the texts of each prompt of people, of each system and, if any prompt has two texts of people, of other
     people. Texts are drawn by a digest of their content, so the order of the files does not matter.
     """
-    shared = [p for p, prompt in enumerate(ids) if prompt in people]
-    halves = any(len(people[ids[p]]) > 1 for p in shared)
-    counts = {p: min(len(people[ids[p]]) // (1 + halves), *(len(of_system[p]) for of_system in sets)) for p in shared}
-    counts = {p: count for p, count in counts.items() if count}
-    if not counts:
+    halves = any(len(people.get(prompt, ())) > 1 for prompt in ids)
+    sides: list[list[list[str]]] = [[] for _ in range(1 + len(sets) + halves)]
+    for prompt, *of_systems in zip(ids, *sets, strict=True):
+        of_people = shuffled(people.get(prompt, ()), prompt)
+        count = min(len(of_people) // (1 + halves), *map(len, of_systems))
+        if count:
+            drawn = [of_people, *(shuffled(texts, prompt) for texts in of_systems), of_people[count:]]
+            for side, texts in zip(sides, drawn, strict=False):
+                side.append(texts[:count])
+    if not sides[0]:
         raise ValueError("--people has no text for any prompt of the systems: check --id-key.")
-    of_people = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
-    sides = [[of_people[p][:count] for p, count in counts.items()]]
-    sides += [[shuffled(of_system[p], ids[p])[:count] for p, count in counts.items()] for of_system in sets]
-    return sides + [[of_people[p][count : 2 * count] for p, count in counts.items()]] * halves
+    return sides
 
 
 def compare_with_people(sides: Sets, command: ReportCommand) -> dict[str, Any]:

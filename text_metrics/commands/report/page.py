@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader
 
 from text_metrics.commands.report import tables
 from text_metrics.commands.report.pictures import pictures
@@ -33,13 +33,8 @@ def write_pages(report: Report, folder: Path) -> None:
     printed = [table for table in shown.values() if table is not None]
     write_text(folder / "table.md", "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed))
     write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in printed))
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.loader = FileSystemLoader(_TEMPLATES)
     page = environment.get_template("report.html").render(
         title=f"Diversity of {listed(report['systems'])}",
         report=report,

@@ -20,8 +20,6 @@ from text_metrics.questions.rarefied import rarefied
 _WORDS = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
 )
-# Settings of the encoder that concern gruen, whose models are its own.
-_OF_GRUEN = ("device", "batch_size", "cache_dir")
 _POSITIVE = (0.0, math.inf)
 
 
@@ -100,7 +98,8 @@ def rate(inputs: Inputs, command: ReportCommand) -> Rated | None:
         return None
     texts = [text for of_system in inputs.by_system() for text in of_system]
     unique = sorted(set(texts))
-    settings = {name: value for name, value in command.encoder.items() if name in _OF_GRUEN}
+    # Its models are its own.
+    settings = {name: value for name, value in command.encoder.items() if name not in ("model", "long_texts")}
     result = load_metric("gruen").compute(predictions=unique, progress=not command.quiet, **settings)
     ratings = dict(zip(unique, result["scores"], strict=True))
     return GRUEN_QUALITY, np.array([ratings[text] for text in texts]), result["signature"]

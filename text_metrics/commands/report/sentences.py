@@ -35,9 +35,9 @@ def _leader(report: Report, metric: dict[str, Any], what: str) -> str:
     if metric["best"] is None:
         equal = [other for other in others if p_values[other] is None or p_values[other] >= 1 - report["confidence"]]
         known = [p_values[other] for other in equal if p_values[other] is not None]
-        said = (
-            f"{with_p(min(known)).replace('=', '≥')} after Holm's adjustment" if known else "too few prompts for a test"
-        )
+        said = "too few prompts for a test"
+        if known:
+            said = f"{with_p(min(known)).replace('=', '≥')} after Holm's adjustment"
         names = listed(systems[other] for other in equal)
         return f"No system is first. {systems[leader]} has {mean}; {names} cannot be told apart from it ({said})."
     test = tests[others[0]]
@@ -122,10 +122,7 @@ def _alike(report: Report) -> str:
         f"The {len(names)} systems count as {estimate(whole['between'], whole['between_interval'], digits)}, where "
         f"their texts, exchanged at random, count as {number(whole['between_expected'], digits)}: {answer}."
     )
-    pairs = [pair for pair in pairs if pair["share"] is not None]
-    if len(pairs) < 2:
-        return answer
-    least, most = (
-        f"{names[pair['a']]} and {names[pair['b']]} ({percent(pair['share'])})" for pair in (pairs[0], pairs[-1])
-    )
-    return f"{answer} Most alike are {most}, least {least}."
+    if pairs:
+        named = [f"{names[pair['a']]} and {names[pair['b']]} ({percent(pair['share'])})" for pair in pairs]
+        answer += f" Most alike are {named[-1]}, least {named[0]}."
+    return answer

@@ -44,6 +44,10 @@ class System(NamedTuple):
     n_rows: int
     n_bad: int
 
+    def texts(self) -> dict[str, list[str]]:
+        """Return the texts of each set by prompt."""
+        return {prompt: [text for text, _ in members] for prompt, members in self.sets.items()}
+
 
 class Inputs(NamedTuple):
     """What a report is made from.
@@ -103,14 +107,9 @@ def read_inputs(command: ReportCommand) -> Inputs:
         [part for part in parts if part.error],
         ids,
         len({prompt for system in systems for prompt in system.sets}),
-        [[texts_of(system.sets[prompt]) for prompt in ids] for system in systems],
+        [list(map(system.texts().__getitem__, ids)) for system in systems],
         None if command.quality_key is None else np.array(ratings),
     )
-
-
-def texts_of(members: Rated) -> list[str]:
-    """Return the texts of a set."""
-    return [text for text, _ in members]
 
 
 def _common(systems: Sequence[System]) -> list[str]:

@@ -62,24 +62,21 @@ def partition_table(report: Report) -> Table | None:
     if alike is None:
         return None
     whole = alike["partition"]
-    parts = [{**whole, "p_holm": whole["p"], "least_p_holm": whole["least_p"]}]
-    labels = ["all systems"]
-    if len(alike["pairs"]) > 1:
-        parts += alike["pairs"]
-        labels += [f"{names[pair['a']]} and {names[pair['b']]}" for pair in alike["pairs"]]
+    parts = [{**whole, "p_holm": whole["p"], "least_p_holm": whole["least_p"]}, *alike["pairs"]]
+    labels = ["all systems", *(f"{names[pair['a']]} and {names[pair['b']]}" for pair in alike["pairs"])]
     digits = decimals((part["between"], part["between_interval"]) for part in parts)
     columns = {
         "Systems": labels,
-        "Share beyond chance, %": _shares(parts),
+        "Share beyond chance,\u00a0%": _shares(parts),
         "Effective systems (beta)": [_cell(part["between"], part["between_interval"], digits) for part in parts],
         "by chance": [number(part["between_expected"], digits) for part in parts],
         "p": [p_value(part["p_holm"], part["least_p_holm"]) for part in parts],
     }
     caption = (
-        f"A system has {number(whole['within'], digits)} different texts on a prompt (alpha), all together have "
-        f"{number(whole['pooled'], digits)} (gamma): gamma / alpha is the effective number of systems (beta). The "
-        "share is 0 % if systems differ as by chance, 100 % if they have nothing in common, and negative if they are "
-        "more alike than by chance, such as by shared texts. p: permutation test, for pairs after Holm's adjustment."
+        f"Different texts on a prompt: {number(whole['within'], digits)} of one system (alpha), "
+        f"{number(whole['pooled'], digits)} of all (gamma); beta is gamma / alpha. The share is 0 % if systems differ "
+        "as by chance, 100 % if they have nothing in common, negative if they are more alike than by chance, such as "
+        "by shared texts. p: permutation test, for pairs after Holm's adjustment."
     )
     return Table(caption, pd.DataFrame(columns))
 
@@ -95,7 +92,7 @@ def people_table(report: Report) -> Table | None:
     parts = [part for part, _ in rows]
     columns = {
         "Beside people": [name for _, name in rows],
-        "Share beyond chance, %\u00a0↓": _shares(parts),
+        "Share beyond chance,\u00a0%\u00a0↓": _shares(parts),
         "p": [p_value(part["p"], part["least_p"]) for part in parts],
     }
     caption = (

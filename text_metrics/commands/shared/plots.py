@@ -31,8 +31,6 @@ _LIGHT = {name: light for name, (light, _) in COLORS.items()}
 _HUES = [_LIGHT[f"s{i}"] for i in range(7)]
 # A shape for each of 20 systems.
 _SHAPES: list[Any] = [*"os^DvPX*<p>hd8H", *((corners, 1, 0) for corners in range(3, 8))]
-# Inches of figures are such that one unit of SVG is about one pixel of a page.
-_UNITS = 72
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "text-metrics",
     "svg.fonttype": "none",
@@ -60,8 +58,8 @@ def styled() -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return a figure whose parts are laid out without overlap; sizes are in pixels of a page."""
-    return Figure(figsize=(width / _UNITS, height / _UNITS), layout="constrained")
+    """Return a figure whose parts are laid out without overlap; sizes are in pixels of a page, 72 to an inch."""
+    return Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 
 def system_style(i: int) -> dict[str, Any]:
