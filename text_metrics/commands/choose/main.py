@@ -153,10 +153,8 @@ def run(command: ChooseCommand) -> int:
     summary = saved.finished()
     if summary is None:
         reader = Reader(command, SETS, columns, chooses=True)
-        step = partial(open_choice, command)
-        n = command.batch_size
-        job = Job(command, source, reader, step, source.schema, n, lambda records, _: summarize(records()))
-        summary = run_job(job, saved)
+        job = Job(command, source, reader, partial(open_choice, command), source.schema, command.batch_size)
+        summary = run_job(job, saved, summarize)
     saved.finish(summary)
     return show(summary, saved)
 

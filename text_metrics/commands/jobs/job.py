@@ -37,7 +37,7 @@ class Done(NamedTuple):
 
 Step = Callable[[list[Unit]], Done]
 Pieces = Iterator[tuple[int, list[Unit]]]
-Records = Callable[[], Iterator[dict[str, Any]]]
+Records = Iterator[dict[str, Any]]
 
 
 class Job(NamedTuple):
@@ -46,7 +46,6 @@ class Job(NamedTuple):
     open_step : loads what processes units; can be sent to other processes
     schema : of the rows to write; None if the columns have no types
     n_texts : texts processed at a time: those of a piece, which holds whole units
-    summarize : from a function that reads the records of all pieces, in order, and their counts
     """
 
     command: Command
@@ -55,7 +54,6 @@ class Job(NamedTuple):
     open_step: Callable[[], Step]
     schema: pa.Schema | None
     n_texts: int
-    summarize: Callable[[Records, dict[str, int]], dict[str, Any]]
 
     def pieces(self) -> Pieces:
         """Read the file, and number its pieces, which are the same at each reading."""
@@ -97,8 +95,11 @@ def score_here(job: Job, pieces: Pieces) -> Iterator[tuple[int, bytes]]:
         yield number, score_piece(step, units)
 
 
-def run_job(job: Job, saved: SavedJob) -> dict[str, Any]:
-    """Do the pieces of a job that are not done, write its output, and return its summary."""
+def run_job(job: Job, saved: SavedJob, summarize: Callable[[Records], dict[str, Any]]) -> dict[str, Any]:
+    """Do the pieces of a job that are not done, write its output, and return its summary.
+
+    `summarize` makes what is in the summary besides counts of the records of all pieces, in order.
+    """
     with saved.opened() as is_new:
         if is_new:
             if job.command.group_key is not None:
@@ -108,7 +109,7 @@ def run_job(job: Job, saved: SavedJob) -> dict[str, Any]:
         counts = Counter[str]()
         for record in saved.records():
             counts.update(n_texts=record["n_texts"], n_bad=len(record["bad"]), n_incomplete=record["n_incomplete"])
-        summary = {**job.summarize(saved.records, dict(counts)), **counts, "command": saved.decisive}
+        summary = {**summarize(saved.records()), **counts, "command": saved.decisive}
         if saved.out.suffix != ".json":
             write_rows(saved.rows, job.schema, saved.out)
         saved.write_bad(row for record in saved.records() for row in record["bad"])

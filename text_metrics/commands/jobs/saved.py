@@ -52,14 +52,14 @@ class SavedJob:
 
     @contextmanager
     def opened(self) -> Iterator[bool]:
-        """Lock the folder; yields whether the job is new.
+        """Lock the folder; yields whether the job is new: no piece is done.
 
         Raises a ValueError if another command or process works on it. The folder of a new job is removed after an
         error, so that it is not in the way of other commands.
         """
         begun = self.folder / "job.json"
         with self._locked():
-            is_new = not begun.exists()
+            is_new = not self.numbers()
             if not is_new and json.loads(begun.read_text(encoding="utf-8")) != self.decisive:
                 raise ValueError(f"{self.folder} belongs to another command or file: pass --restart, or another --out.")
             try:

@@ -3,7 +3,7 @@
 A row of the file holds a set of texts, as a list, or one text; then --group-key, --set-size or --one-set say which rows
 make a set. The rows are written with their scores, in order, and a summary goes to stdout and to <out>.summary.json.
 A row that cannot be scored is named on stderr, and set aside in <out>.bad.jsonl, with all rows of its set. After a
-kill, the same command continues. docs/files.md describes the files, and docs/cluster.md --engine ray.
+kill, the same command continues. docs/files.md describes the files, and --engine ray.
 
 Exit codes: 0 all rows are scored; 3 some were set aside; 5 a number of the summary is beyond a limit, or null; 2 the
 command, its settings or the file are invalid; 130 interrupted.
@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.jobs.job import EXIT_BAD_ROWS, Job, Records, run_job, show
+from text_metrics.commands.jobs.job import EXIT_BAD_ROWS, Job, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.one_set import is_summed, open_sums, score_sums
@@ -99,29 +99,17 @@ def run(command: Command) -> int:
         if command.engine == "local":
             with settings_checked():
                 scorer.settings.check_found()
-        summary = run_job(_job(command, scorer, source), saved)
+        summed = is_summed(command, scorer)
+        open_step = partial(open_sums if summed else open_scores, command)
+        n_texts = command.batch_size * (_SUMMED if summed else 1)
+        job = Job(command, source, scorer.reader(summed), open_step, scorer.schema(source), n_texts)
+        summarized = score_sums if summed else summarize
+        summary = run_job(job, saved, lambda records: summarized(records, scorer))
     if not command.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer.results, command.confidence)
     saved.finish(summary)
     return _exit_code(command, summary, show(summary, saved))
-
-
-def _job(command: Command, scorer: RowScorer, source: Source) -> Job:
-    summed = is_summed(command, scorer)
-
-    def summary(records: Records, counts: dict[str, int]) -> dict[str, Any]:
-        return score_sums(records(), counts["n_texts"], scorer) if summed else summarize(records(), scorer.results)
-
-    return Job(
-        command,
-        source,
-        scorer.reader(summed),
-        partial(open_sums if summed else open_scores, command),
-        scorer.schema(source),
-        command.batch_size * _SUMMED if summed else command.batch_size,
-        summary,
-    )
 
 
 def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:

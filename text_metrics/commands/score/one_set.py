@@ -1,7 +1,7 @@
 """The Vendi score of a whole file, from a sum over its texts: the file is never in memory as a whole."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,21 +34,22 @@ def open_sums(command: Command) -> Step:
         return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
     def step(units: list[Unit]) -> Done:
-        _, sums, failed = score_those_that_can(add_up, units)
+        good, sums, failed = score_those_that_can(add_up, units)
         if sums is None:
             return Done(None, [], failed)
-        return Done({"signature": signature, "sums": sums}, [], failed)
+        n = sum(len(unit.texts) for unit in good)
+        return Done({"signature": signature, "sums": sums, "n": n}, [], failed)
 
     return step
 
 
-def score_sums(records: Iterable[dict[str, Any]], n: int, scorer: RowScorer) -> dict[str, Any]:
-    """Score a set of n texts from the sums of its parts; returns the result."""
+def score_sums(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
+    """Score a set from the sums of its parts; returns the result."""
     from text_metrics.metrics._core.core_spectra import vendi_from_sums
 
-    total, signature = np.zeros(()), ""
+    total, signature, n = np.zeros(()), "", 0
     for facts in facts_of(records):
-        total = total + facts["sums"]
+        total, n = total + facts["sums"], n + facts["n"]
         signature = merge_signatures(signature, facts["signature"])
     orders = scorer.settings.orders
     scores = vendi_from_sums(total, n, orders).tolist()

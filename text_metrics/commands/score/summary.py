@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from text_metrics.commands.score.scoring import RowScorer
 from text_metrics.metrics._core.core_results import Estimate, ItemResult, UnitSums, format_sizes
 
 # Entries of a signature that give the amount of data.
@@ -36,16 +37,16 @@ def merge_signatures(first: str, second: str) -> str:
     return "|".join(f"{name}:{value}" if value else name for name, value in ours.items())
 
 
-def summarize(records: Iterable[Mapping[str, Any]], results: Sequence[ItemResult]) -> dict[str, Any]:
+def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
     Counts add up, and means are weighted by their numbers of items; one that a piece lacks is left out. The texts of a
     row, or of rows that make a set, are not independent of each other: the estimates are over rows, or over the labels
-    of rows. `results` are those with an interval, that of the scores first.
+    of rows.
 
     Raises a ValueError if the signatures of pieces differ.
     """
-    names = [result.name for result in results]
+    names = [result.name for result in scorer.results]
     means = {name: UnitSums() for name in names}
     # The sum and the number of the values of each label.
     labelled: dict[str, Any] = {name: defaultdict(lambda: np.zeros(2)) for name in names}
