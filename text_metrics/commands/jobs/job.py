@@ -1,7 +1,6 @@
 """A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
 import json
-import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +37,8 @@ class Done(NamedTuple):
 Step = Callable[[list[Unit]], Done]
 Pieces = Iterator[tuple[int, list[Unit]]]
 Records = Iterator[dict[str, Any]]
+# The record of a piece and the rows that were made of it.
+Part = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 class Job(NamedTuple):
@@ -69,8 +70,8 @@ class Job(NamedTuple):
             yield number, piece
 
 
-def score_piece(step: Step, units: list[Unit]) -> bytes:
-    """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows, both pickled."""
+def score_piece(step: Step, units: list[Unit]) -> Part:
+    """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
     good = [unit for unit in units if unit.rows]
     done = step(good) if good else Done(None, [])
     bad = [(row.number, row.error, row.show()) for unit in units for row in unit.bad]
@@ -84,10 +85,10 @@ def score_piece(step: Step, units: list[Unit]) -> bytes:
         "bad": sorted(bad),
         "facts": done.facts,
     }
-    return pickle.dumps(record) + pickle.dumps(done.rows)
+    return record, done.rows
 
 
-def score_here(job: Job, pieces: Pieces) -> Iterator[tuple[int, bytes]]:
+def score_here(job: Job, pieces: Pieces) -> Iterator[tuple[int, Part]]:
     """Process pieces in this process; yields each that is done."""
     step = None
     for number, units in pieces:
@@ -129,9 +130,9 @@ def _do_all(job: Job, saved: SavedJob) -> None:
     held: list[str] = []
     is_any_good = False
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
-        for number, piece in chain(numbers.items(), engine(job, left)):
-            if piece is not None:
-                saved.write(number, piece)
+        for number, part in chain(numbers.items(), engine(job, left)):
+            if part is not None:
+                saved.write(number, *part)
             record = saved.record(number)
             held += [f"{job.command.data}, row {row}: {error}" for row, error, _ in record["bad"]]
             is_any_good = is_any_good or record["facts"] is not None

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.job import Job, Pieces, Step, score_piece
+from text_metrics.commands.jobs.job import Job, Part, Pieces, Step, score_piece
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.command import install
 
@@ -33,13 +33,13 @@ class Worker:
     def ready(self) -> None:
         """Return once the actor has its place on a machine."""
 
-    def score(self, units: list[Unit]) -> bytes:
+    def score(self, units: list[Unit]) -> Part:
         """Process a piece."""
         self._step = self._step or self._open_step()
         return score_piece(self._step, units)
 
 
-def score_on_ray(job: Job, pieces: Pieces) -> Iterator[tuple[int, bytes]]:
+def score_on_ray(job: Job, pieces: Pieces) -> Iterator[tuple[int, Part]]:
     """Process pieces on the cluster of the command; yields each that is done, in any order.
 
     What an actor held that died is done again by another; on machines that are left, if its machine is dead.
@@ -56,7 +56,7 @@ def score_on_ray(job: Job, pieces: Pieces) -> Iterator[tuple[int, bytes]]:
         ray.shutdown()
 
 
-def _score(ray: Any, job: Job, pieces: Pieces, actor_class: Any, n_workers: int) -> Iterator[tuple[int, bytes]]:
+def _score(ray: Any, job: Job, pieces: Pieces, actor_class: Any, n_workers: int) -> Iterator[tuple[int, Part]]:
     n_machines, step = _count_machines(ray), ray.put(job.open_step)
     left = deque(islice(pieces, n_workers))
     # What is waited for, with the actor and its piece; None until the actor has its place.

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.files import write_text, written_whole
 from text_metrics.commands.shared.outputs import check_outputs
@@ -87,17 +89,17 @@ class SavedJob:
 
     def numbers(self) -> list[int]:
         """Return the numbers of the pieces that are done."""
-        return sorted(int(path.name.removeprefix("part-")) for path in self.folder.glob("part-????????"))
+        return sorted(int(path.stem.removeprefix("part-")) for path in self.folder.glob("part-????????.json"))
 
-    def write(self, number: int, piece: bytes) -> None:
-        """Save a piece, as `score_piece` returns it."""
+    def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+        """Save a piece, as `score_piece` returns it: its rows to part-N, then its record to part-N.json."""
         with written_whole(self._part(number)) as temporary:
-            temporary.write_bytes(piece)
+            temporary.write_bytes(pickle.dumps(rows))
+        write_text(self._record(number), json.dumps(record, default=np.ndarray.tolist))
 
     def record(self, number: int) -> dict[str, Any]:
         """Read the record of a piece."""
-        with self._part(number).open("rb") as file:
-            return pickle.load(file)
+        return json.loads(self._record(number).read_text(encoding="utf-8"))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Read the records of all pieces, in order."""
@@ -106,12 +108,13 @@ class SavedJob:
     def rows(self) -> Iterator[list[dict[str, Any]]]:
         """Read the rows of all pieces, in order."""
         for number in self.numbers():
-            with self._part(number).open("rb") as file:
-                pickle.load(file)
-                yield pickle.load(file)
+            yield pickle.loads(self._part(number).read_bytes())
 
     def _part(self, number: int) -> Path:
         return self.folder / f"part-{number:08d}"
+
+    def _record(self, number: int) -> Path:
+        return self.folder / f"part-{number:08d}.json"
 
     def write_bad(self, bad: Iterator[Sequence[Any]]) -> None:
         """Write what was set aside, with the reasons; without any, remove the file of an earlier run."""

@@ -49,7 +49,7 @@ def score_sums(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[
 
     total, signature, n = np.zeros(()), "", 0
     for facts in facts_of(records):
-        total, n = total + facts["sums"], n + facts["n"]
+        total, n = total + np.array(facts["sums"]), n + facts["n"]
         signature = merge_signatures(signature, facts["signature"])
     orders = scorer.settings.orders
     scores = vendi_from_sums(total, n, orders).tolist()

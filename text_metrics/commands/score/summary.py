@@ -56,7 +56,8 @@ def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
     signature, n_pieces, n_scores = "", 0, 0
     for facts in facts_of(records):
         n_pieces += 1
-        n_scores += int(facts["sums"][names[0]][:, 1].sum())
+        of_units = {name: np.reshape(facts["sums"][name], (-1, 2)) for name in names}
+        n_scores += int(of_units[names[0]][:, 1].sum())
         signature = merge_signatures(signature, facts["signature"])
         for name, value in facts["numbers"].items():
             if isinstance(value, int):
@@ -66,8 +67,8 @@ def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
                 totals[name] += ((value or 0.0) * weight, weight, 1)
         for name in names:
             if not facts["labels"]:
-                _add(means[name], facts["sums"][name])
-            for label, sums in zip(facts["labels"], facts["sums"][name], strict=False):
+                _add(means[name], of_units[name])
+            for label, sums in zip(facts["labels"], of_units[name], strict=False):
                 labelled[name][label] += sums
     for name in names:
         _add(means[name], np.array(list(labelled[name].values())).reshape(-1, 2))
