@@ -20,10 +20,10 @@ endif
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
 
-# One process more than there are cores shares the tests, because one waits for a server or a cluster; each has one thread
-# of torch.
+# One process more than there are cores shares the files of tests, because one waits for a server or a cluster; each has
+# one thread of torch.
 test: $(VENV)/.installed-dev chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadgroup --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 
 # The evaluation harnesses, by their own commands: with -j2, both at once.
 test-integrations: test-lm-eval test-inspect

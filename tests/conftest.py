@@ -52,14 +52,11 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
+# Files that take longest come first, so that no process is left alone with one at the end.
 LONGEST = (
+    "test_spaces",
     "test_ray",
-    "chamfer_diversity",
-    "probeval",
-    "vendi_embed",
-    "self_bleu",
-    "gruen",
+    "test_spaces_requests",
     "test_hosts",
     "test_kills",
     "test_report_page",
@@ -69,19 +66,9 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(config, items):
-    """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-
-    def group(item):
-        demo = item.name.rpartition("[")[2].rstrip("]").rpartition("-")[2]
-        return demo if "test_spaces" in item.path.stem and demo in LONGEST else item.path.stem
-
+def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: ranks.get(group(item), len(LONGEST)))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(LONGEST)))
 
 
 def encode(texts, *args, **settings):

@@ -1,12 +1,19 @@
 """Fixtures: the built demos as running servers, and Chromium."""
 
 import contextlib
+import multiprocessing
+import os
+import runpy
+import sys
 
 import pytest
 
 from scripts.tooling import build_space
-from scripts.tooling.screenshots import CHROMIUM, browser, served
+from scripts.tooling.screenshots import CHROMIUM, answering, browser, free_port
 from tests.demos import NAMES, SECRET, Demo
+
+# What each demo imports, of which one process serves all by forks.
+LIBRARIES = ["evaluate", "gradio", "mcp.server.fastmcp", "plotly.graph_objects", "sentence_transformers", "uvicorn"]
 
 
 @pytest.fixture(scope="session")
@@ -55,14 +62,44 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
-def demo(built, request, tmp_path_factory):
+def forks(tmp_path_factory):
+    """The context of processes that start with the libraries imported, and the folder of their temporary files."""
+    folder = tmp_path_factory.mktemp("run")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("TMPDIR", str(folder))
+        patch.setenv("GRADIO_TEMP_DIR", str(folder / "files"))
+        context.Process(target=os.getpid).start()
+    return context, folder
+
+
+def run_app(folder, port, log):
+    """Run a built demo as a Space does, alone in its folder."""
+    out = os.open(log, os.O_WRONLY | os.O_CREAT)
+    for descriptor in (1, 2):
+        os.dup2(out, descriptor)
+    os.environ["GRADIO_SERVER_PORT"] = str(port)
+    os.chdir(folder)
+    sys.path[0] = str(folder)
+    runpy.run_path("app.py", run_name="__main__")
+
+
+@pytest.fixture(scope="session")
+def demo(built, request, forks):
     """One running demo; the next starts when its tests are done. It keeps no text of a visitor."""
-    name, folder = request.param, tmp_path_factory.mktemp("run")
-    with served(built / name, folder / "log", TMPDIR=str(folder), GRADIO_TEMP_DIR=str(folder / "files")) as url:
-        yield Demo(name, url)
-        for page in [page for context in (RUNNING.opened.contexts if RUNNING.opened else []) for page in context.pages]:
-            page.close()
-    assert "Uvicorn running" in (folder / "log").read_text()
+    name, port, (context, folder) = request.param, free_port(), forks
+    log = folder / f"{name}.log"
+    process = context.Process(target=run_app, args=(built / name, port, log), daemon=True)
+    process.start()
+    yield Demo(name, answering(port, process.is_alive, log))
+    for page in [page for context in (RUNNING.opened.contexts if RUNNING.opened else []) for page in context.pages]:
+        page.close()
+    process.terminate()
+    process.join(60)
+    assert not process.is_alive()
+    assert "Finished server process" in log.read_text()
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()

@@ -95,14 +95,18 @@ CASES = {
 }
 
 
-def call(demo, data, timeout=120):
+# One for all calls: each would load the certificates anew.
+HTTP = httpx.Client(timeout=120)
+
+
+def call(demo, data):
     """Call the endpoint as curl does; returns the result, or the text of the error."""
     address = f"{demo.url}gradio_api/call/score"
-    posted = httpx.post(address, json={"data": data}, timeout=timeout)
+    posted = HTTP.post(address, json={"data": data})
     if posted.status_code != 200:
         return posted.text
     name = ""
-    with httpx.stream("GET", f"{address}/{posted.json()['event_id']}", timeout=timeout) as stream:
+    with HTTP.stream("GET", f"{address}/{posted.json()['event_id']}") as stream:
         for line in stream.iter_lines():
             if line.startswith("event:"):
                 name = line[6:].strip()

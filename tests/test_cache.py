@@ -85,7 +85,7 @@ def test_texts_that_are_cut_are_counted_warm_too(encoded_texts, tmp_path):
     with pytest.warns(UserWarning, match="1 of 2 different texts"):
         encode(texts[1:3], device="cpu", cache_dir=tmp_path, long_texts="cut")
     for _ in range(2):
-        with pytest.warns(UserWarning, match=r"2 of 3 different texts .* longest has 402") as caught:
+        with pytest.warns(UserWarning, match="2 of 3 .* 402") as caught:
             encode(texts, device="cpu", cache_dir=tmp_path, long_texts="cut")
         assert len(caught) == 1
     assert encoded_texts == [LONG[1], "short", LONG[0]]

@@ -11,10 +11,9 @@ import pytest
 
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.jobs import grouping
-from text_metrics.commands.jobs.grouping import Reader, check_keys
+from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.score import main as score
-from text_metrics.commands.shared.rows import Row, Source, read_key
+from text_metrics.commands.shared.rows import Row, read_key
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -85,15 +84,6 @@ def test_keys_are_texts():
     found = [read_key({"p": value}, "p") for value in values]
     assert found == ["1", "2.5", "true", '[1, "é"]', '{"a": 2, "b": 1}', "", "1"]
     assert [read_key(row, "p") for row in (None, {}, {"p": None}, {"p": float("nan")})] == [None] * 4
-
-
-def test_equal_hashes_are_not_yet_equal_keys(tmp_path, monkeypatch):
-    monkeypatch.setattr(grouping, "hash", len, raising=False)
-    rows = [{"p": f"{i:03d}", "text": "a"} for i in range(9) for _ in range(2)]
-    check_keys(Source(write_jsonl(tmp_path / "data.jsonl", rows)), "p")
-    source = Source(write_jsonl(tmp_path / "data.jsonl", [*rows, rows[4]]))
-    with pytest.raises(ValueError, match="'p' is '002' in row 5, and again in row 19"):
-        check_keys(source, "p")
 
 
 # Bad rows.

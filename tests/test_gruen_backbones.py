@@ -8,6 +8,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import evaluate
 import nltk
 import numpy as np
 import pytest
@@ -209,60 +210,50 @@ def test_parity_without_punkt_says_how_to_get_it(load, monkeypatch, tmp_path):
 # The weights of the compact backbone.
 
 
-def run(program, folder, **environment):
-    done = programs.run(program, cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
+SENTENCE = ["The cat sleeps on the stove."]
 PROGRAM = (
     "import evaluate, json, sys\n"
-    "metric = evaluate.load(sys.argv[1] if len(sys.argv) > 1 else {path!r})\n"
-    "print(json.dumps(metric.compute(predictions=['The cat sleeps on the stove.'])['scores']))\n"
+    f"print(json.dumps(evaluate.load('someone/gruen').compute(predictions={SENTENCE})['scores']))"
 )
 
 
-def test_the_weights_are_found_from_a_relative_path_and_then_from_elsewhere(load, tmp_path):
-    expected = load("gruen").compute(predictions=["The cat sleeps on the stove."])["scores"]
-    cache = {"HF_MODULES_CACHE": str(tmp_path / "cache")}
-    first = run(PROGRAM.format(path="metrics/gruen"), METRICS.parent, **cache)
-    assert json.loads(first) == pytest.approx(expected, abs=1e-6)
-    # The recorded source of the code is the relative path, which does not exist here.
-    (tmp_path / "elsewhere").mkdir()
-    second = run(PROGRAM.format(path=str(GRUEN)), tmp_path / "elsewhere", **cache)
-    assert second == first
-
-
 def test_the_weights_come_from_the_space_that_the_code_came_from(load, hub_server, tmp_path):
-    expected = load("gruen").compute(predictions=["The cat sleeps on the stove."])["scores"]
     server = hub_server(GRUEN, "spaces", "someone/gruen")
     environment = {
         "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
         "HF_HOME": str(tmp_path),
+        "HF_HUB_OFFLINE": "0",
         "HF_MODULES_CACHE": str(tmp_path / "cache"),
     }
-    program = PROGRAM.format(path="someone/gruen")
-    first = run(program, tmp_path, HF_HUB_OFFLINE="0", **environment)
-    assert json.loads(first) == pytest.approx(expected, abs=1e-6)
+    done = programs.run(PROGRAM, cwd=tmp_path, env=os.environ | environment)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == pytest.approx(load("gruen").compute(predictions=SENTENCE)["scores"], abs=1e-6)
     assert len(list((tmp_path / "cache").rglob(f"someone--gruen/**/{WEIGHTS}"))) == 1
 
 
 @pytest.fixture
-def lost_weights(tmp_path, monkeypatch):
-    """A copy of the module, loaded by path in this process, whose weights can be taken away."""
-    import evaluate
-
+def copied(tmp_path):
+    """A copy of the module, whose weights can be taken away."""
     folder = shutil.copytree(GRUEN, tmp_path / "gruen")
     script = folder / "gruen.py"
     # Code that differs has its own folder in evaluate's cache; comments make no difference.
     script.write_text(script.read_text(encoding="utf-8") + f"\n_PLACE = {str(tmp_path)!r}\n", encoding="utf-8")
-    metric = evaluate.load(str(folder))
-    return metric, folder / WEIGHTS, sys.modules[type(metric).__module__].__file__
+    return folder
 
 
-def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights):
-    metric, original, script = lost_weights
-    copy = Path(script).with_name(WEIGHTS)
+def test_the_weights_are_found_from_a_relative_path_and_then_from_elsewhere(load, copied, tmp_path, monkeypatch):
+    expected = load("gruen").compute(predictions=SENTENCE)["scores"]
+    monkeypatch.chdir(tmp_path)
+    assert evaluate.load("gruen").compute(predictions=SENTENCE)["scores"] == expected
+    # The recorded source of the code is the relative path, which does not exist here.
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert evaluate.load(str(copied)).compute(predictions=SENTENCE)["scores"] == expected
+
+
+def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(copied):
+    metric, original = evaluate.load(str(copied)), copied / WEIGHTS
+    copy = Path(sys.modules[type(metric).__module__].__file__).with_name(WEIGHTS)
     # Corrupted beside the code: it is copied again from the original.
     copy.write_bytes(b"something else")
     assert metric.compute(predictions=TEXTS)["gruen"] > 0

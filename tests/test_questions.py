@@ -144,8 +144,7 @@ def test_random_subsets_are_near_the_expectation_and_follow_from_the_seed():
     assert again["scores"][1] == pytest.approx(draws[3], abs=1e-12)
 
 
-def test_each_text_is_encoded_once_and_each_pair_asked_once(monkeypatch):
-    monkeypatch.setattr("text_metrics.questions.asked._TEXTS_AT_ONCE", 7)
+def test_each_text_is_encoded_once_and_each_pair_asked_once():
     seen, asked = [], []
 
     class Encoder:
@@ -157,8 +156,10 @@ def test_each_text_is_encoded_once_and_each_pair_asked_once(monkeypatch):
         asked.extend(zip(left, right, strict=True))
         return same_letter(left, right)
 
-    result = text_metrics.rarefied("vendi_embed", SETS, 2, model=Encoder())
-    assert sorted(seen) == sorted({text for members in SETS for text in members})
+    # 36,000 texts, more than are scored by one call of `compute`.
+    texts = [f"{letter} a{letter * i}" for letter in "abcdefgh" for i in range(5)]
+    result = text_metrics.rarefied("vendi_embed", texts, 30, draws=1200, model=Encoder())
+    assert sorted(seen) == sorted(texts)
     assert "model:given(Encoder)|" in result["signature"]
     found = text_metrics.contributions("semantic_entropy", SETS, same=same)
     assert len(set(asked)) == len(asked)

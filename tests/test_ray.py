@@ -15,7 +15,6 @@ from tests.conftest import METRICS
 from tests.files import read_jsonl, write_jsonl
 from tests.test_grouping import rows_of_equal_texts, score_words, write_data
 from tests.test_score import WORDS, command, make_rows, outputs
-from text_metrics.commands.jobs import on_ray
 from text_metrics.commands.score import main as score
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
@@ -109,11 +108,6 @@ MARKED = """
         result = compute(self, **arguments)
         marker.unlink()
         return result
-"""
-POISONED = """
-        if "poison" in str(arguments["predictions"]):
-            os._exit(1)
-        return compute(self, **arguments)
 """
 # A process goes on only once another came.
 MEETING = """
@@ -258,16 +252,3 @@ def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, 
     assert score.main(with_cluster(cluster, words[1])) == score.EXIT_BAD_ROWS
     assert outputs(there) == outputs(here)
     assert all(row["self_bleu"] == pytest.approx(1) for row in read_jsonl(there / "out.jsonl"))
-
-
-@pytest.mark.slow
-def test_a_piece_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(on_ray, "_MOST_DEATHS", 1)
-    rows = make_rows(60)
-    rows[30]["texts"][0] = "poison"
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    metric = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", POISONED))
-    assert score.main(with_cluster(cluster, command(data, metric=metric))) == score.EXIT_USAGE
-    assert "workers died" in capsys.readouterr().err
-    # The pieces before it are kept.
-    assert list((tmp_path / "out.jsonl.parts").glob("part-????????"))

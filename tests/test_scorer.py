@@ -10,7 +10,7 @@ from tests.conftest import ROOT, SETS
 from text_metrics import Scorer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ray_runtime():
     ray = pytest.importorskip("ray", reason="ray is not installed")
     environment = {"env_vars": {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}}
@@ -32,17 +32,17 @@ def test_the_program_of_the_page_runs(load, ray_runtime, tmp_path):
     assert found["vendi_embed"].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.slow
-def test_columns_of_settings_in_ray_data(load, ray_runtime):
-    rows = [{"texts": members, "q": [0.5] * len(members)} for members in SETS]
-    settings = {"metric": "vendi_embed", "text_key": "texts", "quality": "q", "kernel": "ngram"}
-    scored = ray_runtime.data.from_items(rows).map_batches(
-        Scorer, fn_constructor_kwargs=settings, concurrency=1, batch_size=2
-    )
-    found = scored.to_pandas()
+def test_columns_of_settings(load):
+    """In a batch as Ray Data makes it: of arrays of objects."""
+    columns = {"texts": SETS, "q": [[0.5] * len(members) for members in SETS]}
+    batch = {
+        name: np.array([np.array(row, dtype=object) for row in rows] + [None], dtype=object)[:-1]
+        for name, rows in columns.items()
+    }
+    found = Scorer("vendi_embed", "texts", quality="q", kernel="ngram")(batch)
     expected = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
-    assert sorted(found["vendi_embed"]) == pytest.approx(sorted(expected), abs=1e-9)
-    assert found["vendi_embed_quality"].tolist() == pytest.approx((found["vendi_embed"] / 2).tolist())
+    assert list(found["vendi_embed"]) == pytest.approx(expected, abs=1e-9)
+    assert list(found["vendi_embed_quality"]) == pytest.approx([score / 2 for score in expected])
 
 
 def test_datasets_map(load):
@@ -67,7 +67,7 @@ def test_a_pickled_copy_scores_the_same():
 
 
 def test_what_cannot_be_is_named():
-    with pytest.raises(TypeError, match="vendi_embed has no argument 'order'"):
+    with pytest.raises(TypeError, match="'order'"):
         Scorer("vendi_embed", "texts", order=1)
     with pytest.raises(ValueError, match="weights"):
         Scorer("vendi_embed", "texts", weights="shares", kernel="ngram")(

@@ -28,9 +28,7 @@ def test_known_words_are_no_reason_to_warn(text):
 
 @pytest.mark.parametrize("text", UNKNOWN)
 def test_unknown_words_are(text):
-    with pytest.warns(
-        UnknownWordsWarning, match="1 of 2 different texts consist of words that the model does not know"
-    ):
+    with pytest.warns(UnknownWordsWarning, match="1 of 2"):
         encode([text, "A dog barks.", text])
 
 
@@ -44,5 +42,5 @@ def test_one_warning_for_all_texts_and_through_the_cache(tmp_path):
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
 def test_the_metrics_pass_the_warning_on(load, name):
-    with pytest.warns(UserWarning, match="2 of 3 different texts consist of words that the model does not know"):
+    with pytest.warns(UserWarning, match="2 of 3"):
         load(name).compute(predictions=[["😀", "🎉", "A dog barks."]])

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,25 +28,32 @@ LAPTOP, PHONE = {"width": 1280, "height": 1160}, {"width": 390, "height": 844}
 SECONDS_TO_START, SECONDS_TO_ANSWER = 240, 120
 
 
-@contextlib.contextmanager
-def served(folder: Path, log: Path, **environment: str) -> Iterator[str]:
-    """Run a built demo as a Space does, alone in its folder; yields its address."""
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    url = f"http://127.0.0.1:{port}/"
-    settings = os.environ | {"GRADIO_SERVER_PORT": port, "HF_HUB_OFFLINE": "1"} | environment
+        return int(free.getsockname()[1])
+
+
+def answering(port: int, is_alive: Callable[[], bool], log: Path) -> str:
+    """Wait until a demo answers at a port; returns its address."""
+    url, end = f"http://127.0.0.1:{port}/", time.monotonic() + SECONDS_TO_START
+    while is_alive() and time.monotonic() < end:
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
+            return url
+        time.sleep(0.2)
+    raise RuntimeError(f"The demo did not start:\n{log.read_text()[-4_000:]}")
+
+
+@contextlib.contextmanager
+def served(folder: Path, log: Path) -> Iterator[str]:
+    """Run a built demo as a Space does, alone in its folder; yields its address."""
+    port = free_port()
+    settings = os.environ | {"GRADIO_SERVER_PORT": str(port), "HF_HUB_OFFLINE": "1"}
     with log.open("w") as out:
         process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=settings, stdout=out, stderr=out)
         try:
-            end, answered = time.monotonic() + SECONDS_TO_START, False
-            while not answered:
-                if process.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"{folder.name} did not start:\n{log.read_text()[-4_000:]}")
-                with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
-                    answered = True
-                time.sleep(0.2)
-            yield url
+            yield answering(port, lambda: process.poll() is None, log)
         finally:
             process.terminate()
             process.wait(timeout=60)

@@ -58,11 +58,6 @@ class Remote(type(Path())):  # type: ignore[misc]
         with self._found() as (system, name):
             return system.open(name, "rb")
 
-    def open_on(self) -> tuple[str, Any]:
-        """Return the name in its file system, and the file system."""
-        with self._found() as (system, name):
-            return name, system
-
 
 def parse_path(text: str) -> Path:
     """Read a path or a URL, as a type of argparse."""

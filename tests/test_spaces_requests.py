@@ -1,12 +1,13 @@
-"""Input that a demo refuses, with a reason, whatever way it comes; and what it reads in spite of its looks."""
+"""The API and MCP of the demos, input that they refuse with a reason, and what they read in spite of its looks."""
 
 import json
+import math
 
-import httpx
 import pandas as pd
 import pytest
+from gradio_client import Client
 
-from tests.demos import EVIL, INTERNAL, SECRET, call, in_every_demo
+from tests.demos import CASES, EVIL, HTTP, INTERNAL, SECRET, call, in_every_demo, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -70,6 +71,28 @@ def api_data(name, texts):
 
 
 @in_every_demo
+def test_the_api_and_mcp_give_what_compute_gives(demo, load):
+    case, compute = CASES[demo.name], load(demo.name).compute
+    expected = compute(**case.arguments)
+    client = Client(demo.url, verbose=False)
+    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/score"]
+    tool, by_mcp = use_mcp(demo, case.api)
+    assert tool.description
+    assert set(case.api) <= set(tool.inputSchema["properties"])
+    for result in (client.predict(**case.api, api_name="/score"), by_mcp):
+        assert isinstance(result["warnings"], list)
+        assert result["signature"] == expected["signature"]
+        for name, value in expected.items():
+            if isinstance(value, float) and not math.isnan(value):
+                assert result[name] == pytest.approx(value, abs=1e-5), name
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+    if case.setting:
+        _, name, value = case.setting
+        result = client.predict(**case.api, **{name: value}, api_name="/score")
+        assert result["scores"] == pytest.approx(compute(**case.arguments, **{name: value})["scores"], abs=1e-5)
+
+
+@in_every_demo
 def test_what_the_api_refuses(demo):
     for data, reason in REFUSED.get(demo.name, NOT_SETS):
         if "\\ud" in json.dumps(data):
@@ -101,14 +124,14 @@ def test_requests_past_the_page(demo):
     """Large bodies, files outside of the uploads, other people's files, and bodies that are no JSON."""
     address = f"{demo.url}gradio_api/"
     body = b'{"data": ["' + b"a" * 1_000_000 + b'"]}'
-    assert httpx.post(f"{address}call/score", content=body).status_code == 413
-    assert httpx.post(f"{address}upload", files={"files": ("a.csv", body)}).status_code == 413
-    assert httpx.post(f"{address}call/score", content=b"[" * 10_000).status_code in (400, 422)
+    assert HTTP.post(f"{address}call/score", content=body).status_code == 413
+    assert HTTP.post(f"{address}upload", files={"files": ("a.csv", body)}).status_code == 413
+    assert HTTP.post(f"{address}call/score", content=b"[" * 10_000).status_code in (400, 422)
     for path in ("/etc/passwd", "app.py", "_kit/server.py"):
-        assert httpx.get(f"{address}file={path}").status_code in (403, 404)
-    assert httpx.get(f"{demo.url}monitoring").status_code >= 400
-    assert httpx.get(f"{address}proxy=https://example.com/").status_code >= 400
-    config = httpx.get(f"{demo.url}config").json()
+        assert HTTP.get(f"{address}file={path}").status_code in (403, 404)
+    assert HTTP.get(f"{demo.url}monitoring").status_code >= 400
+    assert HTTP.get(f"{address}proxy=https://example.com/").status_code >= 400
+    config = HTTP.get(f"{demo.url}config").json()
     kinds = {component["id"]: component["type"] for component in config["components"]}
     (event, *_) = [
         event for event in config["dependencies"] if [kinds[i] for i in event["inputs"]][:2] == ["state", "file"]
@@ -118,9 +141,9 @@ def test_requests_past_the_page(demo):
         {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
         *[SECRET] * (len(event["inputs"]) - 2),
     ]
-    posted = httpx.post(f"{address}queue/join", json={"data": values, "fn_index": event["id"], "session_hash": "s"})
+    posted = HTTP.post(f"{address}queue/join", json={"data": values, "fn_index": event["id"], "session_hash": "s"})
     assert posted.status_code == 200
-    with httpx.stream("GET", f"{address}queue/data?session_hash=s", timeout=60) as stream:
+    with HTTP.stream("GET", f"{address}queue/data?session_hash=s") as stream:
         messages = [json.loads(line[5:]) for line in stream.iter_lines() if line.startswith("data:")]
     assert not next(message for message in messages if message["msg"] == "process_completed")["success"]
 
