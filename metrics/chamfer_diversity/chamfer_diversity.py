@@ -28,8 +28,9 @@ from .core_similarity import parse_similarity as parse_similarity
 from .core_windows import split_windows as split_windows
 
 _DESCRIPTION = """\
-How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these
-cosine distances. It is 0 if every text has a duplicate, and higher the further apart the texts are. It needs no
+How far is each text of a set, in meaning, from its nearest neighbour in the
+set? Chamfer diversity is the mean of these cosine distances. It is 0 if every
+text has a duplicate, and higher the further apart the texts are. It needs no
 reference texts.
 """
 

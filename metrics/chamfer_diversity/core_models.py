@@ -199,10 +199,10 @@ def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
     except Exception as error:
         if folder is not None:
             return folder
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(
             f"{parameter} {show(name)} was found neither as a folder nor whole in the Hub's cache, and not on the Hub "
-            f"({reason}). Download it on a machine with network access (hf download {repo}) and pass its folder."
+            f"({reason}). Download it on a machine with network access (hf download {show(repo)}) and pass its folder."
         ) from error
 
 

@@ -16,11 +16,13 @@ from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
 
 _DESCRIPTION = """\
-How much do the texts of a set repeat each other's n-grams? Self-BLEU is the BLEU of each text with the other texts of
-its set as references. It is 1 if all texts are the same and long enough to contain the n-grams, and near 0 if they
-share no words. The metric also returns Distinct-n, the share of distinct n-grams, and Entropy-n, the entropy of their
-distribution. All three compare form only: paraphrases and shuffled words count as diverse. To compare meaning, use
-`vendi_embed` or `chamfer_diversity`.
+How much do the texts of a set repeat each other's n-grams? Self-BLEU is the
+BLEU of each text with the other texts of its set as references. It is 1 if all
+texts are the same and long enough to contain the n-grams, and near 0 if they
+share no words. The metric also returns Distinct-n, the share of distinct
+n-grams, and Entropy-n, the entropy of their distribution. All three compare
+form only: paraphrases and shuffled words count as diverse. To compare meaning,
+use `vendi_embed` or `chamfer_diversity`.
 """
 
 _CITATION = """\

@@ -31,9 +31,10 @@ from .semantic_entropy_scores import class_entropies, likelihood_weights, utilit
 from .semantic_entropy_settings import SemanticEntropySettings
 
 _DESCRIPTION = """\
-Into how many meanings do the answers to a question fall? Texts that say the same make a class, and the semantic entropy
-is the entropy of the classes: 0 if all texts say the same, and the log of their number if no two do. A model that is
-sure of its answer has a low one. It needs no reference texts.
+Into how many meanings do the answers to a question fall? Texts that say the
+same make a class, and the semantic entropy is the entropy of the classes: 0 if
+all texts say the same, and the log of their number if no two do. A model that
+is sure of its answer has a low one. It needs no reference texts.
 """
 
 _CITATION = """\

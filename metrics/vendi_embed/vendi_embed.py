@@ -44,8 +44,9 @@ _NGRAM_ORDERS = 4
 Kernels = Iterator[tuple[np.ndarray, np.ndarray]]
 
 _DESCRIPTION = """\
-How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
-set: the exponential of the entropy of the eigenvalues of their similarity matrix. It is 1 if all texts mean the same,
+How many different things does a set of texts say? The Vendi score is the
+effective number of different texts in a set: the exponential of the entropy of
+the eigenvalues of their similarity matrix. It is 1 if all texts mean the same,
 and n if n texts have nothing in common. It needs no reference texts.
 """
 

@@ -58,11 +58,6 @@ class Asked:
     sets : the texts
     starts : ndarray of shape (m,), the flat index of the first text of each set
     plain : dict, the result of `compute` for the whole sets
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a metric that does not score sets, and for whatever `compute` refuses.
     """
 
     def __init__(self, metric: Any, predictions: Any, settings: Mapping[str, Any]) -> None:
