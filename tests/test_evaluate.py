@@ -88,7 +88,7 @@ def score_second_half(paths, settings):
 def test_two_processes_score_as_one(tmp_path):
     settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
     paths = [str(METRICS / name) for name in SET_METRICS]
-    other = multiprocessing.get_context("fork").Process(target=score_second_half, args=(paths, settings))
+    other = multiprocessing.get_context("fork").Process(target=score_second_half, args=(paths, settings), daemon=True)
     other.start()
     for path in paths:
         metric = evaluate.load(path, process_id=0, **settings)
@@ -99,7 +99,7 @@ def test_two_processes_score_as_one(tmp_path):
         result = metric.compute(predictions=SETS[:3])
         expected = evaluate.load(path).compute(predictions=SETS)
         assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    other.join()
+    other.join(120)
     assert other.exitcode == 0
 
 

@@ -17,7 +17,6 @@ from tests import programs
 from tests.conftest import METRICS
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen import gruen_text
 from text_metrics.metrics.gruen.gruen import WEIGHTS_SHA256
 from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 
@@ -178,7 +177,7 @@ def test_parity_is_the_original(load, gruen_models, one_by_one, punkt):
     settings = {**without_sop(gruen_models), "parity": True, "vectors": WORDS, "details": True}
     with pytest.warns(UserWarning, match="1 of 6 texts"):
         result = load("gruen").compute(predictions=texts, **settings)
-    split = gruen_text._punkt()
+    split = nltk.tokenize.PunktTokenizer("english")
     for text, score, details in zip(texts, result["scores"], result["details"], strict=True):
         sentences = [one for one in split.tokenize(reference.normalize(text)) if len(one.strip(".").split()) > 1]
         assert [sentence["text"] for sentence in details["sentences"]] == sentences

@@ -26,16 +26,18 @@ def lines(n: int, n_characters: int, n_letters: int) -> list[str]:
 def largest(name: str, limits: Any) -> Iterator[tuple[str, list[str]]]:
     """Yield inputs as large as the limits, each with a text for every box."""
     total, n = limits.characters, limits.texts
-    for n_letters, (m, k) in itertools.product((1, 2, 5, 12), ((1, 2), (1, 60), (1, n), (3, 60), (4, 50), (50, 4))):
-        what = f"{m} × {k} texts of words of {n_letters} letters"
+    # Sets and texts of each, or texts and sentences of each, or answers of people and of the model.
+    shapes: tuple[tuple[int, int], ...] = ((1, 2), (1, 60), (1, n), (3, 60), (4, 50), (50, 4))
+    if name == "probeval":
+        shapes = ((1, n - 1), (n // 2, n // 2), (n - 1, 1), (7, 8))
+    for n_letters, (m, k) in itertools.product((1, 5, 12), shapes):
+        what = f"{m} × {k}, words of {n_letters} letters"
         if name == "probeval":
-            # m of the answers are people's.
-            answers = lines(n, total, n_letters)
-            yield what.replace(f"{m} × {k}", f"{m} + {n - m}"), ["\n".join(answers[:m]), "\n".join(answers[m:])]
+            answers = lines(m + k, total, n_letters)
+            yield what.replace("×", "+"), ["\n".join(answers[:m]), "\n".join(answers[m:])]
         elif name == "gruen":
-            # m texts of k sentences.
-            sentences = " ".join(f"{line.capitalize()}." for line in lines(k, total // m - 2 * k, n_letters) if line)
-            yield what.replace("texts", "sentences"), ["\n\n".join([sentences] * m)]
+            size = min(total // m, limits.text_characters) - 2 * k
+            yield what, ["\n\n".join([" ".join(f"{line.capitalize()}." for line in lines(k, size, n_letters))] * m)]
         else:
             yield what, ["\n\n".join("\n".join(lines(k, total // m - 1, n_letters)) for _ in range(m))]
 

@@ -46,7 +46,7 @@ from text_metrics.metrics._core.core_results import (
 
 
 def read_values(rows: Sequence[Row], key: str | None, as_lists: bool) -> list[Any]:
-    """Return the values of a key, or the rows themselves without one; a list that is a string is JSON, as in CSV."""
+    """Return the values of a key, or the rows themselves without one; `as_lists` parses JSON."""
     for where, value in rows:
         if key is not None and (not isinstance(value, dict) or value.get(key) is None):
             reason = missing(key, value) if isinstance(value, dict) else f"must be an object with {key!r}"
@@ -65,9 +65,9 @@ def read_ids(rows: Sequence[Row], key: str) -> list[str | int]:
 
 
 def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> tuple[dict[str | int, Row], list[Row]]:
-    """Pair the rows of two files by an id, or by line; returns the rows of the first by id or number, and the others.
+    """Pair rows by an id, or by line; returns those of the first file by id or number, and their partners.
 
-    Raises a ValueError as `read_ids` does, or if an id appears twice, or for a row without a partner.
+    Raises a ValueError if an id is invalid or appears twice, or for a row without a partner.
     """
     sides: list[dict[str | int, Row]] = []
     for rows in (first, second):
@@ -177,20 +177,20 @@ def show(result: dict[str, Any]) -> str:
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = make_parser(__doc__)
-    parser.add_argument("a", type=Path, help=".jsonl, .ndjson, .json, .csv, .parquet, or a folder of `datasets`")
+    parser.add_argument("a", type=Path, help="of any format that text-metrics score reads")
     parser.add_argument("b", type=Path, help="the same, of the other system")
-    parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module of `evaluate`")
+    parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
     parser.add_argument("--text-key", help="key of the item, where lines are objects")
     pairing = parser.add_mutually_exclusive_group(required=True)
-    pairing.add_argument("--id-key", help="key whose values pair the items")
+    pairing.add_argument("--id-key", help="key that pairs items")
     pairing.add_argument("--by-line", action="store_true", help="equal lines belong together")
-    parser.add_argument("--group-key", help="key of the group, such as the prompt, of items that are not independent")
+    parser.add_argument("--group-key", help="key of items that belong together, such as the prompt")
     parser.add_argument("--reference-key", help="key of people's answers, for probeval")
     add_columns(parser)
     add_settings(parser)
-    parser.add_argument("--result", default="scores", metavar="NAME", help="what is compared, such as quality_scores")
+    parser.add_argument("--result", default="scores", metavar="NAME", help="such as quality_scores")
     add_confidence(parser)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers and the scores of items, as JSON")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
     return parser.parse_args()
 
 

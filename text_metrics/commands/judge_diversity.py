@@ -5,7 +5,6 @@ input is a pair, a JSON object with `set1` and `set2`, lists of texts, and optio
 text-metrics meta-eval reads the output. Each answer is saved at once in judged.jsonl.journal: after a crash, the same
 command continues and repeats no request.
 
-    text-metrics judge-diversity pairs.jsonl --out judged.jsonl --model gpt-4o
     text-metrics judge-diversity pairs.jsonl --out judged.jsonl --model my-model --base-url http://localhost:8000/v1
 """
 

@@ -3,9 +3,7 @@
 Without --ask, a causal language model on this machine rates a text by the geometric mean of the probabilities of its
 tokens. With --ask, a chat model is asked whether the text makes sense. The rating is the expected value of the answer,
 1 for Yes and 0 for No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at
-once in rated.jsonl.journal: after a crash, the same command continues.
-
-A line of the input is a string, or an object with `text`. docs/quality.md says how accurate these ratings are.
+once: after a crash, the same command continues. docs/quality.md says how accurate ratings are.
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl --out rated.jsonl --ask --model my-model --base-url http://localhost:8000/v1
@@ -38,7 +36,7 @@ _LEAST_SHARE = 0.5
 
 
 class Rated(NamedTuple):
-    """The rating of a text, in [0, 1], and whether it is the expected value of the answer by its probabilities."""
+    """The rating of a text, in [0, 1], and whether it follows from probabilities of answers."""
 
     quality: float
     by_probability: bool
@@ -81,11 +79,8 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     rated = {text: Rated(0.0, True) for text in texts if not text} | dict(zip(asked, values, strict=True))
     rated = {text: rating for text, rating in rated.items() if rating is not None}
     if plain := sum(not rating.by_probability for rating in rated.values()):
-        print(
-            f"{plain} of {len(rated)} ratings are the answer itself, 1 or 0: the service gave no log-probabilities of "
-            "the possible answers.",
-            file=sys.stderr,
-        )
+        said = f"{plain} of {len(rated)} ratings are the answer itself, 1 or 0"
+        print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
     print(f"{arguments.out}: {len(rated)} of {len(texts)} different texts are rated.", file=sys.stderr)
     return [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()], code
 
@@ -93,8 +88,8 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     """Rate each text by the geometric mean of its tokens' probabilities, 0 for a text without tokens.
 
-    Before each text stands the model's token for the beginning of a text, or else for its end. Of a text that is longer
-    than the model can read, the beginning is rated; the number of such texts is printed.
+    Before each text stands the model's token for the beginning of a text, or else for its end.
+    Of a text that is too long for the model, the beginning is rated; the number of such texts is printed.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -126,7 +121,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
 
 
 def _log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.ndarray:
-    """Compute the log-probability of each list of tokens after the start token, as an ndarray of shape (n,)."""
+    """Compute the log-probability of each of n lists of tokens after the start token."""
     import torch
 
     tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
@@ -156,7 +151,7 @@ def read_lines(path: Path) -> list[str]:
 def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("texts", type=Path, help="texts, as JSON lines")
+    parser.add_argument("texts", type=Path, help="JSON lines: strings, or objects with text")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"
     )
@@ -164,7 +159,7 @@ def main() -> int:
     add_arguments(parser, model="causal language model: a folder or an id of the Hub; with --ask a name")
     arguments = parser.parse_args()
     if arguments.base_url and not arguments.ask:
-        raise ValueError("--base-url needs --ask: a chat service cannot be asked for the likelihood of a text.")
+        raise ValueError("--base-url needs --ask: pass both, or neither.")
     reads = [arguments.texts, *([] if arguments.ask else [arguments.model])]
     check_outputs(reads, [arguments.out, journal_file(arguments.out) if arguments.ask else None])
     texts = read_lines(arguments.texts)

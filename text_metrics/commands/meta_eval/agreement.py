@@ -1,7 +1,6 @@
-"""Agreement of metrics with a judge and with people: accuracies, intervals by the bootstrap, margins, kappa.
+"""Agreement of metrics with a judge and with people.
 
-Each metric is an annotator that says which set of a pair is the more diverse: 0 for the first, 1 for the second, 0.5
-for a tie. A frame of such choices has a row for each pair and a column for each annotator.
+The choices of a metric are 0 for the first set of a pair, 1 for the second, 0.5 for a tie.
 """
 
 import itertools
@@ -21,7 +20,13 @@ LEVEL = 0.95
 _TIE = 1e-9
 _RESAMPLES = 1000
 _SEED = 0
-_KAPPAS = ("form with form", "content with content", "form with content", "form with judge", "content with judge")
+_KAPPAS = (
+    "form with form",
+    "content with content",
+    "form with content",
+    "form with judge",
+    "content with judge",
+)
 
 
 def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -37,7 +42,7 @@ def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[
 
 
 class Bootstrap:
-    """Resamples of n items by their groups, a Series: items of one group, which share texts, are drawn together."""
+    """Resamples of n items by their groups, a Series: items of one group are drawn together."""
 
     def __init__(self, groups: pd.Series) -> None:
         self._groups = groups
@@ -56,19 +61,19 @@ class Bootstrap:
         return pd.DataFrame(sums, columns=values.columns) / (self._weights @ by_group.count().to_numpy())
 
     def balanced(self, hits: pd.DataFrame, verdicts: pd.Series) -> pd.DataFrame:
-        """Average the means over the items of each verdict, 0 and 1, as `means` does; NaN where only one occurs."""
+        """Average the means over the items of verdict 0 and 1; NaN where only one occurs."""
         first, second = (self.means(hits.where(verdicts == verdict, axis=0)) for verdict in (0, 1))
         return (first + second) / 2
 
     def summary(self, name: str, resampled: pd.DataFrame) -> pd.DataFrame:
-        """Return what `means` returns as `name`, with percentile intervals, `name_low` and `name_high`; k rows."""
+        """Return means as `name`, with their intervals, `name_low` and `name_high`; k rows."""
         ends = resampled[1:].quantile([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         low, high = ends.to_numpy() if self._n > 1 else (np.nan, np.nan)
         return pd.DataFrame({name: resampled.loc[0], f"{name}_low": low, f"{name}_high": high})
 
 
 def choices(scores: Scores, pairs: pd.DataFrame, tie: float = _TIE) -> pd.DataFrame:
-    """Say which set of each pair each metric calls more diverse; a relative difference up to `tie` is a tie."""
+    """Return the choices of each metric; a relative difference up to `tie` is a tie."""
     values = (scores.values * scores.metrics["sign"]).to_numpy()
     first, second = values[pairs["first"]], values[pairs["second"]]
     tied = np.abs(first - second) <= tie * np.maximum(np.abs(first), np.abs(second))
@@ -86,7 +91,7 @@ def rule_choices(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the pairs of each data set, and of its parts of high and low quality, by the name of the column."""
+    """Return the pairs of each data set, and of its parts of high and low quality, by name."""
     by_cell = {}
     for data, rows in pairs.groupby("data", sort=False):
         parts = {part: rows[rows["part"] == part] for part in ("high", "low")}
@@ -157,11 +162,8 @@ def kappas(chosen: pd.DataFrame, bootstrap: Bootstrap) -> pd.DataFrame:
 def kappa_by_quality(scores: Scores, pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cohen's kappa of the judge and all metrics, over all pairs, and over those of each quality.
 
-    Returns
-    -------
-    matrices : `part`, `first`, `second` and `kappa`
-    means : `part`, `n`, `groups` and the mean `kappa` with its interval: of form metrics with content metrics, of each
-        group within itself, and of each with the judge
+    Returns `part`, `first`, `second` and `kappa` of all pairs of annotators;
+    and the mean `kappa` between `groups` of them, with its interval, `part` and `n`.
     """
     names = annotators(scores)
     chosen = choices(scores, pairs)[names].assign(**{JUDGE: pairs["verdict"].astype(float)})
@@ -192,9 +194,9 @@ def annotators(scores: Scores) -> list[str]:
 def people_agreement(scores: Scores, people: pd.DataFrame) -> pd.DataFrame:
     """Compare the judge, each metric and the rule of position with people.
 
-    A person is compared with the majority of the other people, where a tie counts half: the ceiling to expect of a
-    metric. `majority` is the share of pairs on which a row chooses as most people do, `balanced` the mean of that share
-    over the pairs of each verdict, and `person` the mean agreement with one person; each with its interval.
+    A person is compared with the majority of the other people, where a tie counts half: the ceiling for a metric.
+    Returns `majority`, the share of pairs on which a row chooses as most people do,
+    `balanced`, its mean over the pairs of each verdict, and `person`, the mean agreement with one person.
     """
     bootstrap = Bootstrap(people["concept"])
     votes = pd.DataFrame(people["votes"].tolist(), index=people.index)
@@ -223,7 +225,7 @@ def _majority(shares: pd.DataFrame | pd.Series) -> pd.DataFrame | pd.Series:
 
 
 def distributions(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Describe the scores of the distinct sets that bear each label: n, mean, std, min, q1, median, q3 and max."""
+    """Describe the scores of the distinct sets that bear each label."""
     sets = pd.lreshape(pairs, {"set": ["first", "second"], "label": ["label1", "label2"]})
     sets = sets.loc[sets["label"] != "", ["set", "label"]].drop_duplicates()
     values = scores.values.loc[sets["set"], annotators(scores)].set_axis(sets["label"])

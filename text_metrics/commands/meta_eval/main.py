@@ -1,9 +1,8 @@
 """Evaluate diversity metrics as arXiv 2506.00514 does: any metric, on any judged pairs.
 
-Each metric names the more diverse of two sets of texts; a tie counts half. Its accuracy is the share of pairs on which
-it agrees with the judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict. Each line
-of a file is a pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the judge's verdict (0: set 1 is the
-more diverse, 1: set 2, 2: neither). docs/meta-eval.md has the other columns.
+Each metric names the more diverse of two sets of texts; its accuracy is the share of pairs on which it agrees
+with the judge. A line of a file is a pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the
+verdict (0: set 1 is the more diverse, 1: set 2, 2: neither). docs/meta-eval.md says more.
 
     text-metrics meta-eval pairs.jsonl --metric my/metric     pairs, and a metric of your own beside ours
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl  ratings of quality from a file
@@ -20,22 +19,21 @@ from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
-# The tables that are printed.
-_SHORT = ("people", "agreement", "kappa")
+_PRINTED = ("people", "agreement", "kappa")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = make_parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="judged pairs")
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder, a folder or an id of the Hub")
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder")
     parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
-    parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="path of a metric of your own")
+    parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="your own metric")
     parser.add_argument(
-        "--metric-lower", action="append", default=[], metavar="MODULE", help="the same, where lower is more diverse"
+        "--metric-lower", action="append", default=[], metavar="MODULE", help="the same, lower is more diverse"
     )
     parser.add_argument(
-        "--quality", action="append", default=[], type=Path, metavar="FILE", help="ratings: text and quality, in [0, 1]"
+        "--quality", action="append", default=[], type=Path, metavar="FILE", help="ratings: text and quality"
     )
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write tables and results.json")
@@ -61,7 +59,7 @@ def main() -> int:
     scores = score_sets(texts, arguments.model, arguments.cache_dir, own, arguments.quality, gruen)
     results = evaluate(scores, pairs, people)
     made = tables(results)
-    print("\n\n".join(made[name].to_string(index=False) for name in _SHORT if name in made))
+    print("\n\n".join(made[name].to_string(index=False) for name in _PRINTED if name in made))
     print("\n".join(["", *NOTES]))
     if arguments.out:
         for name, table in made.items():

@@ -21,12 +21,16 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
 
     Returns
     -------
-    judged : the pairs that the judge decided, with the columns `first` and `second`, numbers of sets; `verdict`, 0 if
-        the judge calls the first more diverse, 1 if the second; `clear`, whether the judge's scores are 0.5 or more
-        apart, or unknown; `data`; `part`, "high" or "low" quality or ""; `label1` and `label2`, how the sets were
-        made, or ""; and `concept`, the same number for pairs about the same thing
-    people : the pairs that people judged, with `first`, `second` and `concept`; `verdict`, 0.5 where the judge has
-        none; and `votes`, a list with the verdict of each person
+    judged : the pairs that the judge decided, with the columns
+
+        - first, second : numbers of sets
+        - verdict : the set that the judge calls more diverse, 0 or 1
+        - clear : whether the judge's scores are 0.5 or more apart, or unknown
+        - data, part : the data set, and "high" or "low" quality or ""
+        - label1, label2 : how the sets were made, or ""
+        - concept : the same number for pairs about the same thing
+    people : the pairs that people judged, with `first`, `second`, `concept`,
+        `votes`, a list with the verdict of each person, and `verdict`, the judge's or 0.5
     """
     judged: list[dict[str, Any]] = []
     people: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Scores of sets by our metrics, by ratings of quality, by metrics of the caller, and by trivial rules."""
+"""Scores of sets by metrics, ratings of quality, and trivial rules."""
 
 import sys
 import tempfile
@@ -72,9 +72,9 @@ def score_sets(
     ratings: Sequence[Path] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics, with the sentence encoder `model`, and with ratings of quality from files.
+    """Score all sets by all metrics.
 
-    `own` are the paths of metrics of the caller, each with 1 if higher is more diverse, -1 if lower is.
+    `own` are paths of metrics, each with 1 if higher is more diverse, -1 if lower is.
     """
     texts = list(dict.fromkeys(text for members in sets for text in members))
     # What may fail comes before what takes long.
@@ -93,7 +93,7 @@ def score_sets(
 
 
 def read_rater(path: Path, texts: Sequence[str]) -> Rater:
-    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater."""
+    """Read ratings from JSON lines of `text` and `quality`; the file names the rater."""
     rated: dict[str, float] = {}
     signature = path.name
     for where, record in read_objects(path):
@@ -180,7 +180,7 @@ def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
 
 
 def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
-    """Score sets by any module of `evaluate`: in one call if it takes sets and returns `scores`, else one by one."""
+    """Score sets by a module of `evaluate`: in one call if it returns `scores`, else one by one."""
     metric = load_metric(path)
     values: list[float] = []
     with suppress(Exception):  # the metric may not take sets

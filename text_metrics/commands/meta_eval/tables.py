@@ -45,7 +45,7 @@ def shown(name: str) -> str:
 
 
 def percents(frame: pd.DataFrame, key: str, ends: bool = True, signed: bool = False, mark: str = "") -> list[str]:
-    """Format shares in percent, with their intervals if they have any, and with what the column `mark` holds."""
+    """Format shares in percent, with intervals if there are any, and the column `mark`."""
     texts = []
     for row in frame.to_dict("records"):
         value, low, high = (number(100 * row[name], 1, signed) for name in (key, f"{key}_low", f"{key}_high"))

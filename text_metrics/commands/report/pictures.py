@@ -46,6 +46,7 @@ def _means(report: Report, metric: dict[str, Any]) -> str:
         axes.plot(mean, y, markersize=8, **system_style(i))
     _name_rows(axes, report, order)
     axes.margins(x=0.08)
+    axes.locator_params(axis="x", nbins=5)
     axes.grid(axis="x")
     axes.set_title(metric["title"])
     axes.set_xlabel(_label(metric, metric["unit"], axes.get_xlim()[0]))
@@ -59,7 +60,7 @@ def _label(metric: dict[str, Any], text: str, low: float) -> str:
         notes.append(f"{metric['better']} is {'more diverse' if metric['section'] == 'diversity' else 'better'}")
     if low > 0:
         notes.append("does not begin at 0")
-    return f"{text}\n{', '.join(notes)}"
+    return "\n".join([text, *notes])
 
 
 def _short(name: str) -> str:
