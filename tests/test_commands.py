@@ -59,10 +59,9 @@ COMMANDS = {
     "compare": compare,
     "meta-eval": lambda path: ("meta-eval", path),
     "meta-eval, quality": meta_eval_quality,
-    "judge-diversity": lambda path: (
-        *("judge-diversity", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+    "rate-quality": lambda path: (
+        *("rate-quality", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "probe, questions": lambda path: (
         *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
@@ -129,7 +128,6 @@ WRONG = {
         [PEOPLE, {**PEOPLE, "human_diversity": [1]}],
     ],
     "meta-eval, quality": [[{"text": "a"}], [{"text": 1, "quality": 1}], [{"text": "a", "quality": 10**400}]],
-    "judge-diversity": [[7], [{"set1": ["a"]}], [{"set1": ["a"], "set2": "b"}]],
     "rate-quality": [[7], [{"text": 7}]],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],

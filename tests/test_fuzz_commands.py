@@ -119,7 +119,7 @@ READERS = {
         compare_with_itself,
     ),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
-    "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
+    "rate_quality, journal": ("out.journal", lines(JOURNAL), read_journal),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),

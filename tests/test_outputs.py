@@ -60,12 +60,7 @@ COMMANDS = {
         f"meta-eval {option}": ([*LINES[:3], METRIC, MODEL], [*META_EVAL, option])
         for option in ("--out", "--cache-dir")
     },
-    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
-    "rate-quality": (
-        ["data.jsonl", "model.gguf"],
-        ["rate-quality", "--model", "model.gguf", "data.jsonl", "--out"],
-    ),
-    "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl", "--out"]),
+    "rate-quality": (["data.jsonl"], ["rate-quality", *CHAT, "data.jsonl", "--out"]),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
         ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl", "--out"],
@@ -193,12 +188,10 @@ DERIVED = [
     (SCORE, "out.jsonl", "out.jsonl.summary.json"),
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
-    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
     (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
-    (["rate-quality", "--ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["rate-quality", *CHAT], "out.jsonl", "out.jsonl.tmp"),
+    (["rate-quality", *CHAT], "out.jsonl", "out.jsonl.journal"),
 ]
 
 

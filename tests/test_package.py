@@ -46,7 +46,6 @@ ABSENT = {
     "probe": "report absent.jsonl absent.jsonl",
     "cluster-answers": "absent.jsonl --out out.jsonl --model m",
     "meta-eval": "absent.jsonl",
-    "judge-diversity": "absent.jsonl --out out.jsonl --model m",
     "rate-quality": "absent.jsonl --out out.jsonl --model m",
 }
 # What takes long to import.
@@ -106,15 +105,15 @@ sys.modules |= dict.fromkeys(("openai", "ray"))  # as if they were not installed
 from text_metrics.__main__ import COMMANDS, main
 for command in COMMANDS.values():
     importlib.import_module(f"text_metrics.commands.{command.module}")
-raise SystemExit(main(["judge-diversity", *sys.argv[1:], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]))
+raise SystemExit(main(["rate-quality", *sys.argv[1:], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]))
 """
 
 
 @pytest.mark.slow
 def test_commands_start_without_the_extras(tmp_path):
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
-    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, "--out", tmp_path / "judged.jsonl"]
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(json.dumps(TEXTS[0]) + "\n", encoding="utf-8")
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, texts, "--out", tmp_path / "rated.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert 'pip install "text-metrics[judge]"' in done.stderr

@@ -1,4 +1,4 @@
-"""Ratings by a tiny real causal language model, taught one sentence, and by a chat service."""
+"""Ratings by a chat service."""
 
 import math
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.chat_server import serve
 from tests.commands import run_command
-from tests.conftest import TAUGHT
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.rate_quality import read_answer
 
+TAUGHT = "the cat sat on the mat"
 SHUFFLED = "mat the on sat cat the"
 
 
@@ -25,48 +25,13 @@ def run(tmp_path, monkeypatch, capsys):
     return run_once
 
 
-def test_ratings_are_by_the_log_probabilities_of_transformers(run, tiny_language_model):
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    texts = [TAUGHT, SHUFFLED, "mat", "a much longer text about cats and mats", TAUGHT, ""]
-    code, written, shown = run([TAUGHT, {"text": SHUFFLED, "n": 1}, *texts[2:]], "--model", tiny_language_model)
-    assert code == 0, shown
-    assert [line["text"] for line in written] == texts
-    tokenizer = AutoTokenizer.from_pretrained(tiny_language_model)
-    model = AutoModelForCausalLM.from_pretrained(tiny_language_model).eval()
-    for line in written[:-1]:
-        ids = tokenizer(line["text"])["input_ids"]
-        with torch.inference_mode():
-            shares = torch.log_softmax(model(torch.tensor([[tokenizer.bos_token_id, *ids]])).logits[0], -1)
-        expected = sum(float(shares[place, token]) for place, token in enumerate(ids))
-        assert line["log_probability"] == pytest.approx(expected, abs=1e-3)
-        assert line["quality"] == pytest.approx(math.exp(expected / len(ids)), abs=1e-4)
-    known, shuffled, *_, empty = (line["quality"] for line in written)
-    assert 1 >= known == written[4]["quality"] > shuffled > empty == 0
-    assert written[0]["signature"].startswith("rate_quality|model:local@")
-    assert "|start:<|endoftext|>|" in written[0]["signature"]
-    # Company does not change a score.
-    alone = run([TAUGHT], "--model", tiny_language_model)[1]
-    assert alone[0]["log_probability"] == pytest.approx(written[0]["log_probability"], abs=1e-4)
-
-
-def test_texts_that_are_cut_are_counted(run, tiny_language_model):
-    code, written, shown = run([TAUGHT, "cat " * 300, "mat " * 400], "--model", tiny_language_model)
-    assert code == 0
-    assert "2 texts are longer than 255 tokens" in shown
-    assert all(0 < line["quality"] <= 1 for line in written)
-
-
-def test_bad_input_is_named(run, tiny_language_model, tmp_path):
-    assert "line 1 must be a string, or an object with 'text'. Got 7" in run([7], "--model", tiny_language_model)[2]
-    code, _, shown = run(["a"], "--model", tmp_path / "nowhere")
-    assert (code, "--model" in shown) == (2, True)
-    assert "--ask" in run(["a"], "--model", "m", "--base-url", "http://127.0.0.1:9/v1")[2]
+def test_bad_input_is_named(run):
+    chat = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    assert "line 1 must be a string, or an object with 'text'. Got 7" in run([7], *chat)[2]
 
 
 def ask(run, server, lines, *options):
-    return run(lines, "--ask", "--model", "m", "--base-url", server.url, *options)
+    return run(lines, "--model", "m", "--base-url", server.url, *options)
 
 
 def test_a_service_rates_by_the_probabilities_of_its_answers(run):

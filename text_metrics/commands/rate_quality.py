@@ -1,12 +1,10 @@
-"""Rate texts by a language model, for `quality=` and `text-metrics meta-eval --quality`.
+"""Rate texts by asking a chat model whether they make sense, for `quality=` and `text-metrics meta-eval --quality`.
 
-Without --ask, a causal language model on this machine rates a text by the geometric mean of the probabilities of its
-tokens. With --ask, a chat model is asked whether the text makes sense. The rating is the expected value of the answer,
-1 for Yes and 0 for No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at
-once: after a crash, the same command continues. docs/quality.md says how accurate ratings are.
+The rating is the expected value of the answer, 1 for Yes and 0 for No, if the service returns log-probabilities;
+otherwise the answer itself. Each answer is saved at once: after a crash, the same command continues. docs/quality.md
+says how accurate ratings are.
 
-    text-metrics rate-quality texts.jsonl --out rated.jsonl --model HuggingFaceTB/SmolLM2-135M
-    text-metrics rate-quality texts.jsonl --out rated.jsonl --ask --model my-model --base-url http://localhost:8000/v1
+    text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
 """
 
 import argparse
@@ -17,14 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
-from text_metrics.metrics._core.core_models import find_device, find_transformer
 from text_metrics.metrics._core.core_results import signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
@@ -75,7 +69,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     values, code = Chat(arguments, arguments.out).ask(requests)
     digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
-    # A text without tokens is rated 0, as by likelihood.
+    # An empty text makes no sense.
     rated = {text: Rated(0.0, True) for text in texts if not text} | dict(zip(asked, values, strict=True))
     rated = {text: rating for text, rating in rated.items() if rating is not None}
     if plain := sum(not rating.by_probability for rating in rated.values()):
@@ -83,57 +77,6 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
     print(f"{arguments.out}: {len(rated)} of {len(texts)} different texts are rated.", file=sys.stderr)
     return [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()], code
-
-
-def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
-    """Rate each text by the geometric mean of its tokens' probabilities, 0 for a text without tokens.
-
-    Before each text stands the model's token for the beginning of a text, or else for its end.
-    Of a text that is too long for the model, the beginning is rated; the number of such texts is printed.
-    """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    files, device = find_transformer(name, "--model"), find_device(None)
-    tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
-    model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
-    model = model.to(device).eval()
-    start = tokenizer.bos_token or tokenizer.eos_token
-    if start is None:
-        raise ValueError("--model must have a token for the beginning or the end of a text.")
-    start_id: Any = tokenizer.convert_tokens_to_ids(start)
-    limit = getattr(model.config, "max_position_embeddings", 1024) - 1
-    encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    if too_long := sum(len(ids) > limit for ids in encoded):
-        print(f"{too_long} texts are longer than {limit} tokens: only their beginnings are rated.", file=sys.stderr)
-    encoded = [ids[:limit] for ids in encoded]
-    lengths = np.array([max(len(ids), 1) for ids in encoded])
-    total = np.zeros(len(texts))
-    with progress_bar(len(texts), "Rating", "text", sys.stderr.isatty() or None) as bar:
-        for batch in token_batches(lengths, device):
-            total[batch] = _log_probabilities(model, [encoded[i] for i in batch], start_id)
-            bar.update(len(batch))
-    signed = signature("rate_quality", model=files.identity, start=start)
-    lines = []
-    for text, ids, logarithm in zip(texts, encoded, total.tolist(), strict=True):
-        quality = math.exp(logarithm / len(ids)) if ids else 0.0
-        lines.append({"text": text, "quality": quality, "log_probability": logarithm, "signature": signed})
-    return lines
-
-
-def _log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.ndarray:
-    """Compute the log-probability of each of n lists of tokens after the start token."""
-    import torch
-
-    tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
-    # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
-    labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
-    ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start), (1, 0), value=start)
-    with torch.inference_mode():
-        logits = model(ids.to(model.device)).logits[:, :-1].float()
-        losses = torch.nn.functional.cross_entropy(
-            logits.transpose(1, 2), labels.to(model.device), ignore_index=-100, reduction="none"
-        )
-    return -losses.sum(dim=1).double().cpu().numpy()
 
 
 def read_lines(path: Path) -> list[str]:
@@ -155,18 +98,11 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"
     )
-    parser.add_argument("--ask", action="store_true", help="ask a chat model whether each text makes sense")
-    add_arguments(parser, model="causal language model: a folder or an id of the Hub; with --ask a name")
+    add_arguments(parser)
     arguments = parser.parse_args()
-    if arguments.base_url and not arguments.ask:
-        raise ValueError("--base-url needs --ask: pass both, or neither.")
-    reads = [arguments.texts, *([] if arguments.ask else [arguments.model])]
-    check_outputs(reads, [arguments.out, journal_file(arguments.out) if arguments.ask else None])
+    check_outputs([arguments.texts], [arguments.out, journal_file(arguments.out)])
     texts = read_lines(arguments.texts)
-    unique = list(dict.fromkeys(texts))
-    lines, code = (
-        rate_by_asking(unique, arguments) if arguments.ask else (rate_by_likelihood(unique, arguments.model), 0)
-    )
+    lines, code = rate_by_asking(list(dict.fromkeys(texts)), arguments)
     by_text = {line["text"]: line for line in lines}
     write_jsonl(arguments.out, (by_text[text] for text in texts if text in by_text))
     return code
