@@ -100,7 +100,8 @@ def test_compressed_files_have_the_same_rows(tmp_path):
     assert list(Source(compress(path, ".gz")).rows()) == expected
 
 
-def test_files_of_another_file_system(tmp_path, capsys):
+def test_files_of_another_file_system(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     rows = [{"text": ["a dog", f"the sea {i}", "a dog runs"]} for i in range(50)]
     plain = write_jsonl(tmp_path / "data.jsonl", rows)
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet", row_group_size=9)
@@ -116,9 +117,13 @@ def test_files_of_another_file_system(tmp_path, capsys):
     assert len(set(outputs)) == 1
     capsys.readouterr()
     words = ["--metric", "self_bleu", "--text-key", "text"]
-    for name, message in (("data.jsonl", "--out is needed"), ("none.jsonl", "memory://test/none.jsonl does not exist")):
-        assert score.main([f"memory://test/{name}", *words]) == score.EXIT_USAGE
-        assert message in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        score.main(["nothing://data.jsonl", *words])
-    assert "nothing://data.jsonl" in capsys.readouterr().err
+    assert score.main(["memory://test/data.jsonl", *words]) == score.EXIT_USAGE
+    assert "--out" in capsys.readouterr().err
+    for url in ("memory://test/none.jsonl", "nothing://data.jsonl"):
+        with pytest.raises(SystemExit):
+            score.main([url, *words])
+        assert url in capsys.readouterr().err
+    # A file that has changed is copied again.
+    fsspec.filesystem("memory").pipe("memory://test/data.jsonl", b'{"text": ["a", "b"]}\n')
+    assert score.main(["memory://test/data.jsonl", *words, "--out", str(tmp_path / "new.jsonl"), "--quiet"]) == 0
+    assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 1

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import file_format
-from text_metrics.commands.shared.remote import Remote, parquet_files, parse_path
+from text_metrics.commands.shared.files import file_format, parquet_files
+from text_metrics.commands.shared.remote import copies, parse_path
 from text_metrics.metrics._core.core_results import confidence_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -54,7 +54,7 @@ class Command:
 
     def output(self, result: str, formats: tuple[str, ...] = _FORMATS) -> Path:
         """Return the file that is written last: by default, in the format of what is read."""
-        if self.out is None and isinstance(self.data, Remote):
+        if self.out is None and self.data.is_relative_to(copies()):
             raise ValueError(f"--out is needed: {self.data} is not in a folder of this machine.")
         ending = file_format(self.data) if not self.data.is_dir() else ".parquet"
         ending = ending if ending in formats else formats[-1] if len(formats) == 1 else ".jsonl"

@@ -24,6 +24,11 @@ def file_format(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
 
 
+def parquet_files(folder: Path) -> list[Path]:
+    """List the Parquet files of a folder in order of their names; none for one that `datasets` saved."""
+    return sorted(folder.glob("*.parquet"))
+
+
 @contextmanager
 def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
     """Open a file to read bytes, decompressed if it is .gz or .zst; raises a ValueError that names the file."""

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.remote import parquet_files
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -71,7 +70,7 @@ class Source:
         if not path.exists():
             raise ValueError(f"{path} does not exist.")
         self._is_table = path.is_dir() or files.file_format(path) == ".parquet"
-        self._files = [] if not self._is_table else parquet_files(path) if path.is_dir() else [path]
+        self._files = [] if not self._is_table else files.parquet_files(path) if path.is_dir() else [path]
         if self._is_table:
             try:
                 self._open_table()
