@@ -105,9 +105,9 @@ def test_rows_of_groups(tmp_path, capsys):
 
 def test_rows_of_lists(tmp_path):
     rows = [{"answers": members, "q": [0.9] * len(members), "id": i} for i, members in enumerate(SETS)]
-    rows[0]["q"] = [0.9, 0.9, 0.1, 0.9]
+    rows[0]["q"] = [0.9, 0.9, 0.0, 0.9]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert run(data, "--keep", 3, "--column", "quality=q", "--min-quality", 0.5, key="answers") == 0
+    assert run(data, "--keep", 3, "--column", "quality=q", key="answers") == 0
     found = read_jsonl(tmp_path / "out.jsonl")
     assert found[0] == {"answers": [SETS[0][0], SETS[0][1], SETS[0][3]], "q": [0.9, 0.9, 0.9], "id": 0}
     assert [row["answers"] for row in found[1:3]] == SETS[1:3]
@@ -144,8 +144,6 @@ def test_other_files_give_the_same(tmp_path):
     ("options", "message"),
     [
         (("--keep", 0), "--keep"),
-        (("--keep", 1, "--min-quality", 0.5), "--min-quality"),
-        (("--keep", 1, "--column", "quality=reward", "--min-quality", 2), "--min-quality"),
         (("--keep", 1, "--column", "weights=reward"), "--column weights"),
         (("--keep", 1, "--set", "q=2"), "--setting q"),
         (("--keep", 1, "--batch-size", 0), "--batch-size"),

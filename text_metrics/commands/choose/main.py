@@ -9,7 +9,7 @@ and set aside in <out>.bad.jsonl; its group is chosen from without it. After a k
 docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group lacks a row.
 
     text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
-    text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward --min-quality 0.3
+    text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,6 @@ class ChooseCommand(Command):
     """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid."""
 
     keep: int = 1
-    min_quality: float | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without the file."""
@@ -50,8 +49,6 @@ class ChooseCommand(Command):
         for argument in self.columns:
             if argument != "quality":
                 raise ValueError(f"--column {argument}: a column may give quality only.")
-        if self.min_quality is not None and not (self.columns and 0 <= self.min_quality <= 1):
-            raise ValueError(f"--min-quality must be in [0, 1], with --column quality=COLUMN. Got {self.min_quality}.")
 
     def encoder(self) -> EncoderSettings:
         """Return how texts are embedded."""
@@ -66,7 +63,6 @@ def parse_command(words: Sequence[str] | None = None) -> ChooseCommand:
     add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, required=True, metavar="K", help="choose K texts of each group")
     add_columns(parser, "quality, of each text, in [0, 1],")
-    parser.add_argument("--min-quality", type=float, help="choose no text below this quality")
     add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
     options = vars(parser.parse_args(words))
     columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
@@ -78,34 +74,19 @@ def open_choice(command: ChooseCommand) -> Step:
     encoder = command.encoder()
 
     def step(units: list[Unit]) -> Done:
-        qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts)), np.float64) for unit in units]
-        # The places of the texts that may be chosen.
-        eligible = [np.flatnonzero(quality >= (command.min_quality or 0.0)) for quality in qualities]
-        texts = [unit.texts[i] for unit, places in zip(units, eligible, strict=True) for i in places.tolist()]
-        sizes = np.array(list(map(len, eligible)))
+        texts = [text for unit in units for text in unit.texts]
+        quality = np.array([value for unit in units for value in unit.given.get("quality", [1.0] * len(unit.texts))])
+        sizes = np.array([len(unit.texts) for unit in units])
         keep = np.minimum(command.keep, sizes)
-        facts: dict[str, Any] = {
-            "n_groups": len(units),
-            "n_chosen": int(keep.sum()),
-            "chosen": 0.0,
-            "random": 0.0,
-            "signed": {},
-        }
-        chosen = [np.empty(0, int)] * len(units)
-        if texts:
-            embeddings, facts["signed"] = encode(texts, encoder)
-            quality = np.concatenate([values[places] for values, places in zip(qualities, eligible, strict=True)])
-            chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
-            for start, size, places in zip(np.cumsum(sizes) - sizes, sizes, chosen, strict=True):
-                if len(places):
-                    drawn = np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
-                    facts["chosen"] += _score(embeddings, quality, start + places)
-                    facts["random"] += _score(embeddings, quality, start + drawn)
-        rows = [
-            row
-            for unit, places, own in zip(units, eligible, chosen, strict=True)
-            for row in _rows(command, unit, np.sort(places[own]).tolist())
-        ]
+        embeddings, signed = encode(texts, encoder)
+        chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
+        facts = {"n_groups": len(units), "n_chosen": int(keep.sum()), "chosen": 0.0, "random": 0.0, "signed": signed}
+        rows = []
+        for unit, start, size, places in zip(units, np.cumsum(sizes) - sizes, sizes, chosen, strict=True):
+            drawn = np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
+            facts["chosen"] += _score(embeddings, quality, start + places)
+            facts["random"] += _score(embeddings, quality, start + drawn)
+            rows += _rows(command, unit, np.sort(places).tolist())
         return Done(facts, rows)
 
     return step
@@ -132,9 +113,9 @@ def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     signed: dict[str, str] = {}
     for facts in (record["facts"] for record in records if record["facts"] is not None):
         total = {name: value + facts[name] for name, value in total.items()}
-        if facts["signed"] != (signed or facts["signed"]) and facts["signed"]:
+        if facts["signed"] != (signed or facts["signed"]):
             raise ValueError(f"the encoder changed since the job was begun, from {signed} to {facts['signed']}.")
-        signed = facts["signed"] or signed
+        signed = facts["signed"]
     scores = {f"{name}_score": total.pop(name) / total["n_groups"] for name in ("chosen", "random")}
     return {**total, **scores, **signed}
 
