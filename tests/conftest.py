@@ -20,7 +20,6 @@ SET_METRICS = ("vendi_embed", "chamfer_diversity", "self_bleu")
 TEXT_METRICS = ("gruen",)
 
 # What the tiny causal model is taught.
-TAUGHT = "the cat sat on the mat"
 
 # Five sets of our own words, of different sizes, with a repeated text.
 SETS = [
@@ -121,34 +120,6 @@ def set_block_rows(monkeypatch):
     from text_metrics.metrics._core.core_inputs import LIMITS
 
     return lambda n: monkeypatch.setattr(LIMITS, "block_rows", n)
-
-
-@pytest.fixture(scope="session")
-def tiny_language_model(tmp_path_factory):
-    """A GPT-2 of two layers of 32 units, trained on one sentence: a folder."""
-    import torch
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
-
-    folder = tmp_path_factory.mktemp("gpt2")
-    trained = ByteLevelBPETokenizer()
-    trained.train_from_iterator([TAUGHT] * 3, vocab_size=300, special_tokens=["<|endoftext|>"])
-    trained.save_model(str(folder))
-    tokenizer = GPT2TokenizerFast(vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"))
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 300, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 256}
-    model = GPT2LMHeadModel(
-        GPT2Config(**sizes, bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
-    )
-    ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(TAUGHT)["input_ids"]]])
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(30):
-        optimizer.zero_grad()
-        model(input_ids=ids, labels=ids).loss.backward()
-        optimizer.step()
-    model.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

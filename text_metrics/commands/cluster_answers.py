@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.files import Rows, read_predictions, read_references
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file, json_values
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file, json_objects
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
@@ -91,7 +91,7 @@ def parse_numbered(answer: str, size: int, read: Callable[[Any], Any]) -> list[A
     `read` reads a value; it raises a ValueError that says what a value must be.
     """
     numbers = [str(i) for i in range(1, size + 1)]
-    for values in json_values(answer, "{"):
+    for values in json_objects(answer):
         if values.keys() == set(numbers):
             return [read(values[number]) for number in numbers]
     raise ValueError(f"it must hold one JSON object with the numbers 1 to {size}, each once")
@@ -131,7 +131,7 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
     for row in references:
         texts = _by_count(row["answers"], "text")
         content = cluster_question(row["question"], texts)
-        turns = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], content, system=True)
+        turns = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], content)
         parse = partial(parse_numbered, size=len(texts), read=read_name)
         requests.append(Request(f"question {row['id']!r}", turns, parse))
     found, code = chat.ask(requests)
@@ -157,7 +157,7 @@ def ask_labels(chat: Chat, clustered: Rows, new_of: dict[str, list[str]]) -> tup
         new = [text for text, label in labels[row["id"]].items() if not label]
         for block in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
             content = match_question(row["question"], members, block)
-            turns = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], content, system=True)
+            turns = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], content)
             parse = partial(parse_numbered, size=len(block), read=partial(read_label, names=names))
             requests.append(Request(f"answers to question {row['id']!r}", turns, parse))
             blocks.append((row["id"], block))

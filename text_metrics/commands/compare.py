@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Row, add_columns, columns_of, parse_columns, parse_list, read_columns
+from text_metrics.commands.shared.columns import Row, add_columns, columns_of, parse_list, parse_pairs, read_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
@@ -210,7 +210,7 @@ def main() -> int:
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.of_texts}
     if arguments.result not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {arguments.result!r}.")
-    columns = columns_of(metric, parse_columns(arguments.column))
+    columns = columns_of(metric, parse_pairs(arguments.column))
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
     by_id, partners = pair_rows(read_rows(arguments.a), read_rows(arguments.b), arguments.id_key)

@@ -24,7 +24,7 @@ from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.job import Done, Job, Step, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.shared.columns import Column, add_columns, parse_columns
+from text_metrics.commands.shared.columns import Column, add_columns, parse_pairs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings, settings_checked
@@ -65,7 +65,7 @@ def parse_command(words: Sequence[str] | None = None) -> ChooseCommand:
     add_columns(parser, "quality, of each text, in [0, 1],")
     add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
     options = vars(parser.parse_args(words))
-    columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
+    columns, settings = parse_pairs(options.pop("column")), parse_settings(options.pop("setting"))
     return ChooseCommand(metric="choose", settings=settings, columns=columns, **options)
 
 

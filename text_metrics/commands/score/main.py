@@ -30,7 +30,7 @@ from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.one_set import is_summed, open_sums, score_sums
 from text_metrics.commands.score.scoring import RowScorer, open_scores
 from text_metrics.commands.score.summary import intervals, summarize
-from text_metrics.commands.shared.columns import add_columns, parse_columns
+from text_metrics.commands.shared.columns import add_columns, parse_pairs
 from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, command, make_parser
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings, settings_checked
@@ -70,7 +70,7 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
     add_confidence(parser, help="level of the intervals in the summary")
     options = vars(parser.parse_args(words))
     options |= {name: dict(options[name]) for name in ("fail_under", "fail_over")}
-    columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
+    columns, settings = parse_pairs(options.pop("column")), parse_settings(options.pop("setting"))
     return Command(settings=settings, columns=columns, **options)
 
 

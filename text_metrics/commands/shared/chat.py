@@ -34,28 +34,24 @@ class Request(NamedTuple):
     top: int = 0
 
 
-def few_shot(
-    instructions: str, examples: Iterable[tuple[str, str]], question: str, system: bool = False
-) -> list[dict[str, str]]:
-    """Write messages: instructions (in the first message, unless `system`), examples with answers, and a question."""
+def few_shot(instructions: str, examples: Iterable[tuple[str, str]], question: str) -> list[dict[str, str]]:
+    """Write messages: instructions and an example in the first one, further examples with answers, and a question."""
     turns = []
     for asked, answer in examples:
         turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
     turns.append({"role": "user", "content": question})
-    if system:
-        return [{"role": "system", "content": instructions}, *turns]
     # Some chat templates know no system message.
     turns[0]["content"] = f"{instructions}\n\n{turns[0]['content']}"
     return turns
 
 
-def json_values(answer: str, opening: str) -> Iterator[Any]:
-    """Yield the JSON objects (`opening` is "{") or lists ("[") in an answer; the text around them is ignored.
+def json_objects(answer: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in an answer; the text around them is ignored.
 
     One with a string that UTF-8 cannot encode is not valid.
     """
     decoder = json.JSONDecoder()
-    start = answer.find(opening)
+    start = answer.find("{")
     while start >= 0:
         try:
             value, _ = decoder.raw_decode(answer, start)
@@ -65,7 +61,7 @@ def json_values(answer: str, opening: str) -> Iterator[Any]:
             pass
         except RecursionError:
             return
-        start = answer.find(opening, start + 1)
+        start = answer.find("{", start + 1)
 
 
 def journal_file(output: Path) -> Path:
@@ -109,9 +105,9 @@ class Journal:
         self.answers[key] = record
 
 
-def add_arguments(parser: argparse.ArgumentParser, model: str = "name of the chat model") -> None:
-    """Add the settings of an endpoint to a command, with the help of --model."""
-    parser.add_argument("--model", required=True, help=model)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the settings of an endpoint to a command."""
+    parser.add_argument("--model", required=True, help="name of the chat model")
     parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
@@ -148,7 +144,6 @@ class Chat:
         """
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
-        self._stopped = ""
         # At its end, the pool waits for the requests in flight: they are paid for.
         with ThreadPoolExecutor(self._settings.workers) as pool:
             answers = pool.map(self._answer, by_key, by_key.values())

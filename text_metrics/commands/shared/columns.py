@@ -108,7 +108,7 @@ def add_columns(
     )
 
 
-def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str], option: str = "--column") -> dict[str, str]:
     """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
     values: dict[str, str] = {}
     for pair in pairs:
@@ -117,11 +117,6 @@ def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
             raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
         values[name] = value
     return values
-
-
-def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
-    """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument."""
-    return parse_pairs("--column", pairs)
 
 
 def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:

@@ -31,7 +31,7 @@ def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the in
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
     """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string."""
-    return {name: parse_cell(value) for name, value in parse_pairs("--setting", pairs).items()}
+    return {name: parse_cell(value) for name, value in parse_pairs(pairs, "--setting").items()}
 
 
 @contextmanager
