@@ -329,7 +329,7 @@ def own_metric(tmp_path):
 
 def test_the_command_writes_tables_and_pictures_with_metrics_of_ones_own(own_metric, monkeypatch, capsys):
     out = own_metric / "out"
-    words = ("--metric", own_metric / "n_words", "--metric-lower", METRICS / "self_bleu", "--no-gruen", "--out", out)
+    words = ("--metric", own_metric / "n_words", "--metric", METRICS / "self_bleu", "--no-gruen", "--out", out)
     assert run_command(monkeypatch, "meta-eval", OWN, *words) == 0
     assert "judged_pairs, high (6)" in capsys.readouterr().out
     results = json.loads((out / "results.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)

@@ -80,7 +80,13 @@ def open_choice(command: ChooseCommand) -> Step:
         keep = np.minimum(command.keep, sizes)
         embeddings, signed = encode(texts, encoder)
         chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
-        facts = {"n_groups": len(units), "n_chosen": int(keep.sum()), "chosen": 0.0, "random": 0.0, "signed": signed}
+        facts: dict[str, Any] = {
+            "n_groups": len(units),
+            "n_chosen": int(keep.sum()),
+            "chosen": 0.0,
+            "random": 0.0,
+            "signed": signed,
+        }
         rows = []
         for unit, start, size, places in zip(units, np.cumsum(sizes) - sizes, sizes, chosen, strict=True):
             drawn = np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)

@@ -30,9 +30,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
     parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="your own metric")
     parser.add_argument(
-        "--metric-lower", action="append", default=[], metavar="MODULE", help="the same, lower is more diverse"
-    )
-    parser.add_argument(
         "--quality", action="append", default=[], type=Path, metavar="FILE", help="ratings: text and quality"
     )
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
@@ -44,8 +41,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
-    reads = [*arguments.files, *arguments.quality, *modules]
+    reads = [*arguments.files, *arguments.quality, arguments.model, *arguments.metric]
     check_outputs(reads, [arguments.out, arguments.cache_dir])
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)
@@ -54,9 +50,8 @@ def main() -> int:
     from text_metrics.commands.meta_eval.scores import score_sets
     from text_metrics.commands.meta_eval.tables import NOTES, tables
 
-    own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
     texts, gruen = list(map(list, sets)), not arguments.no_gruen
-    scores = score_sets(texts, arguments.model, arguments.cache_dir, own, arguments.quality, gruen)
+    scores = score_sets(texts, arguments.model, arguments.cache_dir, arguments.metric, arguments.quality, gruen)
     results = evaluate(scores, pairs, people)
     made = tables(results)
     print("\n\n".join(made[name].to_string(index=False) for name in _PRINTED if name in made))

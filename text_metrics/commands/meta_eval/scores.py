@@ -68,18 +68,15 @@ def score_sets(
     sets: list[list[str]],
     model: str = DEFAULT_MODEL,
     cache_dir: Path | None = None,
-    own: Sequence[tuple[str, int]] = (),
+    own: Sequence[str] = (),
     ratings: Sequence[Path] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics.
-
-    `own` are paths of metrics, each with 1 if higher is more diverse, -1 if lower is.
-    """
+    """Score all sets by all metrics; `own` are paths of metrics."""
     texts = list(dict.fromkeys(text for members in sets for text in members))
     # What may fail comes before what takes long.
     raters = [read_rater(path, texts) for path in ratings]
-    own_columns = [own_column(path, sign, sets) for path, sign in own]
+    own_columns = [own_column(path, sets) for path in own]
     with tempfile.TemporaryDirectory() as folder:
         # Each text is encoded once for all metrics.
         encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty() or None}
@@ -179,7 +176,7 @@ def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
     yield Column("rule: more distinct words", distinct, 1, "rule", "number of different words")
 
 
-def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
+def own_column(path: str, sets: list[list[str]]) -> Column:
     """Score sets by a module of `evaluate`: in one call if it returns `scores`, else one by one."""
     metric = load_metric(path)
     values: list[float] = []
@@ -196,4 +193,5 @@ def own_column(path: str, sign: int, sets: list[list[str]]) -> Column:
         except Exception as error:  # a metric of the caller may raise anything
             needed = f"must score all sets, or give the texts of one set a number named {metric.name!r}"
             raise ValueError(f"--metric {path} {needed}. Got {type(error).__name__}: {error}") from error
+    sign = -1 if metric.name in getattr(metric, "decreasing", ()) else 1
     return Column(metric.name, np.array(values, dtype=np.float64), sign, "own", str(result.get("signature", path)))
