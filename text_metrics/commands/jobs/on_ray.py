@@ -13,7 +13,6 @@ from typing import Any
 from text_metrics.commands.jobs.grouping import Unit
 from text_metrics.commands.jobs.job import Job, Part, Pieces, Step, score_piece
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
 # A piece that ends more actors ends the job.
@@ -103,10 +102,8 @@ def _connect(command: Command) -> Any:
     """Connect to the cluster, or start one here; raises a ValueError if no cluster answers."""
     # Ray's threads may outlive a failed job, and would reconnect this process.
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise ValueError(f"--engine ray needs Ray: {install('ray')} ({error}).") from None
+    import ray
+
     address = command.address
     try:
         if address not in (None, "auto"):

@@ -12,7 +12,7 @@ from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.columns import Column, columns_of, name_columns, to_arguments
+from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
@@ -106,21 +106,12 @@ class RowScorer:
         return pa.schema(fields)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Score units together: for each its results by name, as lists where a row has several texts; and the result.
-
-        Raises errors as the metric does; their messages also name the columns of the arguments that they name.
-        """
+        """Score units together: for each its results by name, lists where a row has several texts; and the result."""
         predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
             predictions = [text for texts in predictions for text in texts]
         given = to_arguments(self._computed, [unit.given for unit in units])
-        # A metric may have a bar of the texts of each call.
-        if self._command.engine == "local" and "progress" in self.settings.declared():
-            given["progress"] = not self._command.quiet
-        try:
-            result = self.metric.compute(predictions=predictions, **given, **self._command.settings)
-        except (TypeError, ValueError) as error:
-            raise ValueError(name_columns(str(error), self._computed)) from error
+        result = self.metric.compute(predictions=predictions, **given, **self._command.settings)
         return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -154,9 +153,3 @@ def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Co
         except ValueError as error:
             raise ValueError(f"{where}: {error}.") from None
     return to_arguments(columns, values)
-
-
-def name_columns(message: str, columns: Sequence[Column]) -> str:
-    """Add to a message of a metric which columns the arguments are that it names."""
-    named = [column for column in columns if re.search(rf"\b{column.argument}\b", message)]
-    return " ".join([message, *(f"{column.argument} is column {column.name!r}." for column in named)])

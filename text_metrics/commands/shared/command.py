@@ -10,7 +10,7 @@ from typing import Any
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
-_EXTRAS = {"openai": "judge", "penman": "frames"}
+_EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
