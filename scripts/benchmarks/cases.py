@@ -114,7 +114,7 @@ class VendiSets(Case):
 
 
 class VendiSet(VendiSets):
-    title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", 2
+    title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", 1
     params = _sides(2_000, 20_000)
 
     def make(self, n: int) -> Any:
@@ -238,7 +238,7 @@ class ProbevalQuestions(Case):
 
 
 class Gruen(Case):
-    title, peer, claim = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one", 5
+    title, peer, claim = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one", 4
     params = _sides(50, 200)
 
     def prepare(self) -> None:
