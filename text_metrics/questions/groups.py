@@ -146,16 +146,18 @@ def _arrange(
 
 def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
     """Score b batches of s subsets, (b, s): each different subset once, since permutations repeat them."""
-    keys: list[bytes] = []
-    different: dict[bytes, Subsets] = {}
-    for of_set, rows, weights in batches:
+    scores = np.empty((len(batches), len(batches[0].rows)))
+    sizes = np.array([batch.rows.shape[1] for batch in batches])
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        of_set, rows, weights = (np.concatenate(parts) for parts in zip(*(batches[i] for i in members), strict=True))
         order = np.argsort(rows, axis=1)
         rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
-        for i in range(len(rows)):
-            keys.append(rows[i].tobytes() + weights[i].tobytes())
-            different.setdefault(keys[-1], Subsets(of_set[[i]], rows[[i]], weights[[i]]))
-    scores = dict(zip(different, asked.scores(different.values()), strict=True))
-    return np.array([scores[key] for key in keys]).reshape(len(batches), -1)
+        keys = np.concatenate([rows, weights.view(np.int64)], axis=1)
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        different = asked.scores([Subsets(of_set[first], rows[first], weights[first])])
+        scores[members] = different[inverse.ravel()].reshape(len(members), -1)
+    return scores
 
 
 def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
