@@ -85,6 +85,8 @@ def test_a_visit(demo, chromium, load):
     if case.setting:
         label, name, value = case.setting
         page.get_by_role("button", name="More settings").click()
+        # What was just opened listens to events a moment later.
+        page.wait_for_timeout(500)
         number = page.get_by_label(f"number input for {label}")
         number.fill(f"{value:g}")
         number.press("Enter")
