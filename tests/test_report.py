@@ -473,3 +473,21 @@ def test_equal_rows_are_paired_by_line(tmp_path, cache):
     code, report = run(tmp_path, *files, "--text-key", "texts", "--by-line", "--cache-dir", cache)
     assert code == 0
     assert report["prompts"]["ids"] == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_a_column_that_looks_like_systems_is_hinted_at(tmp_path, cache, capsys):
+    """Three models in one file count as one system, which is said; with --system-key, or other columns, it is not."""
+    rows = [
+        {**row, "model": name, "note": f"{name} {i}"}
+        for name in SYSTEMS
+        for i, row in enumerate(rows_of(SYSTEMS[name]))
+    ]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    code, report = run(tmp_path, data, "--cache-dir", cache)
+    assert (code, report["systems"]) == (0, ["data"])
+    assert "--system-key model" in kinds_of(report)["systems in one file"]
+    shown = capsys.readouterr().err
+    assert "'model' has 3 values" in shown
+    assert "'note'" not in shown
+    _, report = run(tmp_path, data, "--system-key", "model", "--cache-dir", cache)
+    assert "systems in one file" not in kinds_of(report)

@@ -25,7 +25,7 @@ def find_caveats(command: ReportCommand, inputs: Inputs) -> list[dict[str, str]]
 
 
 def _of_reading(inputs: Inputs) -> _Caveats:
-    """Say what was set aside, what is missing, and what was rarefied."""
+    """Say what was set aside, what is missing, what was rarefied, and what may be several systems."""
     n, sizes = len(inputs.ids), inputs.sizes
     if inputs.bad:
         yield "rows set aside", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
@@ -40,6 +40,8 @@ def _of_reading(inputs: Inputs) -> _Caveats:
         )
     if n < FEW_PROMPTS:
         yield "few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little."
+    for hint in inputs.hints:
+        yield "systems in one file", hint
 
 
 def _of_lengths(inputs: Inputs) -> _Caveats:

@@ -37,6 +37,8 @@ def _run(command: ReportCommand) -> int:
     inputs = read_inputs(command)
     for part in inputs.bad:
         print(f"{part.file}, row {part.row.number}: {part.error}", file=sys.stderr)
+    for hint in inputs.hints:
+        print(hint, file=sys.stderr)
     # They import torch and matplotlib.
     from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages

@@ -20,6 +20,8 @@ from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
 _LARGEST = sys.float_info.max
+# A column with more values holds something else.
+_MOST_SYSTEMS = 20
 # Each text of a set with its quality; None where no column holds it.
 Rated = list[tuple[str, float | None]]
 
@@ -54,6 +56,7 @@ class Inputs(NamedTuple):
 
     systems, people : what was read; people is None without their file
     bad : rows that are set aside
+    hints : which columns may hold systems that count as one
     ids : the p prompts of which every system has two texts or more, in order
     n_all : the number of prompts of any system
     texts : for each system, for each of these prompts, a list of texts
@@ -63,6 +66,7 @@ class Inputs(NamedTuple):
     systems: list[System]
     people: System | None
     bad: list[Part]
+    hints: list[str]
     ids: list[str]
     n_all: int
     texts: list[list[list[str]]]
@@ -87,8 +91,11 @@ class Inputs(NamedTuple):
 def read_inputs(command: ReportCommand) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError if a file or a column is wrong."""
     parts, people = [], None
+    hints: list[str] = []
     for name, path in command.files.items():
-        parts += read_parts(name, path, command)
+        of_file = read_parts(name, path, command)
+        parts += of_file
+        hints += _hints(path, of_file, command)
     names = dict.fromkeys(part.system for part in parts if part.system)
     systems = [_gather(name, [part for part in parts if part.system == name]) for name in names]
     n_rows = sorted({system.n_rows for system in systems})
@@ -105,11 +112,32 @@ def read_inputs(command: ReportCommand) -> Inputs:
         systems,
         people,
         [part for part in parts if part.error],
+        hints,
         ids,
         len({prompt for system in systems for prompt in system.sets}),
         [list(map(system.texts().__getitem__, ids)) for system in systems],
         None if command.quality_key is None else np.array(ratings),
     )
+
+
+def _hints(path: Path, parts: Sequence[Part], command: ReportCommand) -> list[str]:
+    """Name columns of no other use with a few strings, each of them in at least half of the sets: perhaps systems."""
+    if command.id_key is None or command.system_key is not None:
+        return []
+    prompts: dict[str, dict[str, set[str | None]]] = {}
+    for part in parts:
+        for name, value in (part.row.values or {}).items():
+            if name not in (command.text_key, command.id_key, command.quality_key) and isinstance(value, str):
+                prompts.setdefault(name, {}).setdefault(value, set()).add(part.prompt)
+    n, hints = len({part.prompt for part in parts}), []
+    for name, by_value in prompts.items():
+        counts = [len(of_value) for of_value in by_value.values()]
+        if 2 <= len(counts) <= _MOST_SYSTEMS and 2 * min(counts) >= max(n, 4) and sum(counts) >= 1.5 * n:
+            hints.append(
+                f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
+                f"prompts: pass --system-key {name} if they are systems."
+            )
+    return hints
 
 
 def _common(systems: Sequence[System]) -> list[str]:
