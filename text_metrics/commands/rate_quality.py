@@ -109,11 +109,10 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     encoded = [ids[:limit] for ids in encoded]
     lengths = np.array([max(len(ids), 1) for ids in encoded])
     totals = np.zeros(len(texts))
+    start_id: Any = tokenizer.convert_tokens_to_ids(start)
     with progress_bar(len(texts), "Rating", "text", sys.stderr.isatty() or None) as bar:
         for batch in token_batches(lengths, device):
-            totals[batch] = log_probabilities(
-                model, [encoded[i] for i in batch], tokenizer.convert_tokens_to_ids(start)
-            )
+            totals[batch] = log_probabilities(model, [encoded[i] for i in batch], start_id)
             bar.update(len(batch))
     signed = signature("rate_quality", model=files.identity, start=start)
     lines = []

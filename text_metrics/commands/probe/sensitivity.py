@@ -68,10 +68,10 @@ def respond(detail: dict[str, Any], debias: bool) -> dict[str, dict[str, list[fl
     counts = counts[order]
     gold, model = sides(detail)
     model = Side(model.times, np.eye(len(counts) + 1)[[*order, -1]], model.smoothing)
-    responses = {}
+    responses: dict[str, dict[str, list[float]]] = {}
     for name, steps in changes(np.append(counts / counts.sum(), 0.0)).items():
-        curves = defaultdict(list)
-        curves["probeval"] = divergences(gold, model, gold.times[None], steps * counts.sum(), debias=debias).tolist()
+        scores = divergences(gold, model, gold.times[None], steps * counts.sum(), debias=debias)
+        curves: dict[str, list[float]] = defaultdict(list, probeval=scores.tolist())
         for shares in steps:
             for score, value in ranks(shares, counts).items():
                 curves[score].append(value)
