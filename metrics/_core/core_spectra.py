@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import row_buffer, to_tensor, unit_rows
+from .core_encoder import unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import describe, show, to_float
 
@@ -95,13 +95,12 @@ def embedding_matrices(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, as by `row_error`
     """
-    buffer = row_buffer(min(len(embeddings), max(LIMITS.block_rows, embeddings.shape[1])), embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         size = rows.shape[1]
         if size > embeddings.shape[1]:
             yield Matrices(members, size, second_moments(embeddings, rows, weights, device), error)
         else:
-            vectors = unit_rows(embeddings, rows, device, buffer)
+            vectors = unit_rows(embeddings, rows, device)
             roots = _root_weights(weights, rows, device)
             yield Matrices(members, size, vectors @ vectors.mT * roots * roots.mT, error)
 
@@ -124,7 +123,7 @@ def kernel_matrices(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT)
+        yield Matrices(members, size, torch.as_tensor(kernels, device=device) * roots * roots.mT)
 
 
 def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -155,7 +154,7 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
-    return to_tensor(weights[rows], device).sqrt().unsqueeze(-1)
+    return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
 def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
@@ -163,10 +162,9 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    buffer = row_buffer(min(rows.size, len(rows) * LIMITS.block_rows), embeddings, device)
     for start in range(0, rows.shape[1], LIMITS.block_rows):
         part = rows[:, start : start + LIMITS.block_rows]
-        vectors = unit_rows(embeddings, part, device, buffer)
+        vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges.tolist()):

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from tqdm.auto import tqdm
 
-from .core_encoder import EncoderSettings, progress_bar
-from .core_models import find_device
+from .core_encoder import EncoderSettings
+from .core_models import find_device, model_registry
 from .core_windows import Windows, split_windows
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
@@ -31,23 +32,21 @@ class SentenceScores(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A model in memory, the most tokens that it reads, special ones included, and the lock of its tokenizer."""
+    """A model in memory, and the most tokens that it reads, special ones included."""
 
     model: Any
     tokenizer: Any
     limit: int
-    lock: Any
 
     def count_tokens(self, parts: Sequence[tuple[str, ...]]) -> np.ndarray:
         """Count the tokens of n texts or pairs of texts, special ones included: (n,)."""
-        with self.lock:
+        with model_registry().lock:
             return np.array(list(map(len, self.tokenizer(*_columns(parts), verbose=False)["input_ids"])))
 
     def read_windows(self, sentences: list[str]) -> Windows:
         """Split the sentences that are too long between words."""
-        lengths = self.count_tokens([(sentence,) for sentence in sentences])
-        with self.lock:
-            return split_windows(self.tokenizer, sentences, lengths, self.limit)
+        with model_registry().lock:
+            return split_windows(self.tokenizer, sentences, self.limit - self.tokenizer.num_special_tokens_to_add())
 
     def run(
         self, parts: Sequence[tuple[str, ...]], forward: Forward, settings: EncoderSettings, title: str
@@ -60,10 +59,11 @@ class Loaded(NamedTuple):
         order = np.argsort([-sum(map(len, part)) for part in parts], kind="stable")
         options = {"padding": True, "truncation": True, "max_length": self.limit, "return_tensors": "pt"}
         values = []
-        with torch.inference_mode(), progress_bar(len(parts), title, "sequence", settings.progress) as bar:
+        bar = tqdm(total=len(parts), desc=title, unit="sequence", disable=not settings.progress)
+        with torch.inference_mode(), bar:
             for start in range(0, len(order), size):
                 batch = order[start : start + size]
-                with self.lock:
+                with model_registry().lock:
                     inputs = self.tokenizer(*_columns([parts[i] for i in batch]), verbose=False, **options)
                 values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
                 bar.update(len(batch))

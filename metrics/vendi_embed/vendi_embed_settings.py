@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .core_encoder import SourceSettings
+from .core_encoder import EncoderSettings
 from .core_numbers import describe
-from .core_results import confidence_level
-from .core_settings import SET, TEXT, choice, count, flag, setting
+from .core_results import UNBOUNDED, confidence_level
+from .core_settings import PAIR, SET, TEXT, choice, count, flag, setting
 from .core_spectra import parse_orders
 
 
@@ -18,13 +18,15 @@ def _orders(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VendiSettings(SourceSettings):
+class VendiSettings(EncoderSettings):
     """The settings of a call, as the help explains them."""
 
     q: Any = setting(1.0, _orders)
     kernel: str = setting("embedding", choice("embedding", "ngram"))
     set_size: int | None = setting(None, count())
     weights: Any = setting(None, given=TEXT, numbers=(0, 1))
+    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
+    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
     quality: Any = setting(None, given=TEXT, numbers=(0, 1))
     pairs: bool = setting(False, flag)
     confidence: float | None = setting(None, confidence_level)
@@ -33,7 +35,8 @@ class VendiSettings(SourceSettings):
 
     def check(self) -> None:
         """Raise an error for embeddings or similarities that the kernel would not use."""
-        super().check()
+        if self.embeddings is not None and self.similarity is not None:
+            raise ValueError("embeddings and similarity are both given: pass one of them.")
         for name in ("embeddings", "similarity"):
             if self.kernel == "ngram" and (value := getattr(self, name)) is not None:
                 raise ValueError(f"{name} and kernel='ngram' are both given: pass one of them. Got {describe(value)}.")
