@@ -116,9 +116,8 @@ def load_encoder(settings: EncoderSettings) -> Any:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    signed = {"model": find_model(settings.model).identity}
-    if settings.long_texts == "windows":
-        signed["long_texts"] = "windows"
+    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
+    signed = {"model": find_model(settings.model).identity, **windows}
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
@@ -130,15 +129,13 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             if cache is not None:
                 cache.put(new)
     table = np.array([rows[text] for text in texts])
-    cut = table[:, 0]
-    if cut.any():
-        n_cut = f"{np.count_nonzero(cut)} of {len(texts)} different texts"
-        warnings.warn(f"{n_cut} are longer than the model reads: the rest of each is cut off.", stacklevel=4)
+    of_all = f"of {len(texts)} different texts"
+    if n_cut := np.count_nonzero(table[:, 0]):
+        warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
     unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
     if unread:
-        n_unread = f"{unread} of {len(texts)} different texts"
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unread} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
     return table[:, 1:], signed
 
 
@@ -179,5 +176,4 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
-    # In place: memory that is allocated anew for each of many blocks takes longer than the division.
     return vectors.div_(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))

@@ -113,9 +113,8 @@ def find_device(device: str | None) -> str:
 
 
 def matrix_device(device: str | None) -> str:
-    """Return the device for float64 matrices: mps does not support float64."""
-    full_name = find_device(device)
-    return full_name if full_name.startswith("cuda") else "cpu"
+    """Return the device for matrices in float64, which mps does not support."""
+    return find_device(device).replace("mps", "cpu")
 
 
 def find_model(model: Any, parameter: str = "model", kind: str = _ENCODER) -> ModelFiles:
