@@ -144,7 +144,7 @@ def _encode_part(texts: list[str], settings: EncoderSettings, bar: tqdm) -> np.n
     model = load_encoder(settings)
     tokenizer: Any = getattr(model, "tokenizer", None)
     room = math.inf
-    if model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add"):
+    if model.max_seq_length and callable(tokenizer):
         room = model.max_seq_length - tokenizer.num_special_tokens_to_add()
     with model_registry().lock:
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)

@@ -44,7 +44,7 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
     """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+    if not callable(tokenizer):
         return list(map(len, texts))
     return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
 
