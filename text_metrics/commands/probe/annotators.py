@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.probe.comparing import score_people
+from text_metrics import load
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_sampling import Side, divergences, sides
@@ -21,6 +21,12 @@ model. A divergence between models that is not larger than this one needs more p
 """
 SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 _DRAWS = 200
+
+
+def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    """Score people's answers as if a model had given them, against themselves, with the details of each question."""
+    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
+    return load("probeval").compute(predictions=answers, references=references, details=True, **settings)
 
 
 def divergence(gold: Side, counts: np.ndarray, m: int, debias: bool, rng: np.random.Generator) -> float:
