@@ -182,7 +182,7 @@ def test_columns_of_json_that_change_their_type(tmp_path):
 # Bad rows: the line, and a part of the error that names what was got.
 BAD = {
     3: ('{"id": 3, "texts": ["a", "b"]', "JSON"),
-    4: ("[1, 2]", "list [1, 2]"),
+    4: ("[1, 2]", "Got [1, 2]"),
     9: ('{"id": 9}', "'texts'"),
     10: ('{"texts": []}', "'texts'"),
     11: ('{"texts": ["a", 3]}', "Got 3"),
