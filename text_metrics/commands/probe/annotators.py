@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics import load
+from text_metrics.commands.probe.comparing import score_people
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_sampling import Side, divergences, sides
@@ -40,8 +40,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     if min(arguments.sizes) < 1:
         raise ValueError(f"--sizes must be at least 1. Got {min(arguments.sizes)}.")
     rng = np.random.default_rng(0)
-    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
-    result = load("probeval").compute(predictions=answers, references=references, details=True, **settings)
+    result = score_people(references, settings)
     questions = []
     for detail in result["details"]:
         counts = np.array([cluster["count"] for cluster in detail["clusters"]])

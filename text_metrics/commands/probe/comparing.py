@@ -5,8 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from text_metrics import load
 from text_metrics.commands.shared.statistics import randomization_p
 from text_metrics.metrics._core.core_results import mean_estimate
+
+
+def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    """Score people's answers as if a model had given them, against themselves, with the details of each question."""
+    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
+    return load("probeval").compute(predictions=answers, references=references, details=True, **settings)
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
