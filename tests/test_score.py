@@ -324,14 +324,15 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    done, codes = job.score_piece, []
+    done, codes = job.Worker.score_piece, []
 
     def meanwhile(*piece):
-        monkeypatch.setattr(job, "score_piece", done)
-        codes.extend([score.main(command(data)), score.main(command(data, "--restart"))])
+        monkeypatch.setattr(job.Worker, "score_piece", done)
+        if not codes:
+            codes.extend([score.main(command(data)), score.main(command(data, "--restart"))])
         return done(*piece)
 
-    monkeypatch.setattr(job, "score_piece", meanwhile)
+    monkeypatch.setattr(job.Worker, "score_piece", meanwhile)
     assert score.main(command(data)) == 0
     assert codes == [score.EXIT_USAGE] * 2
     assert "is in use by another process" in capsys.readouterr().err
