@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_inputs import check_characters
-from .core_numbers import describe, parse_count, show, unpack
+from .core_numbers import describe, parse_count
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
@@ -78,19 +78,19 @@ def pair_rows(
     }
     if unpaired["unknown"] and unknown == "error":
         raise ValueError(
-            f"predictions has question {show(unpaired['unknown'][0])}, which has no reference. Pass unknown='skip' to "
-            "leave it out."
+            f"predictions has question {describe(unpaired['unknown'][0])}, which has no reference. Pass "
+            "unknown='skip' to leave it out."
         )
     if unpaired["missing"] and missing == "error":
         raise ValueError(
-            f"references has question {show(unpaired['missing'][0])}, which has no prediction. Pass missing='skip' to "
-            "leave it out, or 'answers': [] to score it as unanswered."
+            f"references has question {describe(unpaired['missing'][0])}, which has no prediction. Pass "
+            "missing='skip' to leave it out, or 'answers': [] to score it as unanswered."
         )
     paired = [row for row in given if row["id"] in gold_by_id]
     if not paired:
         raise ValueError(
-            f"predictions and references have no question in common. Got {show(given[0]['id'])}, for example, and "
-            f"{show(gold[0]['id'])}."
+            f"predictions and references have no question in common. Got {describe(given[0]['id'])}, for example, and "
+            f"{describe(gold[0]['id'])}."
         )
     return paired, [gold_by_id[row["id"]] for row in paired], unpaired
 
@@ -153,7 +153,7 @@ def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
         name, text = without[0]
         warnings.warn(
             f"people's clusters are not used, because {len(without)} of {len(answers)} answers have none: the first is "
-            f"{show(text)}, of question {show(name)}. The clustering is {clustering!r}.",
+            f"{describe(text)}, of question {describe(name)}. The clustering is {clustering!r}.",
             stacklevel=4,
         )
 
@@ -184,7 +184,7 @@ def _check_ids(rows: list[dict], side: str) -> None:
     first: dict[str, int] = {}
     for i, row in enumerate(rows):
         if row["id"] and first.setdefault(row["id"], i) != i:
-            raise ValueError(f"{side} has question {show(row['id'])} twice, at {first[row['id']]} and {i}.")
+            raise ValueError(f"{side} has question {describe(row['id'])} twice, at {first[row['id']]} and {i}.")
 
 
 def _row(item: Any, where: str, side: str) -> dict:
@@ -194,7 +194,7 @@ def _row(item: Any, where: str, side: str) -> dict:
         item = {"answers": item}
     row: dict[str, Any] = {"id": _name(item.get("id"), f"{where}: the id")}
     if row["id"]:
-        where = f"{where} (question {show(row['id'])})"
+        where = f"{where} (question {describe(row['id'])})"
     _check_fields(item, _FIELDS[side], where)
     for field in _FIELDS[side][1:-1]:
         row[field] = "" if item.get(field) is None else item[field]
@@ -225,7 +225,7 @@ def _answer(answer: Any, where: str, side: str) -> dict:
     parsed = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MAX_COUNT)}
     if side == "references":
         if not text.strip():
-            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {show(text)}.")
+            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {describe(text)}.")
         parsed["cluster"] = _name(answer.get("cluster"), f"{where}: the cluster")
         if parsed["cluster"] == WRONG:
             raise ValueError(f"{where}: the cluster {WRONG!r} is reserved for answers of the model that match none.")
@@ -236,7 +236,7 @@ def _list(value: Any, requirement: str) -> list:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{requirement}. Got a bare string, {describe(value)}.")
     try:
-        return list(unpack(value) if hasattr(value, "tolist") else value)
+        return list(value.tolist() if hasattr(value, "tolist") else value)
     except TypeError:
         raise TypeError(f"{requirement}. Got {describe(value)}.") from None
 
@@ -255,7 +255,7 @@ def _name(value: Any, where: str) -> str:
 
 def _check_fields(item: Mapping, fields: tuple[str, ...], where: str) -> None:
     if unknown := [key for key in item if key not in fields]:
-        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {show(unknown[0])} too.")
+        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {describe(unknown[0])} too.")
 
 
 def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> list[list[str]]:
@@ -291,7 +291,7 @@ def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> l
 
 def _labels_of(question: Question, texts: list[str], labels: Any) -> list[str]:
     """Read the labels of one question, from a mapping or in the order of its answers as given."""
-    where = f"labels of question {show(question.name)}"
+    where = f"labels of question {describe(question.name)}"
     if isinstance(labels, Mapping):
         pairs = [(text, labels.get(text)) for text in question.answers]
     else:
@@ -302,12 +302,12 @@ def _labels_of(question: Question, texts: list[str], labels: Any) -> list[str]:
     by_text: dict[str, str] = {}
     for text, label in pairs:
         if label is None:
-            raise ValueError(f"{where} has no cluster for the answer {show(text)}.")
+            raise ValueError(f"{where} has no cluster for the answer {describe(text)}.")
         if str(label) not in (WRONG, *(question.clusters or ())):
             raise ValueError(
-                f"{where} puts the answer {show(text)} in {show(label)}, which is neither a cluster of its gold "
-                f"answers nor {WRONG!r}."
+                f"{where} puts the answer {describe(text)} in {describe(label)}, which is neither a cluster of its "
+                f"gold answers nor {WRONG!r}."
             )
         if by_text.setdefault(text, str(label)) != str(label):
-            raise ValueError(f"{where} puts the answer {show(text)} in both {by_text[text]!r} and {str(label)!r}.")
+            raise ValueError(f"{where} puts the answer {describe(text)} in both {by_text[text]!r} and {str(label)!r}.")
     return [by_text[text] for text in question.answers]

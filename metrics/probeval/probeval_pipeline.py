@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_encoder import embed_part
-from .core_numbers import show
+from .core_numbers import describe
 from .core_vectors import load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
@@ -209,8 +209,8 @@ def score_question(
     ):
         if size is not None and not size <= counts.sum() <= MOST_DRAWN:
             raise ValueError(
-                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question {show(question.name)} has "
-                f"{int(counts.sum()):,}."
+                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question "
+                f"{describe(question.name)} has {int(counts.sum()):,}."
             )
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
