@@ -5,6 +5,7 @@ Each is a transformer that the caller names, loaded with its Auto class.
 
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ class BertBackbone:
         return windows.average(values[:, None])[:, 0]
 
 
-def _cut(loaded: Loaded, parts: list[tuple[str, ...]], what: str, reader: str) -> Any:
+def _cut(loaded: Loaded, parts: Sequence[tuple[str, ...]], what: str, reader: str) -> Any:
     """Tokenize texts or pairs of texts, cut to the limit with a warning that has the count."""
     n_cut = int((count_tokens(loaded.tokenize(parts)) > loaded.limit).sum())
     if n_cut:
