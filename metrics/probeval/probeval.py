@@ -173,10 +173,11 @@ Returns:
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.
     details (`list[dict]`): only with `details=True`. For each question `id`,
-        `score`, `n_answers`, `coverage`, `wrong_rate`, `clusters`,
-        `gold_distribution`, `model_distribution`, `smoothing`, which is added
-        to the counts, and `gold_assignments` and `assignments`, the clusters of
-        people's answers and of the model's.
+        `score`, `n_answers`, `coverage`, `wrong_rate`, `n_clusters`,
+        `distribution_entropy`, `gold_distribution`, `model_distribution`,
+        `smoothing`, which is added to the counts, `clusters`, and
+        `gold_assignments` and `assignments`, the clusters of people's answers
+        and of the model's.
     signature (`str`): all settings that determine the score. Scores are
         comparable if their signatures are equal, and an encoder or mapping of
         word vectors, of which it has only the name, is the same.

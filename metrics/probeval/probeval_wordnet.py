@@ -82,7 +82,7 @@ class WordNet:
     def synsets(self, form: str) -> set[tuple[str, str]]:
         """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
         form = form.lower()
-        found = set()
+        found: set[tuple[str, str]] = set()
         for part, offsets in self._offsets.items():
             bases = [form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old)]
             for lemma in (form, *self._exceptions[part].get(form, bases)):
