@@ -61,6 +61,10 @@ COMMANDS = {
         for option in ("--out", "--cache-dir")
     },
     "rate-quality": (["data.jsonl"], ["rate-quality", *CHAT, "data.jsonl", "--out"]),
+    "rate-quality --likelihood": (
+        ["data.jsonl", MODEL],
+        ["rate-quality", "--likelihood", "--model", "./folder2", "data.jsonl", "--out"],
+    ),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
         ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl", "--out"],

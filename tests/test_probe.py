@@ -1,5 +1,6 @@
-"""text-metrics probe: cleaning, asking a real server, the report, and the number of people."""
+"""text-metrics probe: cleaning, asking a real server, the report, and reports on people's own answers."""
 
+import csv
 import json
 import sys
 from argparse import Namespace
@@ -17,6 +18,7 @@ from text_metrics.commands.probe import main as probe
 from text_metrics.commands.probe import report as probe_report
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.comparing import against_people, draw, halve
+from text_metrics.commands.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -258,6 +260,7 @@ REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
         ((*REPORT, "--rounds", 0), "--rounds"),
         ((*REPORT, "--confidence", 95), "confidence"),
         (("annotators", TARGETS, "--sizes", 0), "--sizes"),
+        (("sensitivity", PREDICTIONS), "line 1 must have an 'id'"),
     ],
 )
 def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
@@ -294,6 +297,43 @@ def test_more_people_are_closer_to_all(run, tmp_path, references):
     code, _, said = run(*words, "--setting", "debias=true")
     assert code == 2
     assert "debias" in said
+
+
+# How sensitive are scores?
+
+
+def test_changes_are_distributions():
+    shares = np.array([0.4, 0.3, 0.1, 0.1, 0.1, 0.0])
+    changed = changes(shares)
+    for steps in changed.values():
+        assert steps.sum(axis=1) == pytest.approx(1)
+        assert steps.min() >= 0
+    assert changed["a cluster dropped"][1].tolist() == pytest.approx([0.4 / 0.7, 0, *[0.1 / 0.7] * 3, 0])
+    assert changed["a rank swapped with the next"][1].tolist() == [0.4, 0.1, 0.3, 0.1, 0.1, 0]
+    moved = [steps for name, steps in changed.items() if "share" in name]
+    assert [steps[0].tolist() for steps in moved] == [shares.tolist()] * 3
+    assert [steps[-1].tolist() for steps in moved] == [[0] * 5 + [1], [0.2] * 5 + [0], [1] + [0] * 5]
+    # Ranks change where there are clusters enough.
+    assert len(changes(np.array([0.6, 0.4, 0]))) == 3
+
+
+@pytest.mark.slow
+def test_sensitivity_on_released_targets(run, shared_data, tmp_path):
+    """Its table in results/ has every second share."""
+    targets, out = shared_data / "data" / "probeval" / "cfc_dev_targets.jsonl", tmp_path / "s.json"
+    code, shown, said = run("sensitivity", targets, "--out", out)
+    assert code == 0, said
+    assert "| top-1 accuracy | 1.000 |" in shown
+    with (ROOT / "results" / "probe-sensitivity.csv").open(encoding="utf-8", newline="") as file:
+        expected = [float(row["value"]) for row in csv.DictReader(file)]
+    found = {change["change"]: change["scores"] for change in json.loads(out.read_text(encoding="utf-8"))["changes"]}
+    order = ["a cluster dropped", "a rank swapped with the next", *(name for name in found if "share" in name)]
+    values = []
+    for name in order:
+        # One score after another.
+        for curve in found[name].values():
+            values += curve[::2] if "share" in name else curve
+    assert values == pytest.approx(expected, abs=5e-4)
 
 
 @pytest.mark.slow

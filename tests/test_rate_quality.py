@@ -1,9 +1,10 @@
-"""Ratings by a chat service."""
+"""Ratings by a chat service, and by a tiny real causal language model."""
 
 import math
 
 import pytest
 
+from tests import tiny_causal
 from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, write_jsonl
@@ -25,9 +26,37 @@ def run(tmp_path, monkeypatch, capsys):
     return run_once
 
 
-def test_bad_input_is_named(run):
+def test_bad_input_is_named(run, tmp_path):
     chat = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
     assert "line 1 must be a string, or an object with 'text'. Got 7" in run([7], *chat)[2]
+    code, _, shown = run(["a"], "--likelihood", "--model", tmp_path / "nowhere")
+    assert (code, "--model" in shown) == (2, True)
+
+
+def test_likelihood_is_that_of_transformers(run, tmp_path):
+    """Each alone, without padding; a text that is too long for the model is rated by its beginning, and counted."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tmp_path / "model"
+    tiny_causal.build(folder, steps=40)
+    sentence = tiny_causal.SENTENCES[0]
+    shuffled = " ".join(sorted(sentence.split()))
+    texts = [sentence, shuffled, "dog", "no word of it is known to the model", sentence, "", "the sea " * 100]
+    code, written, shown = run([{"text": sentence}, *texts[1:]], "--likelihood", "--model", folder)
+    assert code == 0, shown
+    assert "1 texts are longer than 127 tokens" in shown
+    assert [line["text"] for line in written] == texts
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    for line in written:
+        ids = tokenizer(line["text"])["input_ids"][:127]
+        with torch.inference_mode():
+            shares = torch.log_softmax(model(torch.tensor([[tokenizer.eos_token_id, *ids]])).logits[0], -1)
+        expected = sum(float(shares[place, token]) for place, token in enumerate(ids))
+        assert line["log_probability"] == pytest.approx(expected, abs=1e-3)
+        assert line["quality"] == (pytest.approx(math.exp(expected / len(ids)), abs=1e-5) if ids else 0)
+    assert 1 > written[0]["quality"] > written[1]["quality"] > 0
+    assert written[0]["signature"].startswith("rate_quality|model:local@")
 
 
 def ask(run, server, lines, *options):

@@ -25,7 +25,7 @@ COMMANDS = {
     "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),
     "cluster-answers": Command("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
     "meta-eval": Command("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
-    "rate-quality": Command("rate_quality", "ask a chat model which texts make sense"),
+    "rate-quality": Command("rate_quality", "rate texts by a language model: which make sense"),
 }
 
 

@@ -48,11 +48,6 @@ class BertBackbone:
             self._cola = self._load("cola_model", settings.cola_model or COLA_MODEL)
             self._acceptable = _acceptable_label(self._cola.model.config, self._parity)
         if "coherence" in settings.scored:
-            if settings.sop_model is None:
-                raise ValueError(
-                    "components has 'coherence', and sop_model is None: name an ALBERT with its head for sentence "
-                    "order. The Hub's albert-base-v2 has none; transformers' conversion of the original checkpoint has."
-                )
             self._sop = self._load("sop_model", settings.sop_model)
             if not hasattr(self._sop.model, "sop_classifier"):
                 kind = type(self._sop.model).__name__

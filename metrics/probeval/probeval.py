@@ -18,7 +18,6 @@ from .core_results import (
     QUESTIONS,
     UNBOUNDED,
     ItemResult,
-    confidence_settings,
     format_sizes,
     mean_estimate,
     parse_confidence_by,
@@ -258,7 +257,7 @@ class Probeval(TextMetric, evaluate.Metric):
             result["details"] = scored
         # Samples drawn down to one size can be compared, whatever they are drawn from.
         sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.array(result["n_answers"]))}
-        intervals = confidence_settings(settings.confidence, settings.confidence_by)
+        intervals = settings.signed_interval()
         result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)
         return result
 

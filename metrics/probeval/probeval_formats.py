@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_inputs import as_list, check_characters
-from .core_numbers import describe, parse_count, show
+from .core_numbers import describe, parse_count
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
@@ -92,14 +92,14 @@ def pair_rows(
         skipped[option] = [key for key in rows if key not in partners]
         if skipped[option] and policy == "error":
             raise ValueError(
-                f"{name} has question {show(skipped[option][0])}, which the other side lacks. Pass {option}='skip' to "
-                "leave it out, or 'answers': [] for a question that the model does not answer."
+                f"{name} has question {describe(skipped[option][0])}, which the other side lacks. Pass "
+                f"{option}='skip' to leave it out, or 'answers': [] for a question that the model does not answer."
             )
     paired = [key for key in given_by_id if key in gold_by_id]
     if not paired:
         raise ValueError(
-            f"predictions and references have no question in common. Got {show(given[0]['id'])}, for example, and "
-            f"{show(gold[0]['id'])}."
+            f"predictions and references have no question in common. Got {describe(given[0]['id'])}, for example, and "
+            f"{describe(gold[0]['id'])}."
         )
     return [given_by_id[key] for key in paired], [gold_by_id[key] for key in paired], skipped
 
@@ -124,7 +124,7 @@ def _rows(value: Any, side: str) -> list[dict]:
         if bool(row["id"]) != bool(rows[0]["id"]):
             raise ValueError(f"{side}: give all questions an id, or none. {side}[0] and {side}[{i}] differ.")
         if row["id"] and first.setdefault(row["id"], i) != i:
-            raise ValueError(f"{side} has question {show(row['id'])} twice, at {first[row['id']]} and {i}.")
+            raise ValueError(f"{side} has question {describe(row['id'])} twice, at {first[row['id']]} and {i}.")
     return rows
 
 
@@ -139,7 +139,7 @@ def parse_row(item: Any, side: str, where: str) -> dict:
         item = {"answers": item}
     name, answers = _name(item.get("id"), f"{where}: the id"), item["answers"]
     if name:
-        where = f"{where} (question {show(name)})"
+        where = f"{where} (question {describe(name)})"
     _check_fields(item, _FIELDS[side], where)
     texts = dict.fromkeys(_FIELDS[side][2:], "")
     texts |= {field: item[field] for field in texts if item.get(field) is not None}
@@ -170,7 +170,7 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     parsed = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MAX_COUNT)}
     if side == "references":
         if not text.strip():
-            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {show(text)}.")
+            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {describe(text)}.")
         parsed["cluster"] = _name(answer.get("cluster"), f"{where}: the cluster")
         if parsed["cluster"] == WRONG:
             raise ValueError(f"{where}: the cluster {WRONG!r} is reserved for answers of the model that match none.")
@@ -191,7 +191,7 @@ def _name(value: Any, where: str) -> str:
 
 def _check_fields(item: Mapping, fields: tuple[str, ...], where: str) -> None:
     if unknown := [key for key in item if key not in fields]:
-        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {show(unknown[0])} too.")
+        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {describe(unknown[0])} too.")
 
 
 def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
@@ -228,7 +228,7 @@ def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
         name, text = without[0]
         warnings.warn(
             f"people's clusters are not used, because {len(without)} of {len(answers)} answers have none: the first is "
-            f"{show(text)}, of question {show(name)}. The clustering is {clustering!r}.",
+            f"{describe(text)}, of question {describe(name)}. The clustering is {clustering!r}.",
             stacklevel=4,
         )
 
@@ -259,7 +259,7 @@ def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> l
 
 def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
     """Read the labels of one question, from a mapping or in the order of its answers as given."""
-    where = f"labels of question {show(question.name)}"
+    where = f"labels of question {describe(question.name)}"
     if not isinstance(labels, Mapping):
         texts = [answer["text"] for answer in row["answers"]]
         in_order = as_list(labels, where, "a dict from answers to clusters, or a list with one for each answer")
@@ -268,12 +268,12 @@ def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
         labels = {}
         for text, label in zip(texts, in_order, strict=True):
             if labels.setdefault(text, label) != label:
-                raise ValueError(f"{where} puts the answer {show(text)} in both {labels[text]!r} and {label!r}.")
+                raise ValueError(f"{where} puts the answer {describe(text)} in both {labels[text]!r} and {label!r}.")
     for text in question.answers:
         label = labels.get(text)
         if label is None or str(label) not in (WRONG, *(question.clusters or ())):
             raise ValueError(
-                f"{where} puts the answer {show(text)} in {show(label)}, which is neither a cluster of its gold "
-                f"answers nor {WRONG!r}."
+                f"{where} puts the answer {describe(text)} in {describe(label)}, which is neither a cluster of its "
+                f"gold answers nor {WRONG!r}."
             )
     return [str(labels[text]) for text in question.answers]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_encoder import embed_part
-from .core_numbers import show
+from .core_numbers import describe
 from .core_vectors import load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
@@ -170,8 +170,8 @@ def score_question(
     ):
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(
-                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question {show(question.name)} has "
-                f"{int(n):,}."
+                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question "
+                f"{describe(question.name)} has {int(n):,}."
             )
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
@@ -206,7 +206,7 @@ def score_question(
             "gold_distribution": named(p.mean(axis=0)),
             "model_distribution": named(q.mean(axis=0)),
             "smoothing": {"gold": named(gold.smoothing), "model": named(model.smoothing)},
-            **describe(question, clusters, weights, settings),
+            **describe_answers(question, clusters, weights, settings),
         }
     return result
 
@@ -227,7 +227,7 @@ def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def describe(
+def describe_answers(
     question: Question, clusters: Clusters, weights: np.ndarray, settings: ProbevalSettings
 ) -> dict[str, list[dict[str, Any]]]:
     """Describe the clusters of a question, and those of each answer, as plain data."""

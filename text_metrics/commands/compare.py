@@ -34,12 +34,12 @@ from text_metrics.commands.shared.settings import (
 )
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
+from text_metrics.metrics._core.core_numbers import parse_level
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
     SETS,
     TEXTS,
     UNBOUNDED,
-    confidence_level,
     mean_estimate,
     parse_confidence_by,
 )
@@ -198,7 +198,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    confidence = confidence_level(arguments.confidence)
+    confidence = parse_level(arguments.confidence)
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])

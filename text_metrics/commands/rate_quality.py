@@ -1,10 +1,12 @@
-"""Rate texts by asking a chat model whether they make sense, for `quality=` and `text-metrics meta-eval --quality`.
+"""Rate texts by a language model, for `quality=` and `text-metrics meta-eval --quality`.
 
-The rating is the expected value of the answer, 1 for Yes and 0 for No, if the service returns log-probabilities;
-otherwise the answer itself. Each answer is saved at once: after a crash, the same command continues. docs/quality.md
-says how accurate ratings are.
+A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
+No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
+the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
+probabilities of its tokens. docs/quality.md says how accurate ratings are.
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
+    text-metrics rate-quality texts.jsonl --out rated.jsonl --likelihood --model HuggingFaceTB/SmolLM2-135M
 """
 
 import argparse
@@ -15,10 +17,14 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
+from text_metrics.metrics._core.core_models import find_device, find_transformer, quiet_loading
 from text_metrics.metrics._core.core_results import signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
@@ -79,6 +85,59 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     return [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()], code
 
 
+def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
+    """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
+
+    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long
+    for the model, the beginning is rated; how many there are is printed. Raises a ValueError for a model that is not
+    there, or is not causal.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    files, device = find_transformer(name, "--model"), find_device(None)
+    with quiet_loading("--model", files.path, "a causal language model"):
+        tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
+    model = model.to(device).eval()
+    start = tokenizer.bos_token or tokenizer.eos_token
+    if start is None:
+        raise ValueError(f"--model must have a token for the beginning or the end of a text. Got {name!r}.")
+    limit = getattr(model.config, "max_position_embeddings", 1024) - 1
+    encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    if too_long := sum(len(ids) > limit for ids in encoded):
+        print(f"{too_long} texts are longer than {limit} tokens: only their beginnings are rated.", file=sys.stderr)
+    encoded = [ids[:limit] for ids in encoded]
+    lengths = np.array([max(len(ids), 1) for ids in encoded])
+    totals = np.zeros(len(texts))
+    start_id: Any = tokenizer.convert_tokens_to_ids(start)
+    with progress_bar(len(texts), "Rating", "text", sys.stderr.isatty() or None) as bar:
+        for batch in token_batches(lengths, device):
+            totals[batch] = log_probabilities(model, [encoded[i] for i in batch], start_id)
+            bar.update(len(batch))
+    signed = signature("rate_quality", model=files.identity, start=start)
+    lines = []
+    for text, ids, total in zip(texts, encoded, totals.tolist(), strict=True):
+        quality = math.exp(total / len(ids)) if ids else 0.0
+        lines.append({"text": text, "quality": quality, "log_probability": total, "signature": signed})
+    return lines
+
+
+def log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.ndarray:
+    """Compute the log-probability of each of n lists of tokens after the start token: ndarray of shape (n,)."""
+    import torch
+
+    tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
+    # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
+    labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
+    ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start), (1, 0), value=start)
+    with torch.inference_mode():
+        logits = model(ids.to(model.device)).logits[:, :-1].float()
+        losses = torch.nn.functional.cross_entropy(
+            logits.transpose(1, 2), labels.to(model.device), ignore_index=-100, reduction="none"
+        )
+    return -losses.sum(dim=1).double().cpu().numpy()
+
+
 def read_lines(path: Path) -> list[str]:
     """Read texts: a string on each line, or an object with `text`."""
     texts = []
@@ -98,11 +157,17 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"
     )
+    parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
     add_arguments(parser)
     arguments = parser.parse_args()
-    check_outputs([arguments.texts], [arguments.out, journal_file(arguments.out)])
+    reads = [arguments.texts, arguments.model if arguments.likelihood else None]
+    check_outputs(reads, [arguments.out, journal_file(arguments.out)])
     texts = read_lines(arguments.texts)
-    lines, code = rate_by_asking(list(dict.fromkeys(texts)), arguments)
+    unique = list(dict.fromkeys(texts))
+    if arguments.likelihood:
+        lines, code = rate_by_likelihood(unique, arguments.model), 0
+    else:
+        lines, code = rate_by_asking(unique, arguments)
     by_text = {line["text"]: line for line in lines}
     write_jsonl(arguments.out, (by_text[text] for text in texts if text in by_text))
     return code

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics import load
+from text_metrics.commands.probe.comparing import from_people, score_people
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
-from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 
 DESCRIPTION = """\
 Show how the divergence of m people from all people falls with m.
@@ -26,10 +25,8 @@ _DRAWS = 200
 def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:
     """Draw m people with replacement, and score them against all who answered a question: mean over draws."""
     counts = np.array([cluster["count"] for cluster in detail["clusters"]])
-    people = np.array(list(detail["gold_distribution"].values()))
-    smoothing = np.array(list(detail["smoothing"]["gold"].values()))
     samples = rng.multinomial(m, counts / counts.sum(), size=_DRAWS).astype(np.float64)
-    return float(kl_divergence(people, smooth(np.pad(samples, ((0, 0), (0, 1))), smoothing)).mean())
+    return float(from_people(detail, np.pad(samples, ((0, 0), (0, 1)))).mean())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +38,8 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     """Compute the divergence at some numbers of people."""
     if min(arguments.sizes) < 1:
         raise ValueError(f"--sizes must be at least 1. Got {min(arguments.sizes)}.")
-    for name in ("debias", "rarefy", "rarefy_people"):
-        if settings.get(name):
-            raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
     rng = np.random.default_rng(0)
-    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
-    result = load("probeval").compute(predictions=answers, references=references, details=True, **settings)
+    result = score_people(references, settings)
     details = result["details"]
     scores = [np.mean([divergence(detail, m, rng) for detail in details]) for m in arguments.sizes]
     return {

@@ -4,6 +4,7 @@
     text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
     text-metrics probe report targets.jsonl answers.jsonl
     text-metrics probe annotators targets.jsonl
+    text-metrics probe sensitivity targets.jsonl
 
 Each command has its own --help.
 """
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.probe import annotators, ask, frames, report
+from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.command import add_command, command, make_parser
 from text_metrics.commands.shared.files import write_text
@@ -24,6 +25,7 @@ from text_metrics.commands.shared.settings import add_settings, cache_of, parse_
 REPORTS: dict[str, tuple[Any, str]] = {
     "report": (report, "score the answers of models beside people's"),
     "annotators": (annotators, "how many people's answers a question needs"),
+    "sensitivity": (sensitivity, "how scores respond as answers move away from people's"),
 }
 
 

@@ -1,0 +1,109 @@
+"""`text-metrics probe sensitivity`: how scores respond as answers move away from people's."""
+
+import argparse
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from text_metrics.commands.probe.comparing import from_people, score_people
+from text_metrics.commands.probe.files import Rows
+from text_metrics.commands.shared.formats import number
+from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
+
+DESCRIPTION = """\
+Change people's own distribution of answers step by step, and show how each score responds.
+
+    text-metrics probe sensitivity targets.jsonl
+
+The model gives people's answers, one wording for each cluster, with their frequencies; then a cluster is dropped, two
+neighbouring ranks are swapped, or a share of the answers moves. Scores: probeval; those of ProtoQA, for answers ranked
+by frequency; and top-1 accuracy, whether the most common answer is in people's most common cluster.
+"""
+RANKS = 5
+SHARES = np.linspace(0, 1, 11)
+
+
+def changes(shares: np.ndarray) -> dict[str, np.ndarray]:
+    """Change a distribution step by step.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (c + 1,), of the clusters in order of size, and of wrong answers
+
+    Returns
+    -------
+    dict from the name of a change to an ndarray of shape (steps, c + 1); ranks change where there are clusters enough
+    """
+    places = np.eye(len(shares))
+    targets = {
+        "a share moved to wrong answers": places[-1],
+        "a share moved to all clusters equally": (1 - places[-1]) / (len(shares) - 1),
+        "a share moved to the commonest cluster": places[0],
+    }
+    changed = {name: np.outer(1 - SHARES, shares) + np.outer(SHARES, target) for name, target in targets.items()}
+    if len(shares) > RANKS:
+        dropped = shares * (1 - places[:RANKS])
+        changed["a cluster dropped"] = dropped / dropped.sum(axis=1, keepdims=True)
+        changed["a rank swapped with the next"] = swapped = np.tile(shares, (RANKS - 1, 1))
+        for i, row in enumerate(swapped):
+            row[[i, i + 1]] = shares[[i + 1, i]]
+    return changed
+
+
+def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
+    """Score a distribution (c + 1,) by the ranks of its answers, against counts (c,) of clusters in order of size."""
+    # What no answer is given to is not ranked; answers of equal frequency keep the order of the clusters.
+    ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
+    matches = np.eye(len(shares), len(counts), dtype=bool)[ranking]
+    scores = {f"ProtoQA {name}": value for name, value in ranked_scores(matches, counts).items()}
+    return {"top-1 accuracy": float(ranking[0] == 0), **scores}
+
+
+def respond(detail: dict[str, Any]) -> dict[str, dict[str, list[float]]]:
+    """Score each step of each change of people's answers to a question: lists by change and by score."""
+    counts = np.array([cluster["count"] for cluster in detail["clusters"]], dtype=np.float64)
+    order = np.argsort(-counts, kind="stable")
+    counts = counts[order]
+    responses: dict[str, dict[str, list[float]]] = {}
+    for name, steps in changes(np.append(counts / counts.sum(), 0.0)).items():
+        samples = np.empty_like(steps)
+        samples[:, [*order, -1]] = steps * counts.sum()
+        scores = from_people(detail, samples)
+        curves: dict[str, list[float]] = defaultdict(list, probeval=scores.tolist())
+        for shares in steps:
+            for score, value in ranks(shares, counts).items():
+                curves[score].append(value)
+        responses[name] = curves
+    return responses
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command: it has none of its own."""
+
+
+def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
+    """Average the responses over the questions that have clusters enough for a change."""
+    result = score_people(references, settings)
+    by_change = defaultdict(list)
+    for detail in result["details"]:
+        for name, curves in respond(detail).items():
+            by_change[name].append(curves)
+    means = []
+    for name, questions in by_change.items():
+        curves = {score: np.mean([curves[score] for curves in questions], axis=0).tolist() for score in questions[0]}
+        steps = SHARES.round(2).tolist() if "share" in name else list(range(1, len(curves["probeval"]) + 1))
+        means.append({"change": name, "n_questions": len(questions), "steps": steps, "scores": curves})
+    return {"signatures": [result["signature"]], "changes": means}
+
+
+def sections(result: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """Return the title, the text and the table of each section, as pandas makes it."""
+    parts = []
+    for change in result["changes"]:
+        scores = change["scores"]
+        table = {"rank or share": list(scores)}
+        for i, step in enumerate(change["steps"]):
+            table[f"{step:g}"] = [number(curve[i], 3) for curve in scores.values()]
+        parts.append((change["change"].capitalize(), f"Mean over {change['n_questions']} questions.", table))
+    return parts
