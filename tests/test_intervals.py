@@ -208,7 +208,7 @@ def test_compute_takes_labels(load, name, settings):
     for labels, error, message in (
         (LABELS[:4], ValueError, r"confidence_by must have a label for each of the 5 (set|text|question)s\. Got 4\."),
         ([*LABELS[:4], None], TypeError, r"confidence_by\[4\] must be a string or an integer\. Got None\."),
-        ([*LABELS[:4], True], TypeError, r"confidence_by\[4\] must be .* Got bool True\."),
+        ([*LABELS[:4], True], TypeError, r"confidence_by\[4\] must be .* Got True\."),
         ("aabbb", TypeError, "confidence_by must be a list with a label for each"),
     ):
         with pytest.raises(error, match=message):

@@ -7,14 +7,13 @@ summed up in blocks of rows, so that memory does not grow with the square of a s
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from .core_encoder import row_buffer, to_tensor, unit_rows
 from .core_inputs import LIMITS, batches_by_size
-from .core_numbers import describe, show, to_float
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
@@ -25,34 +24,6 @@ ROW_ERROR = 1e-4
 _ROW_ERRORS = {"float16": 1e-2, "bfloat16": 5e-2}
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
-
-
-def parse_orders(q: Any) -> list[float]:
-    """Read one order q of the Rényi entropy or a list of them: numbers in [0, inf], or "inf".
-
-    Raises a TypeError if one is not a number, and a ValueError if one is negative or NaN, or the list is empty.
-    """
-    if isinstance(q, np.ndarray):
-        q = q.tolist()
-    is_list = isinstance(q, (list, tuple))
-    orders = [_parse_order(item, f"q[{i}]" if is_list else "q") for i, item in enumerate(q if is_list else [q])]
-    if not orders:
-        raise ValueError("q is an empty list: it must hold at least one order.")
-    return orders
-
-
-def _parse_order(value: Any, name: str) -> float:
-    if isinstance(value, str) and value == "inf":
-        return math.inf
-    try:
-        order = to_float(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a number in [0, inf], or 'inf'. Got {describe(value)}.") from None
-    if not order >= 0:
-        raise ValueError(f"{name} must be in [0, inf]. Got {show(value)}.")
-    if math.isinf(order) and not isinstance(value, (float, np.floating)):
-        raise ValueError(f"{name} is too large: pass 'inf' for the limit. Got {describe(value)}.")
-    return order
 
 
 def row_error(precision: str | None) -> float:

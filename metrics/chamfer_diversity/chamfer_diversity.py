@@ -17,7 +17,6 @@ from .core_results import (
     SETS,
     ItemResult,
     ScoreSummary,
-    confidence_settings,
     format_sizes,
     mean_over_sets,
     parse_confidence_by,
@@ -182,6 +181,6 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             "chamfer_diversity",
             **signed,
             set_size=format_sizes(sets.sizes),
-            **confidence_settings(settings.confidence, settings.confidence_by),
+            **settings.signed_interval(),
         )
         return result

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_inputs import as_list
-from .core_numbers import describe, parse_number
+from .core_numbers import describe
 
 VERSION = "0.8.0"
 
@@ -78,14 +78,6 @@ def signature(metric: str, **settings: object) -> str:
     return "|".join([metric, *(f"{name}:{value}" for name, value in settings.items()), f"version:{VERSION}"])
 
 
-def confidence_level(value: Any, name: str = "confidence") -> float:
-    """Read the level of a confidence interval; raises a TypeError or ValueError unless it is a number in (0, 1)."""
-    level = parse_number(value, name, 0, 1)
-    if level in (0, 1):
-        raise ValueError(f"{name} must be between 0 and 1, such as 0.95. Got {value}.")
-    return level
-
-
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     """Read which items belong together, and number these units.
 
@@ -110,13 +102,6 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
             raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
     units = {label: i for i, label in enumerate(dict.fromkeys(rows))}
     return np.array([units[label] for label in rows], dtype=np.int64)
-
-
-def confidence_settings(level: float | None, by: Any = None) -> dict[str, object]:
-    """Return the signature entries of a confidence interval; none without one."""
-    if level is None:
-        return {}
-    return {"confidence": level, **({} if by is None else {"confidence_by": "given"})}
 
 
 class Estimate(NamedTuple):

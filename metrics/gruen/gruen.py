@@ -14,7 +14,7 @@ from .core_language import find_unread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
+from .core_results import TEXTS, ItemResult, ScoreSummary, parse_confidence_by, signature
 from .core_settings import Settings as Settings
 from .core_vectors import load_vectors as load_vectors
 from .core_windows import split_windows as split_windows
@@ -49,14 +49,13 @@ _CITATION = """\
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list[str]`): texts, each scored by itself. The default models are for English.
-    backbone (`str`, default `"compact"`): model of grammaticality and coherence. `"compact"`:
-        adapters of all-MiniLM-L6-v2 that come with this metric; it does not score coherence.
-        `"bert"`: the models of the paper.
+    backbone (`str`): model of grammaticality and coherence. `"compact"`: adapters of
+        all-MiniLM-L6-v2 that come with this metric; it does not score coherence. `"bert"`: the
+        models of the paper. Default: `"bert"` with `parity` or a model for it, else `"compact"`.
     components (`list[str]`): components to score, among `"grammaticality"`, `"non_redundancy"`,
         `"focus"` and `"coherence"`. Default: all that the backbone has.
-    parity (`bool`, default `False`): reproduce the released code, which has no coherence.
-        Grammaticality then requires `backbone="bert"`, focus requires `vectors`, and sentence
-        splitting requires NLTK's Punkt.
+    parity (`bool`, default `False`): reproduce the released code, which has no coherence. Focus
+        then requires `vectors`, and sentence splitting requires NLTK's Punkt.
     lm_model (`str` or path, default `"bert-base-cased"`): for `"bert"`: a masked language model.
     cola_model (`str` or path, default `"textattack/bert-base-uncased-CoLA"`): for `"bert"`: a
         classifier of acceptability. Its class named "acceptable" is used, otherwise class 1.
@@ -179,7 +178,7 @@ class Gruen(TextMetric, evaluate.Metric):
         result |= {"n_sentences": sentences.sizes, "n_code": sentences.n_code}
         if settings.details:
             result["details"] = [describe_text(i, components, sentences) for i in range(len(texts))]
-        intervals = confidence_settings(settings.confidence, settings.confidence_by)
+        intervals = settings.signed_interval()
         result["signature"] = signature("gruen", **signed, **intervals)
         return result
 
@@ -187,7 +186,7 @@ class Gruen(TextMetric, evaluate.Metric):
         """Load the models that the components need; None if they need none."""
         if not {"grammaticality", "coherence"}.intersection(settings.scored):
             return None
-        if settings.backbone == "bert":
+        if settings.backbone_kind == "bert":
             return BertBackbone(settings)
         weights = check_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
         return CompactBackbone(weights, WEIGHTS_SHA256, settings)

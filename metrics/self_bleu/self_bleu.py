@@ -8,7 +8,7 @@ from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens
 from .core_numbers import parse_count as parse_count
-from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
+from .core_results import SETS, format_sizes, parse_confidence_by, signature, spread
 from .core_settings import Settings as Settings
 from .self_bleu_repetition import COMPRESSION, rouge_identity
 from .self_bleu_scores import describe_sets, estimate_score, score_sets
@@ -184,6 +184,6 @@ class SelfBleu(TextMetric, evaluate.Metric):
             **({"compression": COMPRESSION} if settings.repetition else {}),
             **({"homogenization": rouge_identity()} if settings.homogenization else {}),
             set_size=format_sizes(sets.sizes),
-            **confidence_settings(settings.confidence, settings.confidence_by),
+            **settings.signed_interval(),
         )
         return result

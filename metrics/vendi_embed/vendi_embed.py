@@ -25,7 +25,6 @@ from .core_results import (
     SETS,
     ItemResult,
     ScoreSummary,
-    confidence_settings,
     format_order,
     format_sizes,
     parse_confidence_by,
@@ -219,7 +218,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             **signed,
             weights="uniform" if weights is None else "given",
             set_size=format_sizes(sets.sizes),
-            **confidence_settings(settings.confidence, settings.confidence_by),
+            **settings.signed_interval(),
         )
         return result
 

@@ -42,12 +42,12 @@ from text_metrics.commands.shared.settings import (
 )
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
+from text_metrics.metrics._core.core_numbers import parse_level
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
     SETS,
     TEXTS,
     UNBOUNDED,
-    confidence_level,
     mean_estimate,
     parse_confidence_by,
 )
@@ -89,7 +89,9 @@ def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> t
         sides.append(by_name)
     for name, (where, _) in (sides[0] | sides[1]).items():
         if name not in sides[0] or name not in sides[1]:
-            raise ValueError(f"{where}: {f'{key} {name!r}' if key else 'this line'} is in only one of the files.")
+            what = f"{key} {name!r}" if key else "this line"
+            end = (second if name in sides[0] else first)[-1][0]
+            raise ValueError(f"{where}: {what} is in only one of the files; the other one ends at {end}.")
     return sides[0], [sides[1][name] for name in sides[0]]
 
 
@@ -189,7 +191,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    confidence, name = confidence_level(arguments.confidence), arguments.result
+    confidence, name = parse_level(arguments.confidence), arguments.result
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
-from text_metrics.metrics._core.core_numbers import to_float
 
 if TYPE_CHECKING:  # its import takes a second
     import pandas as pd
@@ -63,12 +62,13 @@ def add_set(texts: list[str], sets: Sets) -> int:
 
 def is_clear(record: dict[str, Any]) -> bool:
     """Whether the judge's scores of two sets are 0.5 or more apart, or unknown: the paper leaves the others out."""
+    first: Any = record.get("Diversity_Set1")
+    second: Any = record.get("Diversity_Set2")
     try:
-        first, second = (to_float(record.get(key)) for key in ("Diversity_Set1", "Diversity_Set2"))
-    except TypeError:
+        # Ratings are means: 3.4 - 2.9 is a little less than 0.5 in binary.
+        return not abs(first - second) < 0.5 - 1e-9
+    except (TypeError, OverflowError):
         return True
-    # Ratings are means: 3.4 - 2.9 is a little less than 0.5 in binary.
-    return not abs(first - second) < 0.5 - 1e-9
 
 
 def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":

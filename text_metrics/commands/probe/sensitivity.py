@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.probe.annotators import score_people
+from text_metrics.commands.probe.annotators import from_people, score_people
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
-from text_metrics.metrics.probeval.probeval_sampling import Side, divergences, sides
 
 DESCRIPTION = """\
 Change people's own distribution of answers step by step, and show how each score responds.
@@ -61,16 +60,15 @@ def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     return {"top-1 accuracy": float(ranking[0] == 0), **scores}
 
 
-def respond(detail: dict[str, Any], debias: bool) -> Iterator[dict[str, Any]]:
+def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the scores of each step of each change of people's answers to a question."""
     counts = np.array([cluster["count"] for cluster in detail["clusters"]], dtype=np.float64)
     order = np.argsort(-counts, kind="stable")
     counts = counts[order]
-    gold, model = sides(detail)
-    model = Side(model.times, np.eye(len(counts) + 1)[[*order, -1]], model.smoothing)
     for name, steps in changes(np.append(counts / counts.sum(), 0.0)).items():
-        scores = divergences(gold, model, gold.times[None], steps * counts.sum(), debias=debias)
-        for i, (shares, score) in enumerate(zip(steps, scores, strict=True)):
+        samples = np.empty_like(steps)
+        samples[:, [*order, -1]] = steps * counts.sum()
+        for i, (shares, score) in enumerate(zip(steps, from_people(detail, samples), strict=True)):
             step = i / 10 if len(steps) == len(SHARES) else i + 1
             yield {"change": name, "step": step, "probeval": score, **ranks(shares, counts)}
 
@@ -85,7 +83,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     from pandas import DataFrame
 
     result = score_people(references, settings)
-    rows = [row for detail in result["details"] for row in respond(detail, settings.get("debias", False))]
+    rows = [row for detail in result["details"] for row in respond(detail)]
     parts = []
     for name, frame in DataFrame(rows).groupby("change", sort=False):
         by_step = frame.drop(columns="change").groupby("step")

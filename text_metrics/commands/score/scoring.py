@@ -61,8 +61,8 @@ class RowScorer:
         self._computed = [column for column in self.columns if column.argument != "confidence_by"]
         with settings_checked():
             self.settings: Any = self._read_settings()
-            if not command.one_set:
-                self.settings.check_batches()
+            if self.settings.pooled_by and not command.one_set:
+                raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
         passed = set(self.settings.passed())
         results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
