@@ -133,11 +133,9 @@ Returns:
         number of texts from one source have the same `pairs` on average, while
         Vendi scores grow with it. None for a set of one text, and where nothing
         is similar. It is pooled, not the mean of `pairs_scores`.
-    pairs_confidence_interval (`list[float]`): only with `pairs` and
-        `confidence`: by the jackknife over sets.
-    confidence_interval, quality_confidence_interval (`list[float]`): only with
-        `confidence`. `[low, high]` of `vendi_embed`, and of
-        `quality_vendi_embed`. None for fewer than two sets, or labels of
+    confidence_interval, quality_confidence_interval,
+        pairs_confidence_interval (`list[float]`): only with `confidence`.
+        `[low, high]` of `vendi_embed`, `quality_vendi_embed` and `pairs`. None for fewer than two sets, or labels of
         `confidence_by`, and if all score the same.
     details (`list[dict]`): only with `details=True`. For each set `size`,
         `by_order` and `eigenvalues`, which are non-negative, sum to 1 and are
@@ -191,9 +189,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             weights = parse_probabilities(settings.weights, sets, "weights")
         if settings.quality is not None:
             quality = parse_values(settings.quality, sets, "quality")
-        all_sets = np.ones(len(sets.sizes), dtype=bool)
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(all_sets, units, settings.confidence, self.bounds, sets.sizes)
+        summary = ScoreSummary(units, settings.confidence, self.bounds, sets.sizes)
 
         matrices, signed = make_matrices(sets, weights, settings)
         orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
