@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_wordnet
 from text_metrics.metrics.probeval.probeval_clusters import gmeans, hac, xmeans
-from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
+from text_metrics.metrics.probeval.probeval_matching import assign, gp_scores, wordnet_scores
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 from text_metrics.metrics.probeval.probeval_sampling import entropy, kl_divergence, smooth
 
@@ -198,7 +198,7 @@ def test_a_missing_wordnet_is_an_error(tmp_path, monkeypatch):
 
 
 def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
-    scores = WordNetMatcher(wordnet).scores(PHRASES, PHRASES)
+    scores = wordnet_scores(PHRASES, PHRASES, wordnet)
     expected = [[reference.wordnet_score(a, b, probeval_wordnet.tokenize, wordnet) for b in PHRASES] for a in PHRASES]
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     assert len(np.unique(scores)) >= 5
@@ -373,7 +373,7 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or an integer"),
         ([["a"]], [{"question": 0, "answers": ["a"]}], TypeError, "the question must be a string. Got 0"),
         ([{"id": "q1", "answers": ["a"]}], [*GOLD, {"id": "q2", "answers": ["a"]}], ValueError, "references .*'q2'"),
-        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD, ValueError, r"predictions\[1\] has no id"),
+        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD, ValueError, r"predictions\[1\]"),
     ],
 )
 def test_wrong_input_names_the_question(probeval, predictions, references, error, message):
