@@ -24,13 +24,13 @@ class Scored(NamedTuple):
     """The numbers of m sets.
 
     columns : by name, ndarrays of shape (m,)
-    means : by name, over all sets
+    means : by name, over all sets; None without any
     statistics : of BLEU, with a value for each set; None without `aggregate="corpus"`
     text_scores : ndarray of shape (n,), the BLEU of each text; None without `aggregate="sentence"`
     """
 
     columns: dict[str, np.ndarray]
-    means: dict[str, float | None]
+    means: dict[str, Any]
     statistics: BleuStatistics | None = None
     text_scores: np.ndarray | None = None
 

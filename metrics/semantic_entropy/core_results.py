@@ -204,7 +204,7 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         scores = [value if has_score else None for value, has_score in zip(values.tolist(), known, strict=True)]
-        result = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
+        result: dict[str, Any] = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
         if self.level is not None:
             size = math.inf if self.sizes is None or not known.any() else float(self.sizes[known].mean())
             estimate = mean_estimate(values[known], self.units[known])
