@@ -207,7 +207,7 @@ def main() -> int:
     metric = load_metric(arguments.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.
-    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.of_texts}
+    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if arguments.result not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {arguments.result!r}.")
     columns = columns_of(metric, parse_pairs(arguments.column))

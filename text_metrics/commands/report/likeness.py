@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.shared.statistics import holm
-from text_metrics.metrics._core.core_results import jackknife_estimate
+from text_metrics.metrics._core.core_results import ratio_estimate
 from text_metrics.questions.groups import between_groups
 
 # Texts of each side on a prompt whose diversity is partitioned: the time grows with the third power.
@@ -113,10 +113,8 @@ def partition(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dic
 
 
 def _share_interval(result: dict[str, Any], most: float, level: float) -> list[float] | None:
-    """Compute the interval of the share beyond chance, which is a ratio of means, by the jackknife over prompts."""
+    """Compute the interval of the share beyond chance, which is a ratio of sums over prompts."""
     observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
-    above, possible = observed - chance, most - chance
-    left = possible.sum() - possible
-    if len(above) < 2 or result["share"] is None or not (left > 0).all():
+    if result["share"] is None:
         return None
-    return jackknife_estimate(result["share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))
+    return ratio_estimate(observed - chance, most - chance).interval(level, (-math.inf, 1.0))
