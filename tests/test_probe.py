@@ -17,7 +17,7 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.probe import main as probe
 from text_metrics.commands.probe import report as probe_report
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.comparing import against_people, draw, halve
+from text_metrics.commands.probe.report import against_people, draw, halve
 from text_metrics.commands.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
@@ -85,10 +85,8 @@ def test_cleaning_again_changes_nothing(raw):
 
 def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
     questions, out = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS), tmp_path / "answers.jsonl"
-    shot = {"sentence": "It rains.", "question": "Where?", "answer": "outside"}
-    shots = write_jsonl(tmp_path / "shots.jsonl", [shot])
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
-        command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url, "--shots", shots)
+        command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url)
         code, _, shown = run(*command, "--samples", "4")
         assert code == 0, shown
         assert "3 of 3 questions" in shown
@@ -100,10 +98,8 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
         raw = [answer for line in lines for answer in line["raw"]]
         assert sorted(raw) == sorted(f'1. "The answer {i}."' for i in range(12))
         assert [clean(answer) for answer in raw] == [answer for line in lines for answer in line["answers"]]
-        messages = server.requests[0][0]["messages"]
-        assert messages[0]["content"].endswith("\n\nIt rains. Where?")
-        assert messages[1] == {"role": "assistant", "content": "outside"}
-        assert messages[2]["content"] in ("What boils water?", "Someone boils water. Who does?")
+        (message,) = server.requests[0][0]["messages"]
+        assert message["content"].endswith(("\n\nWhat boils water?", "\n\nSomeone boils water. Who does?"))
         # More samples, or another question, cost only what is more.
         assert run(*command, "--samples", "5")[0] == 0
         assert len(server.requests) == 15
@@ -287,15 +283,16 @@ def test_a_file_of_blank_answers_is_named(run, tmp_path, answers):
 
 def test_more_people_are_closer_to_all(run, tmp_path, references):
     targets = write_jsonl(tmp_path / "targets.jsonl", references[:3])
-    curves = {}
-    for debias in ("false", "true"):
-        words = ("--sizes", 5, 20, 80, "--setting", f"debias={debias}", "--out", tmp_path / "a.json")
-        code, shown, said = run("annotators", targets, *words)
-        assert code == 0, said
-        assert "| 80 |" in shown
-        curves[debias] = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["scores"]
-    assert curves["false"] == sorted(curves["false"], reverse=True)
-    assert all(0 < plain > debiased for plain, debiased in zip(curves["false"], curves["true"], strict=True))
+    words = ("annotators", targets, "--sizes", 5, 20, 80)
+    code, shown, said = run(*words, "--out", tmp_path / "a.json")
+    assert code == 0, said
+    assert "| 80 |" in shown
+    scores = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["scores"]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[-1] > 0
+    code, _, said = run(*words, "--setting", "debias=true")
+    assert code == 2
+    assert "debias" in said
 
 
 # How sensitive are scores?

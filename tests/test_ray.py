@@ -99,6 +99,25 @@ def test_clusters_that_are_not_there(tmp_path, capsys, monkeypatch, more, messag
     assert message in capsys.readouterr().err
 
 
+# Removes the data when the metric is loaded, so that no worker sees them.
+REMOVED = """
+
+def _remove():
+    import pathlib
+
+    pathlib.Path({folder!r}).with_name("data.jsonl").unlink(missing_ok=True)
+
+
+_remove()
+"""
+
+
+def test_a_worker_that_does_not_see_the_data(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
+    assert score.main(command(data, metric=changed_metric(tmp_path, "self_bleu", "SelfBleu", REMOVED))) == 2
+    assert f"{data} does not exist on" in capsys.readouterr().err
+
+
 # On a cluster: what `_compute` of a metric does first, in a worker. Each writes a file that is named by its process.
 
 MARKED = """
@@ -108,6 +127,12 @@ MARKED = """
         result = compute(self, **arguments)
         marker.unlink()
         return result
+"""
+# The process of every piece of a certain text ends.
+DYING = """
+        if any("fatal" in text for texts in arguments["predictions"] for text in texts):
+            os._exit(1)
+        return compute(self, **arguments)
 """
 # A process goes on only once another came.
 MEETING = """
@@ -220,6 +245,20 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, mo
     assert killed != [os.getpid()]
     assert [int(mark.name) for mark in marks.iterdir()] == killed
     assert outputs(tmp_path / "there") == outputs(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_piece_that_kills_its_workers_ends_the_job(cluster, tmp_path, capfd):
+    rows = make_rows(20)
+    rows[7]["texts"].append("fatal")
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = command(data, size=3)
+    words[words.index("--metric") + 1] = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", DYING))
+    assert score.main(with_cluster(cluster, words)) == score.EXIT_USAGE
+    assert "6 workers died at one piece" in capfd.readouterr().err
+    # The pieces before it are saved.
+    done = {int(path.stem[5:]) for path in (tmp_path / "out.jsonl.parts").glob("part-????????.json")}
+    assert done == set(range(7))
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from tqdm.auto import tqdm
 from .core_cache import Cache, cache_folder
 from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
-from .core_numbers import parse_matrix
-from .core_results import caller_name
-from .core_settings import Settings, choice, count, flag, setting
+from .core_numbers import parse_choice, parse_count, parse_flag, parse_matrix
+from .core_results import UNBOUNDED, caller_name
+from .core_settings import PAIR, TEXT, Settings, setting
 from .core_windows import split_windows
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
@@ -48,11 +48,11 @@ class EncoderSettings(Settings):
     """
 
     model: Any = setting(DEFAULT_MODEL)
-    batch_size: int | None = setting(None, count())
+    batch_size: int | None = setting(None, parse_count)
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
-    progress: bool = setting(False, flag)
-    long_texts: str = setting("windows", choice("windows", "cut"))
+    progress: bool = setting(False, parse_flag)
+    long_texts: str = setting("windows", parse_choice, choices=("windows", "cut"))
 
     @property
     def is_given(self) -> bool:
@@ -71,6 +71,20 @@ class EncoderSettings(Settings):
             find_model(self.model)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EncoderSettings):
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
+
+    set_size: int | None = setting(None, parse_count)
+    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
+    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
+    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
+
+    def check(self) -> None:
+        """Raise a ValueError if both embeddings and similarities are given."""
+        self.pass_one("embeddings", "similarity")
+
+
 def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
     """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
 
@@ -80,7 +94,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
     """
     different = list(dict.fromkeys(texts))
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model, type(settings.model).__name__)})"}
+        signed = {"model": f"given({caller_name(settings.model)})"}
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe, show
+from .core_numbers import describe
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -107,7 +107,7 @@ def find_device(device: str | None) -> str:
         if found.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0][:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
     return str(found)
 
@@ -175,8 +175,8 @@ def _from_hub(repo: str, parameter: str, kind: str) -> Path:
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(
-            f"{parameter} {show(repo)} was found neither as a folder nor whole in the Hub's cache, and not on the Hub "
-            f"({reason}). Download it on a machine with network access (hf download {show(repo)}) and pass its folder."
+            f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
+            f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."
         ) from error
 
 

@@ -7,13 +7,12 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from .core_encoder import EncoderSettings
+from .core_encoder import EncoderSettings, token_batches
 from .core_models import find_device, model_registry
 from .core_windows import Windows, split_windows
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
 Forward = Callable[[np.ndarray, Any], torch.Tensor]
-_BATCH_SIZE = 64  # sequences
 
 
 class SentenceScores(NamedTuple):
@@ -38,37 +37,37 @@ class Loaded(NamedTuple):
     tokenizer: Any
     limit: int
 
-    def count_tokens(self, parts: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """Count the tokens of n texts or pairs of texts, special ones included: (n,)."""
+    def tokenize(self, parts: Sequence[tuple[str, ...]], cut: bool = False) -> Any:
+        """Tokenize n texts or pairs of texts, whole or cut to the limit."""
+        columns = map(list, zip(*parts, strict=True))
         with model_registry().lock:
-            return np.array(list(map(len, self.tokenizer(*_columns(parts), verbose=False)["input_ids"])))
+            return self.tokenizer(*columns, truncation=cut, max_length=self.limit if cut else None, verbose=False)
 
-    def read_windows(self, sentences: list[str]) -> Windows:
-        """Split the sentences that are too long between words."""
+    def read_windows(self, sentences: list[str]) -> tuple[Windows, Any]:
+        """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too."""
         with model_registry().lock:
-            return split_windows(self.tokenizer, sentences, self.limit - self.tokenizer.num_special_tokens_to_add())
+            room = self.limit - self.tokenizer.num_special_tokens_to_add()
+            windows = split_windows(self.tokenizer, sentences, room)
+        return windows, self.tokenize([(part,) for part in windows.parts])
 
-    def run(
-        self, parts: Sequence[tuple[str, ...]], forward: Forward, settings: EncoderSettings, title: str
-    ) -> np.ndarray:
-        """Run the model over n texts or pairs of texts, cut to its limit, the longest first, in padded batches.
+    def run(self, tokens: Any, forward: Forward, settings: EncoderSettings, title: str) -> np.ndarray:
+        """Run the model over the tokens of n sequences in padded batches, the longest first.
 
-        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of `parts`.
+        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
         """
-        device, size = find_device(settings.device), settings.batch_size or _BATCH_SIZE
-        order = np.argsort([-sum(map(len, part)) for part in parts], kind="stable")
-        options = {"padding": True, "truncation": True, "max_length": self.limit, "return_tensors": "pt"}
-        values = []
-        bar = tqdm(total=len(parts), desc=title, unit="sequence", disable=not settings.progress)
+        device, lengths = find_device(settings.device), count_tokens(tokens)
+        values, order = [], []
+        bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)
         with torch.inference_mode(), bar:
-            for start in range(0, len(order), size):
-                batch = order[start : start + size]
-                with model_registry().lock:
-                    inputs = self.tokenizer(*_columns([parts[i] for i in batch]), verbose=False, **options)
+            for batch in token_batches(lengths, device, settings.batch_size):
+                unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
+                inputs = self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False)
                 values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
+                order.append(batch)
                 bar.update(len(batch))
-        return np.concatenate(values)[np.argsort(order)]
+        return np.concatenate(values)[np.argsort(np.concatenate(order))]
 
 
-def _columns(parts: Sequence[tuple[str, ...]]) -> list[list[str]]:
-    return list(map(list, zip(*parts, strict=True)))
+def count_tokens(tokens: Any) -> np.ndarray:
+    """Count the tokens of n sequences, special ones included: (n,)."""
+    return np.array(list(map(len, tokens["input_ids"])))

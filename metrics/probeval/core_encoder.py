@@ -16,9 +16,9 @@ from tqdm.auto import tqdm
 from .core_cache import Cache, cache_folder
 from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
-from .core_numbers import parse_matrix
-from .core_results import caller_name
-from .core_settings import Settings, choice, count, flag, setting
+from .core_numbers import parse_choice, parse_count, parse_flag, parse_matrix
+from .core_results import UNBOUNDED, caller_name
+from .core_settings import PAIR, TEXT, Settings, setting
 from .core_windows import split_windows
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
@@ -48,11 +48,11 @@ class EncoderSettings(Settings):
     """
 
     model: Any = setting(DEFAULT_MODEL)
-    batch_size: int | None = setting(None, count())
+    batch_size: int | None = setting(None, parse_count)
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
-    progress: bool = setting(False, flag)
-    long_texts: str = setting("windows", choice("windows", "cut"))
+    progress: bool = setting(False, parse_flag)
+    long_texts: str = setting("windows", parse_choice, choices=("windows", "cut"))
 
     @property
     def is_given(self) -> bool:
@@ -71,6 +71,20 @@ class EncoderSettings(Settings):
             find_model(self.model)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EncoderSettings):
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
+
+    set_size: int | None = setting(None, parse_count)
+    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
+    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
+    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
+
+    def check(self) -> None:
+        """Raise a ValueError if both embeddings and similarities are given."""
+        self.pass_one("embeddings", "similarity")
+
+
 def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
     """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
 
@@ -80,7 +94,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
     """
     different = list(dict.fromkeys(texts))
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model, type(settings.model).__name__)})"}
+        signed = {"model": f"given({caller_name(settings.model)})"}
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
@@ -116,9 +130,8 @@ def load_encoder(settings: EncoderSettings) -> Any:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    signed = {"model": find_model(settings.model).identity}
-    if settings.long_texts == "windows":
-        signed["long_texts"] = "windows"
+    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
+    signed = {"model": find_model(settings.model).identity, **windows}
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
@@ -130,15 +143,13 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             if cache is not None:
                 cache.put(new)
     table = np.array([rows[text] for text in texts])
-    cut = table[:, 0]
-    if cut.any():
-        n_cut = f"{np.count_nonzero(cut)} of {len(texts)} different texts"
-        warnings.warn(f"{n_cut} are longer than the model reads: the rest of each is cut off.", stacklevel=4)
+    of_all = f"of {len(texts)} different texts"
+    if n_cut := np.count_nonzero(table[:, 0]):
+        warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
     unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
     if unread:
-        n_unread = f"{unread} of {len(texts)} different texts"
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unread} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
     return table[:, 1:], signed
 
 
@@ -147,7 +158,7 @@ def _encode_part(texts: list[str], settings: EncoderSettings, bar: tqdm) -> np.n
     model = load_encoder(settings)
     tokenizer: Any = getattr(model, "tokenizer", None)
     room = math.inf
-    if model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add"):
+    if model.max_seq_length and callable(tokenizer):
         room = model.max_seq_length - tokenizer.num_special_tokens_to_add()
     with model_registry().lock:
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
@@ -179,5 +190,4 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
-    # In place: memory that is allocated anew for each of many blocks takes longer than the division.
     return vectors.div_(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))

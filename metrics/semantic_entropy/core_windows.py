@@ -33,8 +33,7 @@ class Windows(NamedTuple):
 def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
     """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
 
-    A window holds as many sentences as fit. A sentence that does not fit is split between words, and a word that does
-    not fit between tokens. A tokenizer that is none of `transformers` counts as characters.
+    A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
     windows = []
     for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
@@ -44,8 +43,8 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
-    """Count the tokens of each text without special ones."""
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
+    if not callable(tokenizer):
         return list(map(len, texts))
     return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
 

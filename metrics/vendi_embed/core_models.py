@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe, show
+from .core_numbers import describe
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -107,15 +107,14 @@ def find_device(device: str | None) -> str:
         if found.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0][:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
     return str(found)
 
 
 def matrix_device(device: str | None) -> str:
-    """Return the device for float64 matrices: mps does not support float64."""
-    full_name = find_device(device)
-    return full_name if full_name.startswith("cuda") else "cpu"
+    """Return the device for matrices in float64, which mps does not support."""
+    return find_device(device).replace("mps", "cpu")
 
 
 def find_model(model: Any, parameter: str = "model", kind: str = _ENCODER) -> ModelFiles:
@@ -176,8 +175,8 @@ def _from_hub(repo: str, parameter: str, kind: str) -> Path:
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(
-            f"{parameter} {show(repo)} was found neither as a folder nor whole in the Hub's cache, and not on the Hub "
-            f"({reason}). Download it on a machine with network access (hf download {show(repo)}) and pass its folder."
+            f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
+            f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."
         ) from error
 
 

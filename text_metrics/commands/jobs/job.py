@@ -1,10 +1,12 @@
 """A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
 import json
+import platform
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, count, filterfalse, islice, takewhile
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -35,16 +37,13 @@ class Done(NamedTuple):
 
 
 Step = Callable[[list[Unit]], Done]
-Pieces = Iterator[tuple[int, list[Unit]]]
 Records = Iterator[dict[str, Any]]
-# The record of a piece and the rows that were made of it.
-Part = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 class Job(NamedTuple):
     """What is done with the rows of a file.
 
-    open_step : loads what processes units; can be sent to other processes
+    open_step : loads what processes units
     schema : of the rows to write; None if the columns have no types
     n_texts : texts processed at a time: those of a piece, which holds whole units
     """
@@ -56,21 +55,55 @@ class Job(NamedTuple):
     schema: pa.Schema | None
     n_texts: int
 
-    def pieces(self) -> Pieces:
-        """Read the file, and number its pieces, which are the same at each reading."""
-        number, size, piece = 0, 0, list[Unit]()
+    def pieces(self) -> Iterator[list[Unit]]:
+        """Read the file in pieces, which are the same at each reading."""
+        size, piece = 0, list[Unit]()
         for unit in self.reader.units(self.source.rows()):
             piece.append(unit)
             # A unit of bad rows counts too, because these are kept in memory.
             size += len(unit.texts) or 1
             if size >= self.n_texts:
-                yield number, piece
-                number, size, piece = number + 1, 0, []
+                yield piece
+                size, piece = 0, []
         if piece:
-            yield number, piece
+            yield piece
 
 
-def score_piece(step: Step, units: list[Unit]) -> Part:
+class Worker:
+    """A process that scores pieces of a job by their numbers; it reads the file once if the numbers grow."""
+
+    def __init__(self, job: Job, saved: SavedJob) -> None:
+        self._job, self._saved = job, saved
+        self._pieces: Iterator[list[Unit]] = iter(())
+        # Of the piece that comes next.
+        self._number = sys.maxsize
+        self._step: Step | None = None
+
+    def score_piece(self, number: int) -> bool:
+        """Score a piece of the file, and save it; returns False if the file has fewer pieces."""
+        if number < self._number:
+            self._pieces, self._number = self._open(), 0
+        units = next(islice(self._pieces, number - self._number, None), None)
+        self._number = number + 1
+        if units is None:
+            return False
+        self._step = self._step or self._job.open_step()
+        self._saved.write(number, *process(self._step, units))
+        return True
+
+    def _open(self) -> Iterator[list[Unit]]:
+        """Begin to read the file; raises a ValueError if this machine does not see what that of the command sees."""
+        data = self._job.command.data
+        for path in (data, self._saved.folder):
+            if not path.exists():
+                name = platform.node()
+                raise ValueError(f"{path} does not exist on {name}: all machines must see the data and --out.")
+        if self._job.command.decisive() != self._saved.decisive:
+            raise ValueError(f"{data} has changed, or is another file on {platform.node()}: start again.")
+        return self._job.pieces()
+
+
+def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
     good = [unit for unit in units if unit.rows]
     done = step(good) if good else Done(None, [])
@@ -88,51 +121,45 @@ def score_piece(step: Step, units: list[Unit]) -> Part:
     return record, done.rows
 
 
-def score_here(job: Job, pieces: Pieces) -> Iterator[tuple[int, Part]]:
-    """Process pieces in this process; yields each that is done."""
-    step = None
-    for number, units in pieces:
-        step = step or job.open_step()
-        yield number, score_piece(step, units)
+def score_here(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:
+    """Score pieces in this process until the file ends; yields the number of each."""
+    return takewhile(Worker(job, saved).score_piece, numbers)
 
 
 def run_job(job: Job, saved: SavedJob, summarize: Callable[[Records], dict[str, Any]]) -> dict[str, Any]:
-    """Do the pieces of a job that are not done, write its output, and return its summary.
+    """Score the pieces of a job that are not done, write its output, and return its summary.
 
     `summarize` makes what is in the summary besides counts of the records of all pieces, in order.
     """
     with saved.opened() as is_new:
-        if is_new:
-            if job.command.group_key is not None:
-                check_keys(job.source, job.command.group_key)
-            saved.begin()
-        _do_all(job, saved)
+        if is_new and job.command.group_key is not None:
+            check_keys(job.source, job.command.group_key)
+        n_pieces = _score_all(job, saved)
         counts = Counter[str]()
-        for record in saved.records():
+        for record in saved.records(n_pieces):
             counts.update(n_texts=record["n_texts"], n_bad=len(record["bad"]), n_incomplete=record["n_incomplete"])
-        summary = {**summarize(saved.records()), **counts, "command": saved.decisive}
+        summary = {**summarize(saved.records(n_pieces)), **counts, "command": saved.decisive}
         if saved.out.suffix != ".json":
-            write_rows(saved.rows, job.schema, saved.out)
-        saved.write_bad(row for record in saved.records() for row in record["bad"])
+            write_rows(partial(saved.rows, n_pieces), job.schema, saved.out)
+        saved.write_bad(row for record in saved.records(n_pieces) for row in record["bad"])
     return summary
 
 
-def _do_all(job: Job, saved: SavedJob) -> None:
-    """Process the pieces that are not done, with a progress bar, and a line for each bad row.
+def _score_all(job: Job, saved: SavedJob) -> int:
+    """Score the pieces that are not done, with a progress bar, and a line for each bad row; returns how many there are.
 
     Raises a ValueError if no row can be scored, or none of many in the first pieces: then the settings may be wrong.
     """
     from text_metrics.commands.jobs.on_ray import score_on_ray
 
-    numbers = dict.fromkeys(saved.numbers())
-    left = ((number, units) for number, units in job.pieces() if number not in numbers)
+    done = dict.fromkeys(saved.numbers())
     engine = score_on_ray if job.command.engine == "ray" else score_here
+    scored = engine(job, saved, filterfalse(done.__contains__, count()))
     held: list[str] = []
-    is_any_good = False
+    is_any_good, n_pieces = False, 0
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
-        for number, part in chain(numbers.items(), engine(job, left)):
-            if part is not None:
-                saved.write(number, *part)
+        for number in chain(done, scored):
+            n_pieces += 1
             record = saved.record(number)
             held += [f"{job.command.data}, row {row}: {error}" for row, error, _ in record["bad"]]
             is_any_good = is_any_good or record["facts"] is not None
@@ -148,6 +175,7 @@ def _do_all(job: Job, saved: SavedJob) -> None:
         saved.remove()
         why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
         raise ValueError(f"{job.command.data}: {why}")
+    return n_pieces
 
 
 def show(summary: Mapping[str, Any], saved: SavedJob) -> int:

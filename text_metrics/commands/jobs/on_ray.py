@@ -1,45 +1,39 @@
 """The pieces of a job on a Ray cluster: actors with one model each, on GPUs if there are any."""
 
 import logging
+import math
 import os
 import socket
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 
-from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.job import Job, Part, Pieces, Step, score_piece
+from text_metrics.commands.jobs.job import Job, Worker
 from text_metrics.commands.jobs.options import Command
+from text_metrics.commands.jobs.saved import SavedJob
 
 _CONNECT_SECONDS = 5
 # A piece that ends more actors ends the job.
 _MOST_DEATHS = 5
 
 
-class Worker:
-    """An actor, which loads one model."""
+class Actor(Worker):
+    """A worker on any machine of a cluster."""
 
-    def __init__(self, open_step: Callable[[], Step], folder: str) -> None:
+    def __init__(self, job: Job, saved: SavedJob, folder: str) -> None:
         # Paths may be relative to the folder of the command.
         with suppress(OSError):
             os.chdir(folder)
-        self._open_step = open_step
-        self._step: Step | None = None
+        super().__init__(job, saved)
 
     def ready(self) -> None:
         """Return once the actor has its place on a machine."""
 
-    def score(self, units: list[Unit]) -> Part:
-        """Process a piece."""
-        self._step = self._step or self._open_step()
-        return score_piece(self._step, units)
 
-
-def score_on_ray(job: Job, pieces: Pieces) -> Iterator[tuple[int, Part]]:
-    """Process pieces on the cluster of the command; yields each that is done, in any order.
+def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:
+    """Score pieces on the cluster of the command until the file ends; yields the number of each, in any order.
 
     What an actor held that died is done again by another; on machines that are left, if its machine is dead.
     """
@@ -49,34 +43,36 @@ def score_on_ray(job: Job, pieces: Pieces) -> Iterator[tuple[int, Part]]:
         device = "num_gpus" if resources.get("GPU", 0) >= 1 else "num_cpus"
         n_workers = job.command.workers or max(1, int(resources.get("GPU" if device == "num_gpus" else "CPU", 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
-        actor_class = ray.remote(**{device: 1}, max_restarts=0, max_task_retries=-1)(Worker)
-        yield from _score(ray, job, pieces, actor_class, n_workers)
+        actor_class = ray.remote(**{device: 1}, max_restarts=0, max_task_retries=-1)(Actor)
+        shared = ray.put(job), ray.put(saved), os.getcwd()
+        yield from _score(ray, lambda: actor_class.remote(*shared), n_workers, numbers)
     finally:
         ray.shutdown()
 
 
-def _score(ray: Any, job: Job, pieces: Pieces, actor_class: Any, n_workers: int) -> Iterator[tuple[int, Part]]:
-    n_machines, step = _count_machines(ray), ray.put(job.open_step)
-    left = deque(islice(pieces, n_workers))
-    # What is waited for, with the actor and its piece; None until the actor has its place.
-    waiting: dict[Any, tuple[Any, tuple[int, list[Unit]] | None]] = {}
+def _score(ray: Any, make_actor: Callable[[], Any], n_workers: int, numbers: Iterator[int]) -> Iterator[int]:
+    n_machines = _count_machines(ray)
+    # What is waited for, with the actor and the number of its piece; None until the actor has its place.
+    waiting: dict[Any, tuple[Any, int | None]] = {}
     idle: list[Any] = []
+    again: list[int] = []
+    end = math.inf
     deaths: Counter[int | None] = Counter()
-    n_new = len(left)
-    while left or any(piece is not None for _, piece in waiting.values()):
-        for _ in range(n_new):
-            actor = actor_class.remote(step, os.getcwd())
+    n_new = n_workers
+    while True:
+        for actor in [make_actor() for _ in range(n_new)]:
             waiting[actor.ready.remote()] = actor, None
         n_new = 0
-        while idle and left:
-            actor, new = idle.pop(), left.popleft()
-            waiting[actor.score.remote(new[1])] = actor, new
-            left.extend(islice(pieces, 1))
+        while idle and (again or end == math.inf):
+            actor, new = idle.pop(), again.pop() if again else next(numbers)
+            waiting[actor.score_piece.remote(new)] = actor, new
+        held = [number for _, number in waiting.values() if number is not None and number < end]
+        if end < math.inf and not held:
+            return
         (result,), _ = ray.wait(list(waiting))
-        actor, piece = waiting.pop(result)
-        number = None if piece is None else piece[0]
+        actor, number = waiting.pop(result)
         try:
-            done = ray.get(result)
+            is_piece = ray.get(result)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except ray.exceptions.RayActorError as error:
@@ -86,12 +82,15 @@ def _score(ray: Any, job: Job, pieces: Pieces, actor_class: Any, n_workers: int)
             n_dead = n_machines - _count_machines(ray)
             cause = f"{n_dead} of {n_machines} machines died" if n_dead else "a worker died"
             print(f"A piece is done again by another worker, because {cause}.", file=sys.stderr)
-            left.extend([] if piece is None else [piece])
+            again += [] if number is None else [number]
             n_new = 1
             continue
         idle.append(actor)
-        if number is not None:
-            yield number, done
+        if number is not None and is_piece:
+            yield number
+        elif number is not None:
+            end = min(end, number)
+            again = [number for number in again if number < end]
 
 
 def _count_machines(ray: Any) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -59,23 +60,18 @@ class SavedJob:
         Raises a ValueError if another command or process works on it. The folder of a new job is removed after an
         error, so that it is not in the way of other commands.
         """
-        begun = self.folder / "job.json"
         with self._locked():
-            is_new = not self.numbers()
-            if not is_new and json.loads(begun.read_text(encoding="utf-8")) != self.decisive:
+            numbers = self.numbers()
+            if numbers and self.record(numbers[0])["command"] != self.decisive:
                 raise ValueError(f"{self.folder} belongs to another command or file: pass --restart, or another --out.")
             try:
-                yield is_new
+                yield not numbers
             except ValueError:
                 if not self.numbers():
                     self.remove()
                 raise
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("Run the same command to continue.") from None
-
-    def begin(self) -> None:
-        """Save what the job is, once its file is checked."""
-        write_text(self.folder / "job.json", json.dumps(self.decisive))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -92,23 +88,24 @@ class SavedJob:
         return sorted(int(path.stem.removeprefix("part-")) for path in self.folder.glob("part-????????.json"))
 
     def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-        """Save a piece, as `score_piece` returns it: its rows to part-N, then its record to part-N.json."""
-        with written_whole(self._part(number)) as temporary:
-            temporary.write_bytes(pickle.dumps(rows))
-        write_text(self._record(number), json.dumps(record, default=np.ndarray.tolist))
+        """Save a piece: its rows to part-N, and then its record to part-N.json."""
+        text = json.dumps({**record, "command": self.decisive}, default=np.ndarray.tolist)
+        for path, data in ((self._part(number), pickle.dumps(rows)), (self._record(number), text.encode())):
+            # A worker that was taken for dead may write the same piece.
+            with written_whole(path, path.with_name(f"{path.name}.{uuid4().hex}")) as temporary:
+                temporary.write_bytes(data)
 
     def record(self, number: int) -> dict[str, Any]:
         """Read the record of a piece."""
         return json.loads(self._record(number).read_text(encoding="utf-8"))
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Read the records of all pieces, in order."""
-        return map(self.record, self.numbers())
+    def records(self, n: int) -> Iterator[dict[str, Any]]:
+        """Read the records of all n pieces, in order."""
+        return map(self.record, range(n))
 
-    def rows(self) -> Iterator[list[dict[str, Any]]]:
-        """Read the rows of all pieces, in order."""
-        for number in self.numbers():
-            yield pickle.loads(self._part(number).read_bytes())
+    def rows(self, n: int) -> Iterator[list[dict[str, Any]]]:
+        """Read the rows of all n pieces, in order."""
+        return (pickle.loads(self._part(number).read_bytes()) for number in range(n))
 
     def _part(self, number: int) -> Path:
         return self.folder / f"part-{number:08d}"

@@ -169,9 +169,9 @@ def temporary_name(path: Path) -> Path:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names `path`."""
-    temporary = temporary_name(path)
+    temporary = temporary or temporary_name(path)
     try:
         with named_writing(path, temporary):
             yield temporary
