@@ -119,7 +119,8 @@ def put_numbers(folder, numbers, size):
         part = texts[start : start + size]
         missing = set(part) - cache.get(part).keys()
         cache.put({text: np.full(300, float(text), dtype=np.float32) for text in missing})
-        print("stored", flush=True)
+        sys.stdout.write("stored\n")
+        sys.stdout.flush()
     found = cache.get(texts)
     assert (np.array([found[text] for text in texts])[:, 7] == list(numbers)).all()
 

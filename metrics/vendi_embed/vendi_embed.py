@@ -6,7 +6,7 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .core_cache import through_cache as through_cache
+from .core_cache import Cache as Cache
 from .core_encoder import embed_sets
 from .core_inputs import (
     LIMITS,
