@@ -115,8 +115,7 @@ Args:
         independent.
     details (`bool`, default `False`): also return the size, the score at each
         order and the eigenvalues of each set.
-    progress (`bool`): show a progress bar. By default only if the logging level
-        is INFO or lower.
+    progress (`bool`): show a progress bar. Default: `False`.
 
 Returns:
     vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the
