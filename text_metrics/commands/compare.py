@@ -213,7 +213,8 @@ def main() -> int:
     columns = columns_of(metric, parse_pairs(arguments.column))
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
-    by_id, partners = pair_rows(read_rows(arguments.a), read_rows(arguments.b), arguments.id_key)
+    rows = [read_rows(path, any_value=True) for path in files]
+    by_id, partners = pair_rows(*rows, arguments.id_key)
     sides = list(by_id.values()), partners
     groups = read_groups(sides, arguments.group_key) if arguments.group_key else None
     scored = []

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from text_metrics import load
-from text_metrics.commands.shared.files import read_objects
+from text_metrics.commands.shared.rows import read_rows
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
@@ -93,7 +93,7 @@ def read_rater(path: Path, texts: Sequence[str]) -> Rater:
     """Read ratings from JSON lines of `text` and `quality`; the file names the rater."""
     rated: dict[str, float] = {}
     signature = path.name
-    for where, record in read_objects(path):
+    for where, record in read_rows(path):
         text: Any = record.get("text")
         quality: Any = record.get("quality")
         is_number = isinstance(quality, (int, float)) and not isinstance(quality, bool)

@@ -11,8 +11,9 @@ from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import add_command
-from text_metrics.commands.shared.files import read_objects, write_jsonl
+from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.rows import read_rows
 
 DESCRIPTION = """\
 Ask a chat model each question many times, and write its answers.
@@ -49,7 +50,7 @@ def read_questions(path: Path) -> dict[str, str]:
 def read_shots(path: Path) -> list[tuple[str, str]]:
     """Read examples, on each line `question`, `answer` and perhaps `sentence`: pairs of a question and its answer."""
     shots = []
-    for where, record in read_objects(path):
+    for where, record in read_rows(path):
         answer = record.get("answer")
         if not isinstance(answer, str) or not answer.strip():
             raise ValueError(f"{where} must have an 'answer', a string. Got {answer!r:.80}.")

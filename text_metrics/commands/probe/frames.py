@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
 from text_metrics.commands.shared.command import add_command
-from text_metrics.commands.shared.files import open_file, read_objects, write_jsonl, write_text
+from text_metrics.commands.shared.files import open_file, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.rows import read_rows
 
 DESCRIPTION = """\
 Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
@@ -202,7 +203,7 @@ def _parse(path: Path, model: str) -> str:
     import amrlib
 
     sentences = []
-    for where, record in read_objects(path):
+    for where, record in read_rows(path):
         scene = record.get("scene", record.get("target"))
         texts = [scene] if isinstance(scene, str) else scene
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
