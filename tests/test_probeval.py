@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_wordnet
 from text_metrics.metrics.probeval.probeval_clusters import gmeans, hac, xmeans
-from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
+from text_metrics.metrics.probeval.probeval_matching import assign, gp_scores, wordnet_scores
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 from text_metrics.metrics.probeval.probeval_sampling import entropy, kl_divergence, smooth
 
@@ -198,7 +198,7 @@ def test_a_missing_wordnet_is_an_error(tmp_path, monkeypatch):
 
 
 def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
-    scores = WordNetMatcher(wordnet).scores(PHRASES, PHRASES)
+    scores = wordnet_scores(PHRASES, PHRASES, wordnet)
     expected = [[reference.wordnet_score(a, b, probeval_wordnet.tokenize, wordnet) for b in PHRASES] for a in PHRASES]
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     assert len(np.unique(scores)) >= 5
@@ -359,10 +359,10 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([["a"], ["b"]], GOLD, ValueError, "Got 2 predictions and 1 references"),
         ([{"id": "q1", "answers": {"a": 0}}], GOLD, ValueError, r"predictions\[0\] .*'q1'.*, answer 0: the count .*0"),
         ([["a"]], [{"id": "q1", "answers": {"a": -2}}], ValueError, r"references\[0\] .*'q1'.*, answer 0: the count"),
-        ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be an integer. Got float 1.5"),
-        ([[{"text": 3}]], GOLD, TypeError, "the text must be a string. Got int 3"),
+        ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be an integer. Got 1.5"),
+        ([[{"text": 3}]], GOLD, TypeError, "the text must be a string. Got 3"),
         ([[{"text": "a", "counts": 3}]], GOLD, ValueError, "Got 'counts' too"),
-        ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 .*Got int 3"),
+        ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 .*Got 3"),
         ([None], GOLD, TypeError, r"predictions\[0\] .*Got None"),
         ("abc", GOLD, TypeError, "predictions must be a list .*Got a bare string"),
         ([], GOLD, ValueError, "predictions is empty"),
@@ -371,9 +371,9 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([["a"]], [[" "]], ValueError, r"references\[0\], answer 0 is blank"),
         ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is reserved"),
         ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or an integer"),
-        ([["a"]], [{"question": 0, "answers": ["a"]}], TypeError, "the question must be a string. Got int 0"),
+        ([["a"]], [{"question": 0, "answers": ["a"]}], TypeError, "the question must be a string. Got 0"),
         ([{"id": "q1", "answers": ["a"]}], [*GOLD, {"id": "q2", "answers": ["a"]}], ValueError, "references .*'q2'"),
-        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD, ValueError, r"predictions\[1\] has no id"),
+        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD, ValueError, r"predictions\[1\]"),
     ],
 )
 def test_wrong_input_names_the_question(probeval, predictions, references, error, message):
@@ -395,7 +395,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"rarefy": 0}, ValueError, "rarefy .*0"),
         ({"rarefy": 11}, ValueError, "rarefy is 11.*Question 'q1' has 10"),
         ({"rarefy_people": 15}, ValueError, "rarefy_people is 15.*Question 'q2' has 14"),
-        ({"rarefy": 5, "debias": True}, ValueError, "debias cannot be combined with rarefy"),
+        ({"rarefy": 5, "debias": True}, ValueError, "debias and rarefy"),
         ({"smoothing": 0, "debias": True}, ValueError, "debias needs smoothing > 0"),
         ({"clustering": "soft", "matcher": "cosine"}, ValueError, "matcher='soft'.*'cosine'"),
         ({"matcher": "human"}, ValueError, "labels"),
@@ -482,7 +482,7 @@ def test_plain_answers_and_those_without_a_target(probeval, tmp_path):
     file.write_text('{"q2": ["owner"]}\n{"q1": \n', encoding="utf-8")
     for targets, predictions, error, message in (
         ([{"id": 3}], {}, ValueError, r"targets\[0\] is not a record"),
-        (TARGETS, 3, TypeError, "predictions .*Got int 3"),
+        (TARGETS, 3, TypeError, "predictions .*Got 3"),
         (TARGETS, [{"q2": ["owner"]}, {"q2": ["sister"]}], ValueError, "predictions has question 'q2' twice"),
         (TARGETS, {"q2": {"owner": {"cluster": "1"}}}, ValueError, "question 'q2', answer 'owner' has no 'count'"),
         (TARGETS, file, ValueError, r"answers\.jsonl, line 2 is not valid JSON"),

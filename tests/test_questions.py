@@ -281,7 +281,7 @@ def test_the_level_and_the_share_hold_under_uneven_weights():
         (lambda: text_metrics.contributions("gruen", ["a"]), ValueError, "metric must score sets"),
         (lambda: text_metrics.contributions("vendi", SETS), ValueError, "no metric 'vendi'"),
         (lambda: text_metrics.contributions("vendi_embed", SETS, order=1), TypeError, "no argument 'order'"),
-        (lambda: text_metrics.rarefied("vendi_embed", SETS, 0), ValueError, "k must be at least 1"),
+        (lambda: text_metrics.rarefied("vendi_embed", SETS, 0), ValueError, "k must be"),
         (lambda: text_metrics.rarefied("vendi_embed", SETS, 2, seed=-1), ValueError, "seed"),
         (lambda: text_metrics.rarefied("self_bleu", SETS, 2, aggregate="corpus"), ValueError, "pools the sets"),
         (lambda: text_metrics.between_groups("self_bleu", SETS, GROUPS), ValueError, "metric must be vendi_embed"),

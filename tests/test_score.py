@@ -182,14 +182,14 @@ def test_columns_of_json_that_change_their_type(tmp_path):
 # Bad rows: the line, and a part of the error that names what was got.
 BAD = {
     3: ('{"id": 3, "texts": ["a", "b"]', "JSON"),
-    4: ("[1, 2]", "list [1, 2]"),
+    4: ("[1, 2]", "Got [1, 2]"),
     9: ('{"id": 9}', "'texts'"),
     10: ('{"texts": []}', "'texts'"),
-    11: ('{"texts": ["a", 3]}', "int 3"),
+    11: ('{"texts": ["a", 3]}', "Got 3"),
     12: ('{"texts": "one text"}', "--group-key"),
     13: ('{"texts": ["a", "\\ud800"]}', "JSON"),
     14: ('{"texts": ["only one"]}', "one text"),
-    15: ('{"texts": 5}', "int 5"),
+    15: ('{"texts": 5}', "Got 5"),
     30: ("\xff not UTF-8", "JSON"),
 }
 
@@ -255,7 +255,6 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         (["--metric", "gruen", "--one-set", "--out", "x.json"], "--one-set"),
         (["--metric", "vendi_embed", "--one-set"], "--out"),
         (["--metric", "vendi_embed", "--one-set", "--out", "x.json", "--set", "q=-1"], "q must be"),
-        (["--metric", "semantic_entropy", "--set", "patience=0.8"], "quality"),
         (["--metric", "probeval"], "--reference-key"),
         (["--metric", "vendi"], "vendi_embed"),
     ],
@@ -360,7 +359,7 @@ def test_a_json_array(tmp_path, indent):
     assert score.main(command(tmp_path / "data.json", "--restart")) == score.EXIT_BAD_ROWS
     (bad,) = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
     assert bad["row"] == 4
-    assert "str 'no object'" in bad["error"]
+    assert "'no object'" in bad["error"]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

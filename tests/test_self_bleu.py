@@ -165,7 +165,7 @@ def test_tokenizers_of_sacrebleu(load, texts, tokenizer, tokens):
 def test_tokenizer_may_be_a_function(load):
     result = load("self_bleu").compute(predictions=["a-b-c", "a-b-d"], tokenizer=lambda text: text.split("-"))
     assert result["self_bleu_1"] == pytest.approx(2 / 3)
-    with pytest.raises(TypeError, match=r"tokenizer must return a list of strings\. Got str 'a' for text 0"):
+    with pytest.raises(TypeError, match=r"tokenizer must return a list of strings\. Got 'a' for text 0"):
         load("self_bleu").compute(predictions=["a", "b"], tokenizer=str)
     with pytest.raises(TypeError, match="Got None for set 1, text 1"):
         load("self_bleu").compute(

@@ -30,14 +30,14 @@ def test_help_card_and_signature_are_the_declaration(load, name):
     assert sorted(set(names) - ({"references"} - set(inputs))) == sorted(expected)
     parameters = inspect.signature(metric.compute).parameters
     assert list(parameters) == expected
-    for setting in metric.settings.declared():
-        assert parameters[setting].default == metric.settings.default(setting)
+    for setting, declared in metric.settings.declared().items():
+        assert parameters[setting].default == declared.default
 
 
 def test_a_default_is_declared_in_its_canonical_form(load, name, setting):
     settings = load(name).settings
-    default = settings.default(setting)
-    assert default is None or settings.declared()[setting].check(default, setting) == default
+    declared = settings.declared()[setting]
+    assert declared.default is None or declared.check(declared.default, setting) == declared.default
     assert settings().passed() == {}
 
 

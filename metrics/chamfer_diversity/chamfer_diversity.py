@@ -17,7 +17,6 @@ from .core_results import (
     SETS,
     ItemResult,
     ScoreSummary,
-    confidence_settings,
     format_sizes,
     mean_over_sets,
     parse_confidence_by,
@@ -162,11 +161,11 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         scored = find_scored_sets(sets, settings.singletons, "chamfer_diversity")
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(scored, units, settings.confidence, self.bounds)
+        summary = ScoreSummary(units, settings.confidence, self.bounds)
 
         distances, signed = measure(sets, scored, settings)
 
-        scores = np.zeros(len(sets.sizes))
+        scores = np.full(len(sets.sizes), np.nan)
         scores[scored] = mean_by_set(distances.nearest, sets.sizes[scored])
         result = summary.of("chamfer_diversity", scores)
         result["mean_pairwise_distance"] = mean_over_sets(distances.pairwise)
@@ -182,6 +181,6 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             "chamfer_diversity",
             **signed,
             set_size=format_sizes(sets.sizes),
-            **confidence_settings(settings.confidence, settings.confidence_by),
+            **settings.signed_interval(),
         )
         return result

@@ -17,9 +17,9 @@ import numpy as np
 from .core_cache import cache_folder, through_cache
 from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, quiet_loading
-from .core_numbers import float_type, parse_matrix
+from .core_numbers import float_type, parse_choice, parse_count, parse_flag, parse_matrix
 from .core_results import UNBOUNDED, caller_name
-from .core_settings import PAIR, TEXT, Settings, choice, count, flag, setting
+from .core_settings import PAIR, TEXT, Settings, setting
 from .core_windows import split_windows
 
 # Seconds before a progress bar appears.
@@ -54,11 +54,11 @@ class EncoderSettings(Settings):
     """
 
     model: Any = setting(DEFAULT_MODEL)
-    batch_size: int | None = setting(None, count())
+    batch_size: int | None = setting(None, parse_count)
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
-    progress: bool | None = setting(None, flag)
-    long_texts: str = setting("windows", choice("windows", "cut"))
+    progress: bool | None = setting(None, parse_flag)
+    long_texts: str = setting("windows", parse_choice, choices=("windows", "cut"))
 
     @property
     def is_given(self) -> bool:
@@ -85,15 +85,16 @@ class EncoderSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EncoderSettings):
-    """Where similarities come from: an encoder, or embeddings or similarities that the caller gives."""
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
 
+    set_size: int | None = setting(None, parse_count)
+    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
     embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
     similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
 
     def check(self) -> None:
-        """Raise an error if both embeddings and similarities are given."""
-        if self.embeddings is not None and self.similarity is not None:
-            raise ValueError("embeddings and similarity are both given: pass one of them.")
+        """Raise a ValueError if both embeddings and similarities are given."""
+        self.pass_one("embeddings", "similarity")
 
 
 class LoadedEncoder(NamedTuple):
@@ -191,7 +192,7 @@ def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
 
 
 def _encode_given(texts: list[str], settings: EncoderSettings) -> Encoded:
-    identity = f"given({caller_name(settings.model, type(settings.model).__name__)})"
+    identity = f"given({caller_name(settings.model)})"
     rows = settings.model.encode(texts)
     matrix = parse_matrix(rows, len(texts), f"the embeddings by model {identity}:")
     return Encoded(matrix, {"model": identity, **_narrow(rows)})

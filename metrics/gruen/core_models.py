@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe, show
+from .core_numbers import describe
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -117,7 +117,7 @@ def find_device(device: str | None) -> str:
         # So that 'cuda' and 'cuda:0' are the same key.
         return "cpu" if named.type == "cpu" else str(torch.empty(0, device=named).device)
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0][:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
 
 
@@ -201,8 +201,8 @@ def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
             return folder
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(
-            f"{parameter} {show(name)} was found neither as a folder nor whole in the Hub's cache, and not on the Hub "
-            f"({reason}). Download it on a machine with network access (hf download {show(repo)}) and pass its folder."
+            f"{parameter} {describe(name)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
+            f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."
         ) from error
 
 

@@ -38,7 +38,7 @@ def score_components(
     components: dict[str, Component] = {}
     signed = settings.signed_components()
     if judge is not None:
-        signed |= {"backbone": settings.backbone, **judge.identity}
+        signed |= {"backbone": settings.backbone_kind, **judge.identity}
         if "grammaticality" in settings.scored:
             components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
     if "non_redundancy" in settings.scored:

@@ -7,21 +7,20 @@ from importlib.metadata import version
 from typing import Any
 
 from .core_encoder import EncoderSettings
-from .core_numbers import describe, parse_choice
-from .core_results import confidence_level
-from .core_settings import TEXT, choice, flag, number, setting
+from .core_numbers import describe, parse_choice, parse_flag, parse_number
+from .core_settings import setting
 from .gruen_focus import FOCUS_THRESHOLD, WMS_THRESHOLD
 from .gruen_redundancy import REPEATS_IDENTITY
 from .gruen_text import MARKUPS
 
 COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
-# The components of the original's code.
-_PARITY_COMPONENTS = COMPONENTS[:3]
+# Settings that need the backbone of the paper.
+_OF_BERT = ("parity", "lm_model", "cola_model", "sop_model")
 
 
 def _components(value: Any, name: str) -> tuple[str, ...]:
     """Read the names of components, in a fixed order."""
-    if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)) or not len(value):
+    if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)) or not value:
         raise TypeError(f"{name} must be a list of names, such as ['focus']. Got {describe(value)}.")
     names = [parse_choice(component, name, COMPONENTS) for component in value]
     return tuple(component for component in COMPONENTS if component in names)
@@ -31,59 +30,42 @@ def _components(value: Any, name: str) -> tuple[str, ...]:
 class GruenSettings(EncoderSettings):
     """The settings of a call, as the help explains them; those of the encoder are of all models."""
 
-    backbone: str = setting("compact", choice("compact", "bert"))
+    backbone: str | None = setting(None, parse_choice, choices=("compact", "bert"))
     components: Sequence[str] | None = setting(None, _components)
-    parity: bool = setting(False, flag)
+    parity: bool = setting(False, parse_flag)
     lm_model: str | os.PathLike[str] | None = setting(None)
     cola_model: str | os.PathLike[str] | None = setting(None)
     sop_model: str | os.PathLike[str] | None = setting(None)
-    markup: str = setting(MARKUPS[0], choice(*MARKUPS))
-    focus: str | None = setting(None, choice("embedding", "wms"))
-    focus_threshold: float | None = setting(None, number(-1, 1))
+    markup: str = setting(MARKUPS[0], parse_choice, choices=MARKUPS)
+    focus_threshold: float | None = setting(None, parse_number, low=-1, high=1)
     vectors: Any = setting(None)
-    confidence: float | None = setting(None, confidence_level)
-    confidence_by: Any = setting(None, given=TEXT)
-    details: bool = setting(False, flag)
 
     def check(self) -> None:
-        """Raise an error for settings that do not go together."""
-        if self.parity and "coherence" in self.scored:
-            raise ValueError("components has 'coherence', which the original does not have: leave it out, or parity.")
-        if self.parity and self.focus == "embedding":
-            raise ValueError("focus must be 'wms' with parity=True, as in the original. Got 'embedding'.")
-        if self.parity and "grammaticality" in self.scored and self.backbone != "bert":
-            raise ValueError(
-                f"backbone must be 'bert' with parity=True: the original has no other. Got {self.backbone!r}. Or leave "
-                "'grammaticality' out of components."
-            )
-        if self.backbone != "bert":
-            for name in self.signed("lm_model", "cola_model", "sop_model"):
-                raise ValueError(f"{name} has no effect with backbone={self.backbone!r}: pass backbone='bert'.")
-            if "coherence" in self.scored:
-                raise ValueError(
-                    "components has 'coherence', which backbone='compact' does not score: leave it out, or pass "
-                    "backbone='bert' and sop_model."
-                )
-        if self.focus_kind == "wms" and self.vectors is None:
-            raise ValueError(
-                "vectors is None, and focus='wms' needs word vectors: the folder of a spaCy pipeline, a fastText or "
-                "word2vec file, or a mapping. With parity=True, leave 'focus' out of components to score without."
-            )
+        """Raise a ValueError for settings that cannot be combined."""
+        of_bert = self.signed(*_OF_BERT)
+        if of_bert and self.backbone == "compact":
+            raise ValueError(f"backbone must be 'bert' with {', '.join(of_bert)}. Got 'compact'.")
+        if "coherence" in self.scored and (self.parity or self.sop_model is None):
+            raise ValueError("components has 'coherence', which needs sop_model, and which parity=True does not score.")
+        if self.parity and self.vectors is None and "focus" in self.scored:
+            raise ValueError("vectors is None: focus with parity=True needs word vectors.")
+
+    @property
+    def backbone_kind(self) -> str:
+        """The backbone: by default that of the paper if a setting needs it."""
+        return self.backbone or ("bert" if self.signed(*_OF_BERT) else "compact")
 
     @property
     def scored(self) -> tuple[str, ...]:
         """The components to score, in a fixed order."""
         if self.components is not None:
             return tuple(self.components)
-        has_order = self.backbone == "bert" and self.sop_model is not None and not self.parity
-        return COMPONENTS if has_order else _PARITY_COMPONENTS
+        return COMPONENTS if self.sop_model is not None and not self.parity else COMPONENTS[:3]
 
     @property
-    def focus_kind(self) -> str | None:
-        """The kind of focus to score; None if it is not scored."""
-        if "focus" not in self.scored:
-            return None
-        return self.focus or ("wms" if self.parity else "embedding")
+    def focus_kind(self) -> str:
+        """What focus is judged by: Word Mover's similarity over word vectors, as in the original, or embeddings."""
+        return "wms" if self.parity or self.vectors is not None else "embedding"
 
     @property
     def threshold(self) -> float:

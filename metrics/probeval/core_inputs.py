@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .core_numbers import describe, parse_count, parse_matrix, to_array, unpack
+from .core_numbers import NUMBERS, describe, parse_count, parse_matrix, to_array
 
 Item = TypeVar("Item")
 
@@ -134,7 +134,7 @@ def as_list(value: Any, name: str, expected: str) -> list:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
-        value = unpack(value)
+        value = value.tolist()
     if isinstance(value, Sequence):
         return list(value)
     raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
@@ -266,7 +266,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_number_type(kind: type) -> bool:
-    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, bool)
+    return issubclass(kind, NUMBERS) and not issubclass(kind, bool)
 
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:

@@ -100,8 +100,8 @@ class TextMetric:
         names = ("self", *self._feature_names())
         inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
         settings = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
-            for name in self.settings.declared()
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=declared.default)
+            for name, declared in self.settings.declared().items()
         ]
         return shared.replace(parameters=[*inputs, *settings])
 

@@ -18,7 +18,6 @@ from .core_results import (
     QUESTIONS,
     UNBOUNDED,
     ItemResult,
-    confidence_settings,
     format_sizes,
     mean_estimate,
     parse_confidence_by,
@@ -29,8 +28,8 @@ from .core_vectors import load_vectors as load_vectors
 from .core_windows import split_windows as split_windows
 from .probeval_clusters import hac as hac
 from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
-from .probeval_matching import WordNetMatcher, cluster_maximum
-from .probeval_pipeline import describe_question, load_resources, score_question, summarize
+from .probeval_matching import cluster_maximum
+from .probeval_pipeline import load_resources, score_question, summarize
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -173,10 +172,11 @@ Returns:
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.
     details (`list[dict]`): only with `details=True`. For each question `id`,
-        `score`, `n_answers`, `coverage`, `wrong_rate`, `clusters`,
-        `gold_distribution`, `model_distribution`, `smoothing`, which is added
-        to the counts, and `gold_assignments` and `assignments`, the clusters of
-        people's answers and of the model's.
+        `score`, `n_answers`, `coverage`, `wrong_rate`, `n_clusters`,
+        `distribution_entropy`, `gold_distribution`, `model_distribution`,
+        `smoothing`, which is added to the counts, `clusters`, and
+        `gold_assignments` and `assignments`, the clusters of people's answers
+        and of the model's.
     signature (`str`): all settings that determine the score. Scores are
         comparable if their signatures are equal, and an encoder or mapping of
         word vectors, of which it has only the name, is the same.
@@ -254,10 +254,10 @@ class Probeval(TextMetric, evaluate.Metric):
             estimate = mean_estimate(np.array(result["scores"]), units)
             result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds_under(settings))
         if settings.details:
-            result["details"] = [describe_question(one, pipeline) for one in scored]
+            result["details"] = scored
         # Samples drawn down to one size can be compared, whatever they are drawn from.
         sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.array(result["n_answers"]))}
-        intervals = confidence_settings(settings.confidence, settings.confidence_by)
+        intervals = settings.signed_interval()
         result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)
         return result
 
@@ -277,14 +277,14 @@ class Probeval(TextMetric, evaluate.Metric):
         [0, 1], higher is better; `scores`, the same for each question; and `signature`.
         """
         given, gold, _ = pair_rows(predictions, references)
-        matcher = WordNetMatcher(load_wordnet())
+        wordnet = load_wordnet()
         rows: list[dict[str, dict[str, float]]] = []
         for question, row in zip(read_questions(given, gold), given, strict=True):
-            counts = question.gold_counts if question.clusters else np.diag(question.gold_counts[:, 0])
-            matches = protoqa_matches(rank(row["answers"]), question.gold, matcher)
+            counts = question.gold_counts if question.clusters else np.diag(question.people)
+            matches = protoqa_matches(rank(row["answers"]), question.gold, wordnet)
             won = {name: cluster_maximum(scores, counts > 0) for name, scores in matches.items()}
             rows.append({name: ranked_scores(hits, counts.sum(axis=0)) for name, hits in won.items()})
         means: dict[str, Any] = {
             name: {rule: mean([row[name][rule] for row in rows]) for rule in rules} for name, rules in rows[0].items()
         }
-        return {**means, "scores": rows, "signature": signature("protoqa_scores", wordnet=matcher.version)}
+        return {**means, "scores": rows, "signature": signature("protoqa_scores", wordnet=wordnet.version)}

@@ -49,7 +49,12 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 
     Returns cluster numbers from 0: (n,). Pelleg and Moore, X-means, ICML 2000.
     """
-    return _split(embeddings, seed, lambda points, halves, centers: _bic(points, halves, centers) > _bic(points))
+
+    def is_better(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> bool:
+        whole = np.zeros(len(points), dtype=np.int64), points.mean(axis=0, keepdims=True)
+        return _bic(points, labels, centers) > _bic(points, *whole)
+
+    return _split(embeddings, seed, is_better)
 
 
 def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
@@ -71,11 +76,14 @@ def _split(
     while True:
         next_centers: list[np.ndarray] = []
         for k in range(len(centers)):
-            points = embeddings[labels == k]
-            pair = _halve(points, seed)
+            points, halves = embeddings[labels == k], centers[k : k + 1]
             # Each split adds one to the clusters so far and to those still to be tested.
-            room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
-            next_centers += [*pair[1]] if pair and room and is_better(points, *pair) else [centers[k]]
+            has_room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
+            if has_room and not np.allclose(points, points[0]):
+                pair = KMeans(2, n_init=4, random_state=seed).fit(points)
+                if is_better(points, pair.labels_, pair.cluster_centers_):
+                    halves = pair.cluster_centers_
+            next_centers += [*halves]
         if len(next_centers) == len(centers):
             return labels
         means = KMeans(len(next_centers), init=np.array(next_centers), n_init=1).fit(embeddings)
@@ -83,22 +91,8 @@ def _split(
         labels, centers = np.searchsorted(used, means.labels_), means.cluster_centers_[used]
 
 
-def _halve(points: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
-    if len(points) < 2 or np.allclose(points, points[0]):
-        return None
-    from sklearn.cluster import KMeans
-
-    means = KMeans(2, n_init=4, random_state=seed).fit(points)
-    return means.labels_, means.cluster_centers_
-
-
-def _bic(points: np.ndarray, labels: np.ndarray | None = None, centers: np.ndarray | None = None) -> float:
-    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore.
-
-    Without labels and centers, that of one cluster.
-    """
-    if labels is None or centers is None:
-        labels, centers = np.zeros(len(points), dtype=np.int64), points.mean(axis=0, keepdims=True)
+def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
+    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore."""
     n, d, k = len(points), points.shape[1], len(centers)
     if n <= k:
         return -np.inf

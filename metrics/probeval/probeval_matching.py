@@ -3,12 +3,10 @@
 Every matcher returns weights: ndarray of shape (u, c + 1), a row for each answer that sums to 1, with `wrong` last.
 """
 
-from functools import cache
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .probeval_wordnet import WordNet, parse_phrase, partition_score
+from .probeval_wordnet import WordNet, phrase_scores
 
 # Scores closer than this count as a tie, for rounding in float64.
 _TIE = 1e-9
@@ -73,28 +71,17 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     return np.asarray(regressor.predict(answers)).reshape(len(answers), -1)
 
 
-class WordNetMatcher:
-    """WordNet scores of answers; each phrase is parsed once."""
+def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity: bool = False) -> np.ndarray:
+    """Score each answer against each gold answer by WordNet: (u, g), in [0, 1], after lower-casing and stripping.
 
-    def __init__(self, wordnet: WordNet) -> None:
-        self.version = wordnet.version
-        self._phrase = cache(lambda text: parse_phrase(text, wordnet))
-
-    def scores(self, answers: list[str], gold: list[str], parity: bool = False) -> np.ndarray:
-        """Score each answer against each gold answer: (u, g), in [0, 1], after lower-casing and stripping.
-
-        With `parity` as the original does: answers are cut to 50 characters, and gold answers stay as they are.
-        """
-        if not parity:
-            return self.pair_scores(*([" ".join(text.lower().split()) for text in side] for side in (answers, gold)))
-        cut = [text.lower()[:_PARITY_LENGTH].strip() for text in answers]
-        # It looks up an answer among all by its first 40 characters, and uses the first match.
-        first: dict[str, str] = {}
-        for text in cut:
-            first.setdefault(text[:_PARITY_PREFIX], text)
-        return self.pair_scores([first[text[:_PARITY_PREFIX]] for text in cut], gold)
-
-    def pair_scores(self, answers: list[str], gold: list[str]) -> np.ndarray:
-        """Score each answer against each gold answer as they are: (u, g), in [0, 1]."""
-        scores = [[partition_score(self._phrase(a), self._phrase(b)) for b in gold] for a in answers]
-        return np.array(scores).reshape(len(answers), len(gold))
+    With `parity` as the original does: answers are cut to 50 characters, and gold answers stay as they are.
+    """
+    if not parity:
+        answers, gold = ([" ".join(text.lower().split()) for text in side] for side in (answers, gold))
+        return phrase_scores(answers, gold, wordnet)
+    cut = [text.lower()[:_PARITY_LENGTH].strip() for text in answers]
+    # It looks up an answer among all by its first 40 characters, and uses the first match.
+    first: dict[str, str] = {}
+    for text in cut:
+        first.setdefault(text[:_PARITY_PREFIX], text)
+    return phrase_scores([first[text[:_PARITY_PREFIX]] for text in cut], gold, wordnet)

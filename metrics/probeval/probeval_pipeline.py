@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_encoder import embed_part
-from .core_numbers import show
+from .core_numbers import describe
 from .core_vectors import load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
-from .probeval_matching import WordNetMatcher, assign, cluster_maximum, gp_scores
-from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down, entropy, mean
+from .probeval_matching import assign, cluster_maximum, gp_scores, wordnet_scores
+from .probeval_sampling import MOST_DRAWN, Side, content_seed, drawn_down, entropy, jackknife_bias, kl_divergence, mean
 from .probeval_settings import ProbevalSettings
 from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
@@ -29,45 +29,13 @@ class Clusters(NamedTuple):
     """Gold answers in clusters.
 
     labels : list of c str
-    counts : ndarray of shape (g, c), people's count of each answer, by its cluster
-    groups : ndarray of shape (g, c), bool, for soft clusters: the groups of answers from which they were made
+    members : ndarray of shape (g, c), bool, the answers in each cluster; in soft ones, those from which it was made
+    counts : ndarray of shape (g, c), people's count of each answer, by its clusters
     """
 
     labels: list[str]
+    members: np.ndarray
     counts: np.ndarray
-    groups: np.ndarray | None = None
-
-    @property
-    def members(self) -> np.ndarray:
-        """Which answer is in which cluster: ndarray of shape (g, c), bool."""
-        return self.counts > 0 if self.groups is None else self.groups
-
-    @property
-    def kept_shares(self) -> np.ndarray:
-        """The mean share of an answer that its cluster keeps: ndarray of shape (c,), 1 except for soft clusters."""
-        if self.groups is None:
-            return np.ones(len(self.labels))
-        times = self.counts.sum(axis=1, keepdims=True)
-        weights = self.groups * np.sqrt(times)
-        return (weights * self.counts / times).sum(axis=0) / weights.sum(axis=0)
-
-
-class ScoredQuestion(NamedTuple):
-    """A question, its clusters, the weights of its answers in them, and its score; with `rarefy`, means over samples.
-
-    gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last
-    """
-
-    question: Question
-    clusters: Clusters
-    weights: np.ndarray
-    score: float
-    coverage: float
-    wrong_rate: float | None
-    gold: np.ndarray
-    model: np.ndarray
-    gold_entropy: float
-    model_entropy: float
 
 
 def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[Resources, dict[str, str]]:
@@ -86,7 +54,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
             matrix, signed = embed_part(texts, settings)
         embeddings = Embeddings(texts, matrix)
     if settings.matcher == "wordnet":
-        wordnet = WordNetMatcher(load_wordnet())
+        wordnet = load_wordnet()
         signed["wordnet"] = wordnet.version
     return Resources(embeddings, wordnet), signed
 
@@ -95,28 +63,25 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
     """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
-        return Clusters(question.clusters, question.gold_counts)
-    counts, is_soft = question.gold_counts.sum(axis=1), settings.clustering == "soft"
-    if is_soft:
+        return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
+    people, probability = question.people, None
+    if settings.clustering == "soft":
         probability = same_probability(question.gold, question.gold, resources.embeddings)
         numbers = soft_groups(probability)
     elif settings.clustering == "none":
-        numbers = np.arange(len(counts))
+        numbers = np.arange(len(people))
     else:
         (vectors,) = resources.embeddings.look_up(question.gold)
         if settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
-            numbers = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
+            numbers = hac(vectors, settings.linkage, settings.distance, people if settings.parity else None)
         else:
             numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
-    table = np.zeros((len(counts), int(numbers.max()) + 1))
-    table[np.arange(len(counts)), numbers] = counts
-    first = (table > 0).argmax(axis=0)
-    table = table[:, np.lexsort((first, -table.sum(axis=0)))]
-    labels = [f"c_{i}" for i in range(1, table.shape[1] + 1)]
-    if not is_soft:
-        return Clusters(labels, table)
-    return Clusters(labels, counts[:, None] * memberships(probability, table > 0, counts), table > 0)
+    members = numbers[:, None] == np.arange(numbers.max() + 1)
+    members = members[:, np.lexsort((members.argmax(axis=0), -(people @ members)))]
+    labels = [f"c_{i}" for i in range(1, members.shape[1] + 1)]
+    shares = members if probability is None else memberships(probability, members, people)
+    return Clusters(labels, members, people[:, None] * shares)
 
 
 def match(
@@ -130,59 +95,56 @@ def match(
 
     Returns an ndarray of shape (u, c + 1), rows summing to 1, `wrong` last.
     """
-    weights = np.zeros((len(question.answers), len(clusters.labels) + 1))
+    columns = [*clusters.labels, WRONG]
     if labels is not None:
-        columns = [*clusters.labels, WRONG]
-        weights[np.arange(len(labels)), [columns.index(label) for label in labels]] = 1.0
-        return weights
-    weights[:, -1] = 1.0
+        return np.eye(len(columns))[[columns.index(label) for label in labels]]
+    weights = np.tile(np.eye(len(columns))[-1], (len(question.answers), 1))
     said = [bool(text.strip()) for text in question.answers]
     if any(said):
         answers = [text for text in question.answers if text.strip()]
-        weights[said] = _match_said(answers, question.gold, clusters, settings, resources)
+        weights[said] = _match_said(answers, question, clusters, settings, resources)
     return weights
 
 
 def _match_said(
-    answers: list[str], gold: list[str], clusters: Clusters, settings: ProbevalSettings, resources: Resources
+    answers: list[str], question: Question, clusters: Clusters, settings: ProbevalSettings, resources: Resources
 ) -> np.ndarray:
-    members, threshold = clusters.members, settings.threshold
+    gold, threshold = question.gold, settings.threshold
     assert threshold is not None
-    if settings.matcher == "wordnet":
-        scores = resources.wordnet.scores(answers, gold, settings.parity)
-        return assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
     if settings.matcher == "soft":
         probability = same_probability(answers, gold, resources.embeddings)
         matched = matched_shares(probability, threshold)
-        shares = memberships(probability, members, clusters.counts.sum(axis=1))
-        return np.hstack([shares * matched, 1 - matched])
+        return np.hstack([memberships(probability, clusters.members, question.people) * matched, 1 - matched])
+    if settings.matcher == "wordnet":
+        scores = wordnet_scores(answers, gold, resources.wordnet, settings.parity)
+        return assign(cluster_maximum(scores, clusters.members), threshold, strict=threshold == 0)
     vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
     if settings.matcher == "gp":
         return assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
-    return assign(cluster_maximum(np.clip(vectors @ gold_vectors.T, -1.0, 1.0), members), threshold)
+    return assign(cluster_maximum(np.clip(vectors @ gold_vectors.T, -1.0, 1.0), clusters.members), threshold)
 
 
-def gold_side(clusters: Clusters, settings: ProbevalSettings) -> Side:
-    """Return people's answers by kind: by answer in soft clusters, by cluster in others."""
+def both_sides(
+    question: Question, clusters: Clusters, weights: np.ndarray, settings: ProbevalSettings
+) -> tuple[Side, Side]:
+    """Return people's answers and the model's, whose `weights` are from `match`.
+
+    People's kinds of answers are clusters, or different answers if clusters are soft; the model's, different answers.
+    """
     if settings.clustering == "soft":
-        times = clusters.counts.sum(axis=1)
-        shares = clusters.counts / times[:, None]
+        times = question.people
+        kinds = clusters.counts / times[:, None]
+        # A cluster is smoothed by the share of its members that it keeps.
+        roots = clusters.members * np.sqrt(times)[:, None]
+        kept = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
     else:
         times = clusters.counts.sum(axis=0)
-        shares = np.eye(len(times))
-    smoothing = _smoothing(clusters, settings)
+        kinds, kept = np.eye(len(times)), np.ones(len(times))
+    smoothing = settings.smoothing * np.append(kept, 1.0)
     # In the original, people's distribution over automatic clusters is not smoothed.
     is_raw = settings.parity and settings.clustering != "human"
-    return Side(times, np.hstack([shares, np.zeros((len(shares), 1))]), 0.0 * smoothing if is_raw else smoothing)
-
-
-def model_side(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: ProbevalSettings) -> Side:
-    """Return the model's answers, each different one a kind."""
-    return Side(counts, weights, _smoothing(clusters, settings))
-
-
-def _smoothing(clusters: Clusters, settings: ProbevalSettings) -> np.ndarray:
-    return settings.smoothing * np.append(clusters.kept_shares, 1.0)
+    gold = Side(times, np.pad(kinds, ((0, 0), (0, 1))), np.zeros_like(smoothing) if is_raw else smoothing)
+    return gold, Side(question.counts, weights, smoothing)
 
 
 def reached(weights: np.ndarray) -> np.ndarray:
@@ -196,108 +158,97 @@ def reached(weights: np.ndarray) -> np.ndarray:
 
 def score_question(
     question: Question, labels: list[str] | None, settings: ProbevalSettings, resources: Resources
-) -> ScoredQuestion:
-    """Cluster, match and score a question.
+) -> dict[str, Any]:
+    """Cluster, match and score a question: its results, with `rarefy` means over samples, and its details if asked for.
 
     `labels` are people's of each answer, for matcher="human". Raises a ValueError that names the question if it has too
     few answers to draw from, or too many, or if its divergence is infinite.
     """
-    people = question.gold_counts.sum(axis=1)
-    for name, size, counts in (
-        ("rarefy", settings.rarefy, question.counts),
-        ("rarefy_people", settings.rarefy_people, people),
+    for name, size, n in (
+        ("rarefy", settings.rarefy, question.counts.sum()),
+        ("rarefy_people", settings.rarefy_people, question.people.sum()),
     ):
-        if size is not None and not size <= counts.sum() <= MOST_DRAWN:
+        if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(
-                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question {show(question.name)} has "
-                f"{int(counts.sum()):,}."
+                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question "
+                f"{describe(question.name)} has {int(n):,}."
             )
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
-    gold, model = gold_side(clusters, settings), model_side(question.counts, weights, clusters, settings)
-    gold_times = drawn_down(gold, settings.rarefy_people, content_seed("people", question.gold, people))
+    gold, model = both_sides(question, clusters, weights, settings)
+    gold_times = drawn_down(gold, settings.rarefy_people, content_seed("people", question.gold, question.people))
     model_times = drawn_down(model, settings.rarefy, content_seed("model", question.answers, question.counts))
-    scores = divergences(gold, model, gold_times, model_times, debias=settings.debias)
-    if not np.isfinite(scores).all():
+    p, q = gold.distributions(gold_times), model.distributions(model_times)
+    score = float(kl_divergence(p, q).mean()) - (jackknife_bias(gold, model) if settings.debias else 0.0)
+    if not np.isfinite(score):
         raise ValueError(
             f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
             f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
     masses = (gold_times @ gold.weights)[:, :-1]
-    p, q = gold.distributions(gold_times), model.distributions(model_times)
-    n_answers = float(question.counts.sum())
-    return ScoredQuestion(
-        question,
-        clusters,
-        weights,
-        score=float(scores.mean()),
-        coverage=float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
-        wrong_rate=float(question.counts @ weights[:, -1]) / n_answers if n_answers else None,
-        gold=p.mean(axis=0),
-        model=q.mean(axis=0),
-        gold_entropy=float(entropy(p).mean()),
-        model_entropy=float(entropy(q).mean()),
-    )
-
-
-def summarize(scored: list[ScoredQuestion]) -> dict[str, Any]:
-    """Average the scores of questions, and name the results."""
-    sizes = [int(one.question.counts.sum()) for one in scored]
-    return {
-        "probeval": mean([one.score for one in scored]),
-        "scores": [one.score for one in scored],
-        "wrong_rate": mean([one.wrong_rate for one in scored if one.wrong_rate is not None]),
-        "coverage": mean([one.coverage for one in scored]),
-        "n_clusters": mean([len(one.gold) - 1 for one in scored]),
-        "distribution_entropy": {
-            "gold": mean([one.gold_entropy for one in scored]),
-            "model": mean([one.model_entropy for one in scored]),
-        },
-        "n_answers": sizes,
-        "n_empty": sizes.count(0),
-    }
-
-
-def describe_question(one: ScoredQuestion, settings: ProbevalSettings) -> dict[str, Any]:
-    """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
-    question, clusters, weights = one.question, one.clusters, one.weights
-    labels = [*clusters.labels, WRONG]
-    times = np.rint(clusters.counts.sum(axis=1, keepdims=True))
-    is_soft = clusters.groups is not None
-    # Soft clusters list each answer once, in its group, with its whole count.
-    listed = clusters.members * times if is_soft else clusters.counts
-    # Elsewhere, an answer that people put into two clusters has a row for each.
-    shares = clusters.counts / times if is_soft else None
-
-    def named(row: np.ndarray) -> dict[str, float]:
-        return dict(zip(labels, row.tolist(), strict=False))
-
-    def assignment(text: str, count: float, row: np.ndarray) -> dict[str, Any]:
-        return {"text": text, "count": int(count), "clusters": {k: v for k, v in named(row).items() if v}}
-
-    described = []
-    for j, mass in enumerate(clusters.counts.sum(axis=0).tolist()):
-        column = listed[:, j]
-        members = sorted(np.flatnonzero(column).tolist(), key=lambda i: (-column[i], question.gold[i]))
-        answers = [{"text": question.gold[i], "count": int(column[i])} for i in members]
-        described.append({"cluster": labels[j], "count": mass, "answers": answers})
-    return {
+    n_answers = int(question.counts.sum())
+    result = {
         "id": question.name,
-        "score": one.score,
-        "n_answers": int(question.counts.sum()),
-        "coverage": one.coverage,
-        "wrong_rate": one.wrong_rate,
-        "clusters": described,
-        "gold_distribution": named(one.gold),
-        "model_distribution": named(one.model),
-        "smoothing": {
-            "gold": named(gold_side(clusters, settings).smoothing),
-            "model": named(model_side(question.counts, weights, clusters, settings).smoothing),
-        },
-        "gold_assignments": [
-            assignment(question.gold[i], listed[i, j], np.eye(len(labels))[j] if shares is None else shares[i])
-            for i, j in np.argwhere(listed > 0).tolist()
-        ],
-        "assignments": [assignment(*row) for row in zip(question.answers, question.counts, weights, strict=True)],
+        "score": score,
+        "n_answers": n_answers,
+        "coverage": float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
+        "wrong_rate": float(question.counts @ weights[:, -1]) / n_answers if n_answers else None,
+        "n_clusters": len(clusters.labels),
+        "distribution_entropy": {"gold": float(entropy(p).mean()), "model": float(entropy(q).mean())},
     }
+    if settings.details:
+
+        def named(row: np.ndarray) -> dict[str, float]:
+            return dict(zip([*clusters.labels, WRONG], row.tolist(), strict=True))
+
+        result |= {
+            "gold_distribution": named(p.mean(axis=0)),
+            "model_distribution": named(q.mean(axis=0)),
+            "smoothing": {"gold": named(gold.smoothing), "model": named(model.smoothing)},
+            **describe_answers(question, clusters, weights, settings),
+        }
+    return result
+
+
+def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Average the results of questions."""
+    scores, entropies = [row["score"] for row in rows], [row["distribution_entropy"] for row in rows]
+    n_answers = [row["n_answers"] for row in rows]
+    return {
+        "probeval": mean(scores),
+        "scores": scores,
+        "wrong_rate": mean([row["wrong_rate"] for row in rows if row["n_answers"]]),
+        "coverage": mean([row["coverage"] for row in rows]),
+        "n_clusters": mean([row["n_clusters"] for row in rows]),
+        "distribution_entropy": {side: mean([row[side] for row in entropies]) for side in ("gold", "model")},
+        "n_answers": n_answers,
+        "n_empty": n_answers.count(0),
+    }
+
+
+def describe_answers(
+    question: Question, clusters: Clusters, weights: np.ndarray, settings: ProbevalSettings
+) -> dict[str, list[dict[str, Any]]]:
+    """Describe the clusters of a question, and those of each answer, as plain data."""
+    people = question.people
+    # An automatic cluster lists its members with their whole counts.
+    listed = clusters.counts if settings.clustering == "human" else clusters.members * people[:, None]
+    described = []
+    for label, mass, column in zip(clusters.labels, clusters.counts.sum(axis=0).tolist(), listed.T, strict=True):
+        order = np.argsort(-column, kind="stable")[: np.count_nonzero(column)]
+        answers = [{"text": question.gold[i], "count": int(column[i])} for i in order]
+        described.append({"cluster": label, "count": mass, "answers": answers})
+    return {
+        "clusters": described,
+        "gold_assignments": _assignments(question.gold, people, clusters.counts / people[:, None], clusters.labels),
+        "assignments": _assignments(question.answers, question.counts, weights, [*clusters.labels, WRONG]),
+    }
+
+
+def _assignments(texts: list[str], counts: np.ndarray, weights: np.ndarray, labels: list[str]) -> list[dict[str, Any]]:
+    assignments = []
+    for text, count, row in zip(texts, counts.tolist(), weights.tolist(), strict=True):
+        shares = {label: share for label, share in zip(labels, row, strict=True) if share}
+        assignments.append({"text": text, "count": int(count), "clusters": shares})
+    return assignments

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .probeval_matching import WordNetMatcher
+from .probeval_wordnet import WordNet, phrase_scores
 
 MAX_ANSWERS = (1, 3, 5, 10)
 MAX_INCORRECT = (1, 3, 5)
@@ -45,7 +45,7 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     return scores
 
 
-def protoqa_matches(ranked: list[str], gold: list[str], matcher: WordNetMatcher) -> dict[str, np.ndarray]:
+def protoqa_matches(ranked: list[str], gold: list[str], wordnet: WordNet) -> dict[str, np.ndarray]:
     """Match answers to gold answers by equal text and by WordNet: bool arrays of shape (u, g).
 
     As in ProtoQA's evaluator, answers are put in lower case and cut to 50 characters, and a WordNet score is rounded,
@@ -53,7 +53,7 @@ def protoqa_matches(ranked: list[str], gold: list[str], matcher: WordNetMatcher)
     """
     cut = [text.lower()[:50].strip() for text in ranked]
     exact = np.array([[text == other for other in gold] for text in cut], dtype=bool).reshape(len(cut), len(gold))
-    return {"exact": exact, "wordnet": matcher.pair_scores(cut, gold) > 0.5}
+    return {"exact": exact, "wordnet": phrase_scores(cut, gold, wordnet) > 0.5}
 
 
 def _won(matches: np.ndarray, counts: np.ndarray) -> float:

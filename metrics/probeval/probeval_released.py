@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .core_numbers import describe, show
+from .core_numbers import describe
 
 
 def from_released(targets: Any, predictions: Any) -> dict[str, list[dict]]:
@@ -57,7 +57,7 @@ def read_answers(predictions: Any) -> dict[str, Any]:
             record = record.get("annotated_prediction_data") or record.get("model_answers") or record
         for name, answers in _mapping(record, where).items():
             if str(name) in merged:
-                raise ValueError(f"predictions has question {show(name)} twice.")
+                raise ValueError(f"predictions has question {describe(name)} twice.")
             is_annotated = isinstance(answers, Mapping) and any(isinstance(one, Mapping) for one in answers.values())
             merged[str(name)] = _annotated(answers, name, "count") if is_annotated else answers
     return merged
@@ -75,9 +75,10 @@ def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
 
 def _annotated(answers: Any, name: Any, key: str) -> dict[str, Any]:
     """Return one field of each annotated answer to a question."""
-    where = f"predictions, question {show(name)}"
+    where = f"predictions, question {describe(name)}"
     return {
-        text: _field(entry, key, f"{where}, answer {show(text)}") for text, entry in _mapping(answers, where).items()
+        text: _field(entry, key, f"{where}, answer {describe(text)}")
+        for text, entry in _mapping(answers, where).items()
     }
 
 

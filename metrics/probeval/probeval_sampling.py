@@ -1,11 +1,12 @@
-"""Divergences of answers counted by cluster: of all, and of samples; and the bias of sampling, by the jackknife."""
+"""Distributions of answers over clusters and their divergence; samples of the answers, and the bias of sampling."""
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import entr, rel_entr
 
 DRAWS = 1_000
 MOST_DRAWN = 10**9  # of numpy's multivariate_hypergeometric
@@ -31,15 +32,12 @@ def smooth(counts: np.ndarray, smoothing: float | np.ndarray) -> np.ndarray:
 
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """KL(p ‖ q) in nats, over the last axis; infinite if p has mass where q has none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The ratio of a common and a very rare cluster may overflow.
-        terms = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)
-    return np.maximum(terms.sum(axis=-1), 0.0)
+    return np.maximum(rel_entr(p, q).sum(axis=-1), 0.0)
 
 
 def entropy(p: np.ndarray) -> np.ndarray:
     """Shannon entropy in nats, over the last axis."""
-    return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=-1)
+    return entr(p).sum(axis=-1)
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -62,27 +60,6 @@ class Side(NamedTuple):
     def distributions(self, times: np.ndarray) -> np.ndarray:
         """Smooth the distributions of samples, ndarray of shape (n, k): ndarray of shape (n, c + 1)."""
         return smooth(times @ self.weights, self.smoothing)
-
-
-def divergences(
-    gold: Side, model: Side, gold_times: np.ndarray, model_times: np.ndarray, *, debias: bool = False
-) -> np.ndarray:
-    """Score samples of the answers to a question, by the clusters, weights and smoothing of both sides.
-
-    Parameters
-    ----------
-    gold_times : ndarray of shape (n, k) or (1, k), people's number of answers of each kind in each sample
-    model_times : ndarray of shape (n, u) or (1, u), the same for the model
-
-    Returns
-    -------
-    ndarray of shape (n,), in nats; with `debias` less the bias, which may put a small divergence below 0
-    """
-    values = kl_divergence(gold.distributions(gold_times), model.distributions(model_times))
-    if not debias:
-        return values
-    pairs = zip(*(np.broadcast_to(own, (len(values), own.shape[1])) for own in (gold_times, model_times)), strict=True)
-    return values - [jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs]
 
 
 def jackknife_bias(gold: Side, model: Side) -> float:
@@ -119,22 +96,6 @@ def drawn_down(side: Side, size: int | None, seed: int) -> np.ndarray:
 
 
 def content_seed(who: str, texts: Sequence[str], times: np.ndarray) -> int:
-    """Derive a seed from the answers of one side: draws are independent between questions, and reproducible."""
-    said = sorted(zip(texts, np.rint(times).astype(np.int64).tolist(), strict=True))
+    """Derive a seed from the sorted answers of one side: draws are independent of other questions, and reproducible."""
+    said = list(zip(texts, np.rint(times).astype(np.int64).tolist(), strict=True))
     return int.from_bytes(hashlib.blake2b(repr((who, said)).encode(), digest_size=8).digest(), "little")
-
-
-def sides(detail: Mapping[str, Any]) -> tuple[Side, Side]:
-    """Read people's side and the model's, in this order, from the details of a question."""
-    labels = {label: i for i, label in enumerate(detail["gold_distribution"])}
-    read = []
-    for name, who in (("gold_assignments", "gold"), ("assignments", "model")):
-        rows = detail[name]
-        weights = np.zeros((len(rows), len(labels)))
-        for row, assignment in zip(weights, rows, strict=True):
-            for label, weight in assignment["clusters"].items():
-                row[labels[label]] = weight
-        times = np.array([assignment["count"] for assignment in rows], dtype=np.float64)
-        smoothing = np.array([detail["smoothing"][who][label] for label in labels])
-        read.append(Side(times, weights, smoothing))
-    return read[0], read[1]

@@ -1,14 +1,13 @@
 """The settings of probeval."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .core_encoder import EncoderSettings
-from .core_results import confidence_level
-from .core_settings import ANSWER, QUESTION, choice, count, flag, number, setting
+from .core_numbers import parse_choice, parse_count, parse_flag, parse_number
+from .core_settings import TEXT, setting
 from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED, Question
@@ -27,28 +26,24 @@ _LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in 
 class ProbevalSettings(EncoderSettings):
     """The settings of a call, as the help explains them."""
 
-    clustering: str = setting("auto", choice(*CLUSTERINGS))
-    matcher: str = setting("auto", choice(*MATCHERS))
-    threshold: float | None = setting(None, number(0, 1))
-    smoothing: float = setting(1.0, number(0, _LARGEST_SMOOTHING))
-    debias: bool = setting(False, flag)
-    rarefy: int | None = setting(None, count())
-    rarefy_people: int | None = setting(None, count())
-    parity: bool = setting(False, flag)
-    linkage: str = setting("average", choice(*LINKAGES))
-    distance: float = setting(0.95, number(0, math.inf))
-    seed: int = setting(0, count(0, high=_LARGEST_SEED))
-    labels: Any = setting(None, given=ANSWER)
-    unknown: str = setting("error", choice(*UNPAIRED))
-    missing: str = setting("error", choice(*UNPAIRED))
-    confidence: float | None = setting(None, confidence_level)
-    confidence_by: Any = setting(None, given=QUESTION)
+    clustering: str = setting("auto", parse_choice, choices=CLUSTERINGS)
+    matcher: str = setting("auto", parse_choice, choices=MATCHERS)
+    threshold: float | None = setting(None, parse_number, low=0, high=1)
+    smoothing: float = setting(1.0, parse_number, low=0, high=_LARGEST_SMOOTHING)
+    debias: bool = setting(False, parse_flag)
+    rarefy: int | None = setting(None, parse_count)
+    rarefy_people: int | None = setting(None, parse_count)
+    parity: bool = setting(False, parse_flag)
+    linkage: str = setting("average", parse_choice, choices=LINKAGES)
+    distance: float = setting(0.95, parse_number, low=0)
+    seed: int = setting(0, parse_count, low=0, high=_LARGEST_SEED)
+    labels: Any = setting(None, given=TEXT)
+    unknown: str = setting("error", parse_choice, choices=UNPAIRED)
+    missing: str = setting("error", parse_choice, choices=UNPAIRED)
     vectors: Any = setting(None)
-    details: bool = setting(False, flag)
 
     def check(self) -> None:
-        """Raise an error for settings that do not go together, whatever the answers are."""
-        super().check()
+        """Raise a ValueError for settings that cannot be combined, whatever the answers are."""
         if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
             raise ValueError(f"clustering='soft' goes with matcher='soft', which divides too. Got {self.matcher!r}.")
         if self.matcher == "human" and self.clustering not in ("auto", "human"):
@@ -57,8 +52,8 @@ class ProbevalSettings(EncoderSettings):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={self.matcher!r}.")
         if self.debias and self.smoothing == 0:
             raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
-        if self.debias and (self.rarefy is not None or self.rarefy_people is not None):
-            raise ValueError("debias cannot be combined with rarefy or rarefy_people, which compare at equal numbers.")
+        self.pass_one("debias", "rarefy")
+        self.pass_one("debias", "rarefy_people")
 
     def check_found(self) -> None:
         """Raise an error for a model, a device or word vectors that cannot be found."""

@@ -12,13 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .probeval_vectors import word_tokenizer
 
 _FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
 _HELP = (
-    "WordNet was not found. Install it with 'apt-get install wordnet-base', or with "
-    "'python -m nltk.downloader wordnet', or set WNSEARCHDIR to the folder that holds index.noun. "
-    "matcher='cosine' does not need it."
+    "Install WordNet with 'apt-get install wordnet-base', or with 'python -m nltk.downloader wordnet', or set "
+    "WNSEARCHDIR to the folder that holds index.noun. matcher='cosine' does not need it."
 )
 # Suffixes of inflected forms and of their lemmas: morphy(7) of WordNet 3.0, in NLTK's order.
 _SUFFIX_RULES = {
@@ -64,16 +65,15 @@ class WordNet:
         self._exceptions: dict[str, dict[str, list[str]]] = {}
         try:
             for part in _SUFFIXES:
-                lines = (folder / f"index.{part}").read_text(encoding="utf-8").splitlines()
-                header = "".join(line for line in lines if line.startswith(" "))
+                index = (folder / f"index.{part}").read_text(encoding="utf-8")
                 # lemma pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset...
-                rows = [line.split() for line in lines if not line.startswith(" ")]
+                rows = [line.split() for line in index.splitlines() if not line.startswith(" ")]
                 self._offsets[part] = {row[0]: row[-int(row[2]) :] for row in rows}
                 exceptions = (folder / f"{part}.exc").read_text(encoding="utf-8").splitlines()
                 self._exceptions[part] = {form: lemmas for form, *lemmas in map(str.split, exceptions)}
         except (OSError, KeyError) as error:
-            raise ValueError(f"WordNet in {folder} is incomplete: {error}.") from error
-        version = re.search(r"WordNet (\d+\.\d+)", header)
+            raise ValueError(f"WordNet in {folder} is incomplete: {error}. {_HELP}") from error
+        version = re.search(r"WordNet (\d+\.\d+)", index)
         self.version = version.group(1) if version else "unknown"
         names = (name for table in (self._offsets, self._exceptions) for part in table.values() for name in part)
         # The number of words of the longest collocation.
@@ -82,18 +82,12 @@ class WordNet:
     def synsets(self, form: str) -> set[tuple[str, str]]:
         """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
         form = form.lower()
-        return {
-            (part, offset)
-            for part, offsets in self._offsets.items()
-            for lemma in self._lemmas(form, part)
-            for offset in offsets.get(lemma, ())
-        }
-
-    def _lemmas(self, form: str, part: str) -> list[str]:
-        """List the forms that may be lemmas of an inflected form, and the form itself."""
-        if form in self._exceptions[part]:
-            return [form, *self._exceptions[part][form]]
-        return [form, *(form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old))]
+        found: set[tuple[str, str]] = set()
+        for part, offsets in self._offsets.items():
+            bases = [form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old)]
+            for lemma in (form, *self._exceptions[part].get(form, bases)):
+                found.update((part, offset) for offset in offsets.get(lemma, ()))
+        return found
 
 
 def load_wordnet() -> WordNet:
@@ -102,18 +96,16 @@ def load_wordnet() -> WordNet:
     Raises a ValueError that says how to get it if it is not found.
     """
     named = os.environ.get("WNSEARCHDIR")  # WordNet's own
-    for folder in [Path(named)] if named else map(Path, _FOLDERS):
-        if (folder / "index.noun").is_file():
-            return _load(folder)
     if named:
-        raise ValueError(f"WNSEARCHDIR is {named!r}, which has no index.noun. {_HELP}")
+        return _load(Path(named))
     import nltk
 
-    for root in nltk.data.path:
-        for folder in (Path(root, "corpora", "wordnet"), Path(root, "corpora", "wordnet.zip")):
-            if folder.exists():
-                return _load(folder)
-    raise ValueError(_HELP)
+    roots = [Path(root, "corpora") for root in nltk.data.path]
+    in_nltk = [root / name for root in roots for name in ("wordnet", "wordnet.zip")]
+    for folder in (*map(Path, _FOLDERS), *in_nltk):
+        if folder.exists():
+            return _load(folder)
+    raise ValueError(f"WordNet was not found. {_HELP}")
 
 
 @lru_cache(maxsize=4)
@@ -190,3 +182,10 @@ def partition_score(a: Phrase, b: Phrase) -> float:
         free = ~used & ((1 << len(b.tokens)) - 1)
         scores.append(count / max(count + max(gaps, (free & ~(free << 1)).bit_count()), 1))
     return max(scores)
+
+
+def phrase_scores(answers: list[str], gold: list[str], wordnet: WordNet) -> np.ndarray:
+    """Score each answer against each gold answer as they are: (u, g), in [0, 1]."""
+    left, right = ([parse_phrase(text, wordnet) for text in side] for side in (answers, gold))
+    scores = [[partition_score(a, b) for b in right] for a in left]
+    return np.array(scores).reshape(len(left), len(right))

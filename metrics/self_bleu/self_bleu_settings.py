@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core_ngrams import SMOOTHINGS
-from .core_results import confidence_level
-from .core_settings import SET, Settings, choice, count, flag, setting
+from .core_numbers import parse_choice, parse_count, parse_flag
+from .core_settings import Settings, setting
 
 # Each order is a pass over all tokens, and three numbers of the result.
 _LONGEST = 100
@@ -16,23 +16,20 @@ _LONGEST = 100
 class SelfBleuSettings(Settings):
     """The settings of a call, as the help explains them."""
 
-    max_order: int = setting(4, count(high=_LONGEST))
-    aggregate: str = setting("set", choice("set", "corpus", "sentence"))
-    smoothing: str | None = setting(None, choice(*SMOOTHINGS))
+    max_order: int = setting(4, parse_count, high=_LONGEST)
+    aggregate: str = setting("set", parse_choice, choices=("set", "corpus", "sentence"))
+    smoothing: str | None = setting(None, parse_choice, choices=SMOOTHINGS)
     tokenizer: str | Callable[[str], Any] = setting("whitespace")
-    set_size: int | None = setting(None, count())
-    singletons: str = setting("error", choice("error", "skip"))
-    vocabulary_size: int | None = setting(None, count(2))
-    repetition: bool = setting(False, flag)
-    homogenization: bool = setting(False, flag)
-    confidence: float | None = setting(None, confidence_level)
-    confidence_by: Any = setting(None, given=SET)
-    details: bool = setting(False, flag)
+    set_size: int | None = setting(None, parse_count)
+    singletons: str = setting("error", parse_choice, choices=("error", "skip"))
+    vocabulary_size: int | None = setting(None, parse_count, low=2)
+    repetition: bool = setting(False, parse_flag)
+    homogenization: bool = setting(False, parse_flag)
 
-    def check_batches(self) -> None:
-        """Raise a ValueError for aggregate="corpus", which pools all sets."""
-        if self.aggregate == "corpus":
-            raise ValueError("aggregate='corpus' cannot be scored in batches: it pools all sets.")
+    @property
+    def pooled_by(self) -> str | None:
+        """The setting that pools all sets."""
+        return "aggregate" if self.aggregate == "corpus" else None
 
     @property
     def smoothed_by(self) -> str:

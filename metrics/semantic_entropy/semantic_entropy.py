@@ -17,7 +17,6 @@ from .core_results import (
     Bounds,
     ItemResult,
     ScoreSummary,
-    confidence_settings,
     format_sizes,
     parse_confidence_by,
     rows_of,
@@ -92,11 +91,10 @@ Args:
         coverage-adjusted estimate of Chao and Shen (2003) of the entropy of all
         answers that the model could give, which few texts underestimate. It can
         exceed the log of the number of texts.
-    quality (shaped like `predictions`): with `patience`, quality of each text,
-        in [0, 1].
-    patience (`float` in [0, 1]): with `quality`, return the utility of each set
-        to a reader who goes on to the next text with this probability, as in
-        NoveltyBench, where it is 0.8.
+    quality (shaped like `predictions`): quality of each text, in [0, 1]: return
+        the utility of each set to a reader, as in NoveltyBench.
+    patience (`float` in [0, 1], default 0.8): with `quality`, the probability
+        with which the reader goes on to the next text.
     embeddings (array of shape (n, d), or a list of arrays, one for each set):
         embeddings of all texts. No encoder runs.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a
@@ -128,11 +126,11 @@ Returns:
     scores (`list[float]`): the entropy of each set.
     n_classes (`float`), n_classes_scores (`list[float]`): number of classes, in
         [1, size of the set]; what NoveltyBench calls distinct.
-    utility (`float`), utility_scores (`list[float]`): only with `quality` and
-        `patience` p. Mean, and value for each set, of (1 - p) / (1 - p^k) times
+    utility (`float`), utility_scores (`list[float]`): only with
+        `quality`. Mean, and value for each set, of (1 - p) / (1 - p^k) times
         the sum over its k texts, in the order given, of p^(i - 1) times the
-        quality of text i if no earlier text is of its class, in [0, 1]. Higher
-        is better and more diverse.
+        quality of text i if no earlier text is of its class, for a `patience`
+        of p, in [0, 1]. Higher is better and more diverse.
     confidence_interval, n_classes_confidence_interval,
         utility_confidence_interval (`list[float]`): only with `confidence`.
         `[low, high]` of the means. None for fewer than two sets, or labels of
@@ -173,7 +171,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
     settings = SemanticEntropySettings
     item_results = (
         ItemResult("n_classes_scores", bounds=(1.0, float)),
-        ItemResult("utility_scores", ("patience",), bounds=(0.0, 1.0)),
+        ItemResult("utility_scores", ("quality",), bounds=(0.0, 1.0)),
     )
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -195,7 +193,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         units = parse_confidence_by(settings.confidence_by, m, "set")
-        summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds_under(settings), sizes)
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sizes)
 
         # A text of weight 0 takes no part.
         takes_part = np.ones(len(sets.texts), dtype=bool) if weights is None else weights > 0
@@ -210,7 +208,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             signed["estimator"] = settings.estimator
         result = summary.of("semantic_entropy", entropies)
         result |= summary.of("n_classes", counts.astype(np.float64), "n_classes_", bounds=(1.0, float))
-        if quality is not None and settings.patience is not None:
+        if quality is not None:
             values = utilities(classes, counts, counted, quality[present], settings.patience)
             result |= summary.of("utility", values, "utility_", bounds=(0.0, 1.0))
         if settings.details:
@@ -220,8 +218,8 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             "semantic_entropy",
             **signed,
             weights=weighting,
-            **settings.signed("patience"),
+            **({} if quality is None else {"patience": settings.patience}),
             set_size=format_sizes(sizes),
-            **confidence_settings(settings.confidence, settings.confidence_by),
+            **settings.signed_interval(),
         )
         return result

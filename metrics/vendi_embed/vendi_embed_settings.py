@@ -1,20 +1,29 @@
 """The settings of vendi_embed."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .core_encoder import SourceSettings
-from .core_numbers import describe
-from .core_results import confidence_level
-from .core_settings import SET, TEXT, choice, count, flag, setting
-from .core_spectra import parse_orders
+from .core_numbers import parse_choice, parse_flag, parse_number
+from .core_settings import TEXT, setting
 
 
-def _orders(value: Any, name: str) -> Any:
-    parse_orders(value)
-    return value
+def _order(value: Any, name: str) -> float:
+    return math.inf if value in ("inf", math.inf) else parse_number(value, name, 0)
+
+
+def _orders(value: Any, name: str) -> float | list[float]:
+    """Read one order of the Rényi entropy or a list of them: numbers in [0, inf], or "inf"."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        return _order(value, name)
+    if not value:
+        raise ValueError(f"{name} is an empty list: it must hold at least one order.")
+    return [_order(order, f"{name}[{i}]") for i, order in enumerate(value)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,36 +31,26 @@ class VendiSettings(SourceSettings):
     """The settings of a call, as the help explains them."""
 
     q: Any = setting(1.0, _orders)
-    kernel: str = setting("embedding", choice("embedding", "ngram"))
-    set_size: int | None = setting(None, count())
+    kernel: str = setting("embedding", parse_choice, choices=("embedding", "ngram"))
     weights: Any = setting(None, given=TEXT, numbers=(0, 1))
-    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
-    pairs: bool = setting(False, flag)
-    confidence: float | None = setting(None, confidence_level)
-    confidence_by: Any = setting(None, given=SET)
-    details: bool = setting(False, flag)
+    pairs: bool = setting(False, parse_flag)
 
     def check(self) -> None:
-        """Raise an error for embeddings or similarities that the kernel would not use."""
-        super().check()
-        for name in ("embeddings", "similarity"):
-            if self.kernel == "ngram" and (value := getattr(self, name)) is not None:
-                raise ValueError(f"{name} and kernel='ngram' are both given: pass one of them. Got {describe(value)}.")
+        """Raise a ValueError for settings that cannot be combined."""
+        self.pass_one("embeddings", "similarity", "kernel")
+        self.pass_one("pairs", "weights")
 
-        if self.pairs and self.weights is not None:
-            raise ValueError("pairs counts each pair of texts once: pass it without weights.")
-
-    def check_batches(self) -> None:
-        """Raise an error for a result that is not a mean over sets."""
-        if self.pairs:
-            raise ValueError("pairs is pooled over all sets: score them in one call.")
+    @property
+    def pooled_by(self) -> str | None:
+        """The setting whose result is pooled over all sets."""
+        return "pairs" if self.pairs else None
 
     @property
     def orders(self) -> list[float]:
         """The orders of the score, the main one first."""
-        return parse_orders(self.q)
+        return self.q if self.has_orders else [self.q]
 
     @property
     def has_orders(self) -> bool:
         """Whether the orders are a list."""
-        return isinstance(self.q, (list, tuple, np.ndarray))
+        return isinstance(self.q, list)

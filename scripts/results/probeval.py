@@ -28,10 +28,10 @@ from scripts.arguments import data_folder
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.metrics.probeval import probeval_pipeline as pipeline
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
-from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
+from text_metrics.metrics.probeval.probeval_matching import cluster_maximum
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
 from text_metrics.metrics.probeval.probeval_released import from_released, labels_from_cfc
-from text_metrics.metrics.probeval.probeval_sampling import divergences
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
@@ -222,11 +222,9 @@ def correlations(
     def scores(settings: ProbevalSettings, labels: list[str] | None = None) -> np.ndarray:
         clusters = pipeline.cluster(question, settings, resources)
         weights = pipeline.match(question, clusters, settings, resources, labels)
-        gold, model = (
-            pipeline.gold_side(clusters, settings),
-            pipeline.model_side(question.counts, weights, clusters, settings),
-        )
-        return np.array([divergences(gold, model, gold.times[None], rows) for rows in sets])
+        gold, model = pipeline.both_sides(question, clusters, weights, settings)
+        people = gold.distributions(gold.times[None])
+        return np.array([kl_divergence(people, model.distributions(rows)) for rows in sets])
 
     scored = {name: scores(settings) for name, settings in pipelines.items()}
     masses = question.gold_counts.sum(axis=0)
@@ -271,7 +269,7 @@ def main() -> None:
     pipelines = make_pipelines()
     answers = (text for one in questions for text in [*one.gold, *one.answers])
     resources, _ = pipeline.load_resources(answers, pipelines["soft, soft"])
-    resources = resources._replace(wordnet=WordNetMatcher(load_wordnet()))
+    resources = resources._replace(wordnet=load_wordnet())
     views: dict[str, Callable[[Question, np.random.Generator], Pool | None]] = {
         "released answers": lambda one, rng: released_pool(one, given[one.name], rng),
         "held-out answers": lambda one, rng: held_out_pool(one, given[one.name], rng),

@@ -34,12 +34,12 @@ from text_metrics.commands.shared.settings import (
 )
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
+from text_metrics.metrics._core.core_numbers import parse_level
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
     SETS,
     TEXTS,
     UNBOUNDED,
-    confidence_level,
     mean_estimate,
     parse_confidence_by,
 )
@@ -198,7 +198,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    confidence = confidence_level(arguments.confidence)
+    confidence = parse_level(arguments.confidence)
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])
@@ -207,14 +207,14 @@ def main() -> int:
     metric = load_metric(arguments.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.
-    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.of_texts}
+    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if arguments.result not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {arguments.result!r}.")
     columns = columns_of(metric, parse_pairs(arguments.column))
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
-    rows = [read_rows(path, any_value=True) for path in files]
-    by_id, partners = pair_rows(*rows, arguments.id_key)
+    first, second = (read_rows(path, any_value=True) for path in files)
+    by_id, partners = pair_rows(first, second, arguments.id_key)
     sides = list(by_id.values()), partners
     groups = read_groups(sides, arguments.group_key) if arguments.group_key else None
     scored = []

@@ -22,7 +22,7 @@ from text_metrics.metrics._core.core_inputs import (
     split_list,
 )
 from text_metrics.metrics._core.core_results import SETS
-from text_metrics.metrics._core.core_settings import PAIR, SET, TEXT
+from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15
@@ -74,7 +74,7 @@ class Asked:
         self.given = {
             name: _read_given(name, self.settings[name], self.declared[name].given, sets)
             for name in self.settings
-            if self.settings[name] is not None and self.declared[name].given in (SET, TEXT, PAIR)
+            if self.settings[name] is not None and self.declared[name].given in (ITEM, TEXT, PAIR)
         }
 
     @property
@@ -153,7 +153,7 @@ class Asked:
     def _slice(self, name: str, of_set: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> Any:
         """Return what is given for the texts of subsets: of their sets, flat indices and sizes."""
         values, kind = self.given[name], self.declared[name].given
-        if kind == SET:
+        if kind == ITEM:
             return [values[i] for i in of_set.tolist()]
         if kind == PAIR:
             places = np.split(rows - np.repeat(self.starts[of_set], sizes), np.cumsum(sizes)[:-1])
@@ -174,7 +174,7 @@ def _pieces(subsets: Iterable[Subsets]) -> Iterator[Subsets]:
 
 def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
     """Return a list of m values or matrices of sets, or the values of n texts: an array of embeddings and weights."""
-    if kind == SET:
+    if kind == ITEM:
         return list(values)
     if kind == PAIR:
         return [np.asarray(matrix) for matrix in (values if len(sets.sizes) > 1 or sets.nested else [values])]

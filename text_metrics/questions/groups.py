@@ -166,9 +166,7 @@ def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarr
     expected = permuted.mean(axis=1)
     settings = asked.settings
     units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
-    summary = ScoreSummary(
-        np.ones(len(pooled), dtype=bool), units, settings.get("confidence"), (1.0, float), asked.sets.sizes
-    )
+    summary = ScoreSummary(units, settings.get("confidence"), (1.0, float), asked.sets.sizes)
     possible = float(limits.sum() - expected.sum())
     result = {
         **summary.of("within", np.exp(pooled - observed), "within_"),

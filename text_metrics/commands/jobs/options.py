@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.shared.files import data_files, file_format, parse_path
-from text_metrics.metrics._core.core_results import confidence_level
+from text_metrics.metrics._core.core_numbers import parse_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
 _WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
@@ -40,7 +40,7 @@ class Command:
 
     def __post_init__(self) -> None:
         """Check what can be checked without the metric and the file."""
-        confidence_level(self.confidence, "--confidence")
+        parse_level(self.confidence, "--confidence")
         for name in ("batch_size", "set_size", "workers"):
             value = getattr(self, name)
             if value is not None and value < 1:

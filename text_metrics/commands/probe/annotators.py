@@ -5,16 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.probe.comparing import score_people
+from text_metrics.commands.probe.comparing import from_people, score_people
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
-from text_metrics.metrics.probeval.probeval_sampling import Side, divergences, sides
 
 DESCRIPTION = """\
 Show how the divergence of m people from all people falls with m.
 
     text-metrics probe annotators targets.jsonl
-    text-metrics probe annotators targets.jsonl --sizes 50 100 200 --setting debias=true
+    text-metrics probe annotators targets.jsonl --sizes 50 100 200 --setting clustering=soft
 
 All people who answered a question stand for everyone: m people are drawn from them with replacement, and scored like a
 model. A divergence between models that is not larger than this one needs more people.
@@ -23,11 +22,11 @@ SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 _DRAWS = 200
 
 
-def divergence(gold: Side, counts: np.ndarray, m: int, debias: bool, rng: np.random.Generator) -> float:
-    """Draw m people with replacement from the counts (c,) of clusters, and score them against all: mean over draws."""
+def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:
+    """Draw m people with replacement, and score them against all who answered a question: mean over draws."""
+    counts = np.array([cluster["count"] for cluster in detail["clusters"]])
     samples = rng.multinomial(m, counts / counts.sum(), size=_DRAWS).astype(np.float64)
-    model = Side(counts, np.eye(len(counts), len(counts) + 1), gold.smoothing)
-    return float(divergences(gold, model, gold.times[None], samples, debias=debias).mean())
+    return float(from_people(detail, np.pad(samples, ((0, 0), (0, 1)))).mean())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,16 +40,12 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
         raise ValueError(f"--sizes must be at least 1. Got {min(arguments.sizes)}.")
     rng = np.random.default_rng(0)
     result = score_people(references, settings)
-    questions = []
-    for detail in result["details"]:
-        counts = np.array([cluster["count"] for cluster in detail["clusters"]])
-        questions.append((sides(detail)[0], counts))
-    debias = settings.get("debias", False)
-    scores = [np.mean([divergence(*question, m, debias, rng) for question in questions]) for m in arguments.sizes]
+    details = result["details"]
+    scores = [np.mean([divergence(detail, m, rng) for detail in details]) for m in arguments.sizes]
     return {
         "signatures": [result["signature"]],
-        "n_questions": len(questions),
-        "n_people": float(np.mean([counts.sum() for _, counts in questions])),
+        "n_questions": len(details),
+        "n_people": float(np.mean([sum(cluster["count"] for cluster in detail["clusters"]) for detail in details])),
         "n_clusters": result["n_clusters"],
         "sizes": list(arguments.sizes),
         "scores": list(map(float, scores)),

@@ -8,12 +8,24 @@ import numpy as np
 from text_metrics import load
 from text_metrics.commands.shared.statistics import randomization_p
 from text_metrics.metrics._core.core_results import mean_estimate
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 
 
 def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
     """Score people's answers as if a model had given them, against themselves, with the details of each question."""
+    for name in ("debias", "rarefy", "rarefy_people"):
+        if settings.get(name):
+            raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
     answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
     return load("probeval").compute(predictions=answers, references=references, details=True, **settings)
+
+
+def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
+    """Compute the divergence from people of samples counted by cluster and wrong answers, (n, c + 1): (n,)."""
+    people, smoothing = (
+        np.array(list(row.values())) for row in (detail["gold_distribution"], detail["smoothing"]["model"])
+    )
+    return kl_divergence(people, smooth(counts, smoothing))
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:

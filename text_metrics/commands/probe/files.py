@@ -6,7 +6,7 @@ from typing import Any
 
 from text_metrics.commands.shared.files import read_json
 from text_metrics.commands.shared.rows import read_rows
-from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, parse_reference, read_questions
+from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, parse_row, read_questions
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
 
 Rows = list[dict[str, Any]]
@@ -35,7 +35,7 @@ def read_references(path: Path) -> Rows:
         if "answers" not in record:
             raise ValueError(f"{where} must have 'answers', or be a released record of answer clusters.")
         try:
-            references.append(parse_reference(record, where))
+            references.append(parse_row(record, "references", where))
         except TypeError as error:
             raise ValueError(str(error)) from error
     return references

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.probe.comparing import score_people
+from text_metrics.commands.probe.comparing import from_people, score_people
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
-from text_metrics.metrics.probeval.probeval_sampling import Side, divergences, sides
 
 DESCRIPTION = """\
 Change people's own distribution of answers step by step, and show how each score responds.
@@ -61,16 +60,16 @@ def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     return {"top-1 accuracy": float(ranking[0] == 0), **scores}
 
 
-def respond(detail: dict[str, Any], debias: bool) -> dict[str, dict[str, list[float]]]:
+def respond(detail: dict[str, Any]) -> dict[str, dict[str, list[float]]]:
     """Score each step of each change of people's answers to a question: lists by change and by score."""
     counts = np.array([cluster["count"] for cluster in detail["clusters"]], dtype=np.float64)
     order = np.argsort(-counts, kind="stable")
     counts = counts[order]
-    gold, model = sides(detail)
-    model = Side(model.times, np.eye(len(counts) + 1)[[*order, -1]], model.smoothing)
     responses: dict[str, dict[str, list[float]]] = {}
     for name, steps in changes(np.append(counts / counts.sum(), 0.0)).items():
-        scores = divergences(gold, model, gold.times[None], steps * counts.sum(), debias=debias)
+        samples = np.empty_like(steps)
+        samples[:, [*order, -1]] = steps * counts.sum()
+        scores = from_people(detail, samples)
         curves: dict[str, list[float]] = defaultdict(list, probeval=scores.tolist())
         for shares in steps:
             for score, value in ranks(shares, counts).items():
@@ -88,7 +87,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     result = score_people(references, settings)
     by_change = defaultdict(list)
     for detail in result["details"]:
-        for name, curves in respond(detail, settings.get("debias", False)).items():
+        for name, curves in respond(detail).items():
             by_change[name].append(curves)
     means = []
     for name, questions in by_change.items():

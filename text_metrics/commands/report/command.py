@@ -7,7 +7,7 @@ from typing import Any
 
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings
-from text_metrics.metrics._core.core_results import confidence_level
+from text_metrics.metrics._core.core_numbers import parse_level
 
 GRUEN, NONE = "gruen", "none"
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
@@ -37,7 +37,7 @@ class ReportCommand:
     def __post_init__(self) -> None:
         """Check what can be checked without the files."""
         check_names(self.settings, _SETTINGS, "the report")
-        confidence_level(self.confidence, "--confidence")
+        parse_level(self.confidence, "--confidence")
         if self.system_key is not None and len(self.files) > 1:
             raise ValueError(f"--system-key is for one file. Got {len(self.files)} files.")
         if self.id_key is None and (self.system_key or self.people):

@@ -11,7 +11,7 @@ import numpy as np
 
 from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.shared.statistics import holm
-from text_metrics.metrics._core.core_results import jackknife_estimate
+from text_metrics.metrics._core.core_results import ratio_estimate
 from text_metrics.questions.groups import between_groups
 
 # Texts of each side on a prompt whose diversity is partitioned: the time grows with the third power.
@@ -97,13 +97,11 @@ def partition(sets: Sets, command: ReportCommand, permutations: int = PERMUTATIO
 
 
 def _share_interval(result: dict[str, Any], most: float, level: float) -> list[float] | None:
-    """Compute the interval of the share beyond chance, which is a ratio of means, by the jackknife over prompts."""
+    """Compute the interval of the share beyond chance, which is a ratio of sums over prompts."""
     observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
-    above, possible = observed - chance, most - chance
-    left = possible.sum() - possible
-    if len(above) < 2 or result["share"] is None or not (left > 0).all():
+    if result["share"] is None:
         return None
-    return jackknife_estimate(result["share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))
+    return ratio_estimate(observed - chance, most - chance).interval(level, (-math.inf, 1.0))
 
 
 def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[list[str]]]:

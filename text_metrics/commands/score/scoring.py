@@ -61,8 +61,8 @@ class RowScorer:
         self._computed = [column for column in self.columns if column.argument != "confidence_by"]
         with settings_checked():
             self.settings: Any = self._read_settings()
-            if not command.one_set:
-                self.settings.check_batches()
+            if self.settings.pooled_by and not command.one_set:
+                raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
         passed = set(self.settings.passed())
         results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
@@ -101,7 +101,7 @@ class RowScorer:
         is_list = command.is_grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
         for name, result in self._items.items():
             kind = pa.int64() if result.is_count else pa.float64()
-            several = result.of_texts or (self.items == TEXTS and is_list)
+            several = self.items == TEXTS and is_list
             fields.append(pa.field(self.keys[name], pa.list_(kind) if several else kind))
         return pa.schema(fields)
 

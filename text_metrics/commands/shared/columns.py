@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
-from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
+from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
 
 # A row with its file and line, for errors.
 Row = tuple[str, Any]
@@ -38,7 +38,7 @@ class Column(NamedTuple):
     @classmethod
     def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
         """Return the column of an argument by its `Declared`, for a metric of SETS, TEXTS or QUESTIONS."""
-        per_text = declared.given in (TEXT, ANSWER, PAIR)
+        per_text = declared.given in (TEXT, PAIR) or (declared.given == ITEM and items == TEXTS)
         return cls(argument, name, per_text, declared.numbers, per_text and items == TEXTS)
 
     def read(self, row: Any, n_texts: int | None) -> Any:

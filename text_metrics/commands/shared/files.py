@@ -32,11 +32,12 @@ def parse_path(text: str) -> Path:
     from upath import UPath
 
     try:
-        path = UPath(text)
-        if not path.exists():
-            raise ArgumentTypeError(f"{text} does not exist.")
-    except (ImportError, OSError, ValueError) as error:
+        path: Any = UPath(text)
+        exists = path.exists()
+    except Exception as error:  # Each file system has its own, such as those of missing credentials.
         raise ArgumentTypeError(f"{text} cannot be read: {type(error).__name__}: {error}") from None
+    if not exists:
+        raise ArgumentTypeError(f"{text} does not exist.")
     # Outputs are compared with paths of this machine.
     return Path(path.path) if path.protocol in ("file", "local") else path
 
