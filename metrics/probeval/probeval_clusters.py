@@ -36,7 +36,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     counts = np.ones(len(embeddings), dtype=np.int64) if times is None else times.astype(np.int64)
     total = int(counts.sum())
     if times is not None and total > _MOST_REPEATED:
-        raise ValueError(f"parity=True with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
+        raise ValueError(f"parity with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
     if total == 1:
         return np.zeros(1, dtype=np.int64)
     tree = linkage(np.repeat(embeddings, counts, axis=0), method)
@@ -92,7 +92,7 @@ def _split(
 
 
 def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
-    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore."""
+    """Bayesian information criterion of spherical Gaussians with one variance, by Pelleg and Moore."""
     n, d, k = len(points), points.shape[1], len(centers)
     if n <= k:
         return -np.inf
@@ -100,7 +100,8 @@ def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
     variance = ((points - centers[labels]) ** 2).sum() / (d * (n - k))
     if variance <= 0:
         return np.inf
-    log_likelihood = (sizes * np.log(sizes / n)).sum() - n * d / 2 * np.log(2 * np.pi * variance) - d * (n - k) / 2
+    log_likelihood = (sizes * np.log(sizes / n)).sum()
+    log_likelihood -= n * d / 2 * np.log(2 * np.pi * variance) + d * (n - k) / 2
     return float(log_likelihood - (k - 1 + k * d + 1) / 2 * np.log(n))
 
 

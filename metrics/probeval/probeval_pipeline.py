@@ -29,7 +29,7 @@ class Clusters(NamedTuple):
     """Gold answers in clusters.
 
     labels : list of c str
-    members : ndarray of shape (g, c), bool, the answers in each cluster; in soft ones, those from which it was made
+    members : ndarray of shape (g, c), bool, the answers in each cluster; of a soft one, its group
     counts : ndarray of shape (g, c), people's count of each answer, by its clusters
     """
 
@@ -91,7 +91,7 @@ def match(
     resources: Resources,
     labels: list[str] | None = None,
 ) -> np.ndarray:
-    """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
+    """Match the answers of a question to its clusters; a blank answer is `wrong`, except by people's `labels`.
 
     Returns an ndarray of shape (u, c + 1), rows summing to 1, `wrong` last.
     """
@@ -114,14 +114,16 @@ def _match_said(
     if settings.matcher == "soft":
         probability = same_probability(answers, gold, resources.embeddings)
         matched = matched_shares(probability, threshold)
-        return np.hstack([memberships(probability, clusters.members, question.people) * matched, 1 - matched])
+        shares = memberships(probability, clusters.members, question.people)
+        return np.hstack([shares * matched, 1 - matched])
     if settings.matcher == "wordnet":
         scores = wordnet_scores(answers, gold, resources.wordnet, settings.parity)
         return assign(cluster_maximum(scores, clusters.members), threshold, strict=threshold == 0)
     vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
     if settings.matcher == "gp":
         return assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
-    return assign(cluster_maximum(np.clip(vectors @ gold_vectors.T, -1.0, 1.0), clusters.members), threshold)
+    cosines = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
+    return assign(cluster_maximum(cosines, clusters.members), threshold)
 
 
 def both_sides(
@@ -159,10 +161,10 @@ def reached(weights: np.ndarray) -> np.ndarray:
 def score_question(
     question: Question, labels: list[str] | None, settings: ProbevalSettings, resources: Resources
 ) -> dict[str, Any]:
-    """Cluster, match and score a question: its results, with `rarefy` means over samples, and its details if asked for.
+    """Cluster, match and score a question; returns its results, and with settings.details its details.
 
-    `labels` are people's of each answer, for matcher="human". Raises a ValueError that names the question if it has too
-    few answers to draw from, or too many, or if its divergence is infinite.
+    `labels` are people's of each answer, for matcher="human". Raises a ValueError that names the question if it
+    has too few answers to draw from, or too many, or if its divergence is infinite.
     """
     for name, size, n in (
         ("rarefy", settings.rarefy, question.counts.sum()),
@@ -182,7 +184,7 @@ def score_question(
     score = float(kl_divergence(p, q).mean()) - (jackknife_bias(gold, model) if settings.debias else 0.0)
     if not np.isfinite(score):
         raise ValueError(
-            f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
+            f"smoothing is {settings.smoothing:g}, and the model misses a cluster of question "
             f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
@@ -235,13 +237,15 @@ def describe_answers(
     # An automatic cluster lists its members with their whole counts.
     listed = clusters.counts if settings.clustering == "human" else clusters.members * people[:, None]
     described = []
-    for label, mass, column in zip(clusters.labels, clusters.counts.sum(axis=0).tolist(), listed.T, strict=True):
+    masses = clusters.counts.sum(axis=0).tolist()
+    for label, mass, column in zip(clusters.labels, masses, listed.T, strict=True):
         order = np.argsort(-column, kind="stable")[: np.count_nonzero(column)]
         answers = [{"text": question.gold[i], "count": int(column[i])} for i in order]
         described.append({"cluster": label, "count": mass, "answers": answers})
+    shares = clusters.counts / people[:, None]
     return {
         "clusters": described,
-        "gold_assignments": _assignments(question.gold, people, clusters.counts / people[:, None], clusters.labels),
+        "gold_assignments": _assignments(question.gold, people, shares, clusters.labels),
         "assignments": _assignments(question.answers, question.counts, weights, [*clusters.labels, WRONG]),
     }
 
