@@ -27,10 +27,10 @@ from .core_settings import Settings
 from .core_vectors import load_vectors as load_vectors
 from .core_windows import split_windows as split_windows
 from .probeval_clusters import hac as hac
-from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
+from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import cluster_maximum
 from .probeval_pipeline import load_resources, score_question, summarize
-from .probeval_protoqa import protoqa_matches, rank, ranked_scores
+from .probeval_protoqa import protoqa_matches, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
 from .probeval_settings import ProbevalSettings, resolve
@@ -258,22 +258,22 @@ class Probeval(TextMetric, evaluate.Metric):
         return answered if name == "wrong_rate" else len(result["scores"])
 
     def protoqa_scores(self, *, predictions: Any, references: Any) -> dict[str, Any]:
-        """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.
+        """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020).
 
         Inputs and errors are those of `compute`. Answers are ranked by count, and those of equal count in the
-        order given: a list without repeats is a ranking. If an answer of a question has no cluster, each
-        answer is its own.
+        order given. If an answer of a question has no cluster, each answer is its own.
 
         Returns a dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each,
-        the mean over questions of the scores of `ranked_scores`, in [0, 1], higher is better; `scores`, the
-        same for each question; and `signature`.
+        the mean over questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection
+        and dcg, in [0, 1], higher is better; `scores`, the same for each question; and `signature`.
         """
         given, gold, _ = pair_rows(predictions, references)
         wordnet = load_wordnet()
         rows: list[dict[str, dict[str, float]]] = []
         for question, row in zip(read_questions(given, gold), given, strict=True):
             counts = question.gold_counts if question.clusters else np.diag(question.people)
-            matches = protoqa_matches(rank(row["answers"]), question.gold, wordnet)
+            ranked = [text for text, _ in count_answers(row["answers"]).most_common()]
+            matches = protoqa_matches(ranked, question.gold, wordnet)
             won = {name: cluster_maximum(scores, counts > 0) for name, scores in matches.items()}
             rows.append({name: ranked_scores(hits, counts.sum(axis=0)) for name, hits in won.items()})
         result: dict[str, Any] = {}

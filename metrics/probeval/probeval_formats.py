@@ -32,7 +32,7 @@ class Question(NamedTuple):
     answers : list of u different answers of the model
     counts : ndarray of shape (u,), how often it gave each
     gold : list of g different answers of people
-    gold_counts : ndarray of shape (g, c), how often people gave each, by the cluster they put it in; c = 1 without
+    gold_counts : ndarray of shape (g, c), how often people gave each, by cluster; c = 1 without clusters
     clusters : list of c cluster labels, or None if people did not cluster all gold answers
     """
 
@@ -68,7 +68,7 @@ def pair_rows(
     TypeError
         If something is of the wrong type.
     ValueError
-        If an id comes twice or has no partner, a count is below 1, a gold answer is blank, or no question is left.
+        If an id comes twice or has no partner, a count is below 1, or a gold answer is blank.
     """
     given, gold = _rows(predictions, "predictions"), _rows(references, "references")
     skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
@@ -200,10 +200,16 @@ def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
     return [_question(i, *pair) for i, pair in enumerate(zip(given, gold, strict=True))]
 
 
-def _question(place: int, given: dict, gold: dict) -> Question:
+def count_answers(answers: list[dict]) -> Counter[str]:
+    """Count answers in canonical form by text; texts keep their order."""
     counts: Counter[str] = Counter()
-    for answer in given["answers"]:
+    for answer in answers:
         counts[answer["text"]] += answer["count"]
+    return counts
+
+
+def _question(place: int, given: dict, gold: dict) -> Question:
+    counts = count_answers(given["answers"])
     people: Counter[tuple[str, str]] = Counter()
     for answer in gold["answers"]:
         people[answer["text"], answer["cluster"]] += answer["count"]
@@ -234,7 +240,7 @@ def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
 
 
 def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> list[list[str]]:
-    """Read people's cluster for each answer of the model: per question, a label or "wrong" for each of `answers`.
+    """Read people's clusters of the model's answers: per question, a label or "wrong" for each of `answers`.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
 
 
 def cluster_maximum(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Take the maximum of the scores (u, g) over the answers of each cluster, by `members` (g, c), bool: (u, c)."""
+    """Return the largest of the scores (u, g) over the members (g, c), bool, of each cluster: (u, c)."""
     return np.stack([scores[:, column].max(axis=1) for column in members.T], axis=1)
 
 
@@ -43,8 +43,8 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     """Predict the cluster of each answer by Gaussian-process regression from the gold answers.
 
     The kernel is fixed, exp(-|x - y|² / 2) with noise 1e-7, and the targets are one-hot. n gold answers with one
-    embedding are one observation with a noise of 1e-7 / n, whose target is their mean: apart, they would make the
-    kernel singular.
+    embedding, which would make the kernel singular, are one observation with noise 1e-7 / n, whose target is
+    their mean.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def cut_text(text: str) -> str:
 
 
 def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity: bool = False) -> np.ndarray:
-    """Score each answer against each gold answer by WordNet: (u, g), in [0, 1], after lower-casing and stripping.
+    """Score each answer against each gold answer by WordNet, in lower case: (u, g), in [0, 1].
 
-    With `parity` as the original does: answers are cut to 50 characters, and gold answers stay as they are.
+    With `parity` as the original does: answers are cut, and gold answers stay as they are.
     """
     if not parity:
         answers, gold = ([" ".join(text.lower().split()) for text in side] for side in (answers, gold))

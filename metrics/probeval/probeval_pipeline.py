@@ -60,7 +60,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
 
 
 def cluster(question: Question, settings: ProbevalSettings, resources: Resources) -> Clusters:
-    """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
+    """Cluster the gold answers of a question; clusters are named c_1, c_2, ... in order of size, except people's."""
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
@@ -131,7 +131,7 @@ def both_sides(
 ) -> tuple[Side, Side]:
     """Return people's answers and the model's, whose `weights` are from `match`.
 
-    People's kinds of answers are clusters, or different answers if clusters are soft; the model's, different answers.
+    People's kinds are clusters, or different answers if clusters are soft; the model's, different answers.
     """
     if settings.clustering == "soft":
         times = question.people
@@ -150,9 +150,9 @@ def both_sides(
 
 
 def reached(weights: np.ndarray) -> np.ndarray:
-    """Return the clusters that an answer reaches: that to which it belongs the most, or several if they tie.
+    """Return the cluster to which each answer belongs the most, or several if they tie: (u, c + 1) to (u, c), bool.
 
-    An answer that is `wrong` by more than half reaches none. Maps weights (u, c + 1), from `match`, to (u, c), bool.
+    An answer that is `wrong` by more than half reaches none.
     """
     shares, wrong = weights[:, :-1], weights[:, -1:]
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
@@ -163,18 +163,13 @@ def score_question(
 ) -> dict[str, Any]:
     """Cluster, match and score a question; returns its results, and with settings.details its details.
 
-    `labels` are people's of each answer, for matcher="human". Raises a ValueError that names the question if it
-    has too few answers to draw from, or too many, or if its divergence is infinite.
+    `labels` are people's, for matcher="human". Raises a ValueError that names the question if it has too few or
+    too many answers to draw from, or if its divergence is infinite.
     """
-    for name, size, n in (
-        ("rarefy", settings.rarefy, question.counts.sum()),
-        ("rarefy_people", settings.rarefy_people, question.people.sum()),
-    ):
+    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
+        size, name = getattr(settings, option), describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
-            raise ValueError(
-                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question "
-                f"{describe(question.name)} has {int(n):,}."
-            )
+            raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
     gold, model = both_sides(question, clusters, weights, settings)

@@ -1,7 +1,5 @@
 """ProtoQA's own scores (Boratko et al., 2020): the share of a game's points that ranked answers win."""
 
-from collections import Counter
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -15,7 +13,7 @@ MAX_INCORRECT = (1, 3, 5)
 def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     """Score ranked answers against clusters by ProtoQA's rules.
 
-    Each answer may win one cluster and each cluster is won once, by the assignment that is worth most. The gain is
+    Each answer wins at most one cluster, and each cluster is won once, by the best assignment. The gain is
     divided by that of the best answers, which are the clusters in order of size.
 
     Parameters
@@ -59,11 +57,3 @@ def protoqa_matches(ranked: list[str], gold: list[str], wordnet: WordNet) -> dic
     cut = [cut_text(text) for text in ranked]
     exact = np.array([[text == other for other in gold] for text in cut], dtype=bool)
     return {"exact": exact.reshape(len(cut), len(gold)), "wordnet": phrase_scores(cut, gold, wordnet) > 0.5}
-
-
-def rank(answers: list[dict]) -> list[str]:
-    """Rank answers by count; answers of equal count keep their order."""
-    counts: Counter[str] = Counter()
-    for answer in answers:
-        counts[answer["text"]] += answer["count"]
-    return [text for text, _ in counts.most_common()]

@@ -64,7 +64,7 @@ def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
 
 
 def _by_question(predictions: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield the answers to each question in released predictions: what errors call it, its id, and the answers."""
+    """Yield what errors call a question of released predictions, its id, and its answers."""
     for where, record in _read(predictions, "predictions"):
         if not isinstance(record, Mapping):
             raise TypeError(f"{where} must be a JSON object. Got {describe(record)}.")
@@ -82,14 +82,16 @@ def _by_question(predictions: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _annotated(answers: Any, key: str, where: str) -> dict[str, Any]:
     """Return one field of each annotated answer to a question."""
-    try:
-        return {text: entry[key] for text, entry in answers.items()}
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{where} must map answers to objects with {key!r}. Got {describe(answers)}.") from error
+    if not isinstance(answers, Mapping):
+        raise ValueError(f"{where} must map answers to objects. Got {describe(answers)}.")
+    for text, entry in answers.items():
+        if not isinstance(entry, Mapping) or key not in entry:
+            raise ValueError(f"{where}, answer {describe(text)} has no {key!r}. Got {describe(entry)}.")
+    return {text: entry[key] for text, entry in answers.items()}
 
 
 def parse_target(record: Any, where: str) -> dict:
-    """Read a record of answer clusters as a reference; raises a ValueError that names the record if it is invalid."""
+    """Read a record of answer clusters as a reference; raises a ValueError if it is invalid."""
     answers = []
     try:
         about = record.get("question") or {}
@@ -132,12 +134,17 @@ def _read(source: Any, name: str) -> list[tuple[str, Any]]:
 
 def _parse(path: Path) -> Any:
     """Read a JSON file, or the objects of a JSON Lines file as a list."""
+    values: list[Any] = []
+    end = 0
     try:
         text = path.read_text(encoding="utf-8-sig")
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        while end < len(text):
+            if text[end].isspace():
+                end += 1
+            else:
+                value, end = json.JSONDecoder().raw_decode(text, end)
+                values.append(value)
     # Python's own errors, for bytes, depth and integers of thousands of digits, are no JSONDecodeError.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
+    return values[0] if len(values) == 1 else values

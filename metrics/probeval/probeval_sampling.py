@@ -63,7 +63,7 @@ class Side(NamedTuple):
 
 
 def jackknife_bias(gold: Side, model: Side) -> float:
-    """Estimate the bias of the divergence of finite samples, by leaving out one answer of either side at a time.
+    """Estimate the bias of the divergence of finite samples, by leaving out one answer at a time.
 
     Quenouille's (1956) correction of the bias of order 1 / n: (n - 1) (mean of the n values without one answer -
     value), in nats, summed over both sides. The term of a side is 0 for fewer than two answers, and for more

@@ -110,7 +110,7 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
 
 
 def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
-    """Compare embeddings as they are, relative to the mean of the gold answers, and to the nearest ones of both."""
+    """Compare embeddings: as they are, relative to the mean of the gold answers, and to the nearest ones."""
     cosine = np.clip(texts @ gold.T, -1.0, 1.0)
     center = gold.mean(axis=0)
     centred = unit_rows(texts - center, 1e-9) @ unit_rows(gold - center, 1e-9).T

@@ -52,8 +52,8 @@ class Embeddings:
 def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.ndarray, str]:
     """Average word vectors over the words of each of n texts.
 
-    Returns an ndarray of shape (n, d), zero rows for texts without a known word, with a warning, and the name of
-    the vectors for the signature. Raises a ValueError if the vectors are not all of one length, or not finite.
+    Returns an ndarray of shape (n, d), and the name of the vectors for the signature. A text without a known word
+    has a zero row, with a warning. Raises a ValueError if the vectors differ in length, or are not finite.
     """
     found = [[vectors[word] for word in tokenize(text)] for text in texts]
     known = [[vector for vector in row if vector is not None] for row in found]

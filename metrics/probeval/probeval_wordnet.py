@@ -18,8 +18,8 @@ from .probeval_vectors import tokenize
 
 _FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
 _HELP = (
-    "Install WordNet with 'apt-get install wordnet-base', or with 'python -m nltk.downloader wordnet', or set "
-    "WNSEARCHDIR to the folder that holds index.noun. matcher='cosine' does not need it."
+    "Install WordNet by 'apt-get install wordnet-base' or 'python -m nltk.downloader wordnet', "
+    "or set WNSEARCHDIR to the folder that contains index.noun."
 )
 # Suffixes of inflected forms and of their lemmas: morphy(7) of WordNet 3.0, in NLTK's order.
 _SUFFIX_RULES = {
@@ -130,7 +130,7 @@ class Phrase(NamedTuple):
 
 
 def parse_phrase(text: str, wordnet: WordNet) -> Phrase:
-    """Find the tokens of a phrase, and the synsets of their runs, none longer than WordNet's longest collocation.
+    """Find the tokens of a phrase, and the synsets of their runs, up to WordNet's longest collocation.
 
     Surfaces of longer runs are not needed: where two are equal, their tokens match one to one.
     """
@@ -145,7 +145,7 @@ def parse_phrase(text: str, wordnet: WordNet) -> Phrase:
 
 
 def partition_score(a: Phrase, b: Phrase) -> float:
-    """Score two phrases by the best way to split each into runs of tokens, as the ProtoQA evaluator does: in [0, 1].
+    """Score two phrases by the best split of each into runs of tokens, as the ProtoQA evaluator does: in [0, 1].
 
     Runs match one to one, if their surfaces are equal or they share a synset; the score is the number of matches
     divided by the larger number of runs, and 0 where a phrase has only stop words. The evaluator tries every
