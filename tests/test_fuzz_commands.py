@@ -15,12 +15,10 @@ import pytest
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
-from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.systems import read_parts
+from text_metrics.commands.report.systems import Keys, read_file
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.rows import read_rows
@@ -50,14 +48,12 @@ TARGETS = [
 ANSWERS = {
     f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)
 }
-RATED = [{"text": text, "quality": 0.5} for text in "abcdef"]
 PEOPLE = [
     {"id": "q0", "question": "name a pet", "answers": ["dog", {"text": "cat", "count": 2, "cluster": "c"}]},
     {"id": "q1", "sentence": "Somebody has a pet.", "answers": {"dog": 3, "fish": 1}},
 ]
 MODEL = [{"id": f"q{i}", "answers": ["a dog", {"text": "cat", "count": 2}]} for i in range(2)]
 QUESTIONS = [{"id": "q0", "question": "Name a pet."}, {"id": 1, "question": "Who?", "sentence": "Somebody sings."}]
-SHOTS = [{"question": "Name a bird.", "answer": "owl", "sentence": "A bird sings."}] * 2
 JOURNAL = [{"key": "k", "answer": "a", "tokens": [1, 2]}, {"key": "k", "answer": None, "tokens": [0, 0]}]
 
 
@@ -112,7 +108,6 @@ READERS = {
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
         lambda path: read_pairs([path], Sets()),
     ),
-    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
@@ -121,7 +116,6 @@ READERS = {
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "rate_quality, journal": ("out.journal", lines(JOURNAL), read_journal),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
-    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
     "probe, answers": ("model.jsonl", lines(MODEL), read_model),
@@ -249,18 +243,18 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         folder = tmp_path / str(i)
         folder.mkdir()
         data = score_file(draw, folder)
-        parts, error = [], ""
+        rows, error = [], ""
         with bounded(f"case {i}"):
             try:
-                parts = read_parts("a", data, ReportCommand({"a": data}, "texts", "n"))
+                rows = read_file(data, Keys("texts", "n"))
             except ValueError as problem:
                 error = str(problem)
-        if parts:
-            bad = [part for part in parts if part.error]
+        if rows:
+            bad = [row for row in rows if row.error]
             set_aside += bool(bad)
-            assert len(bad) < len(parts), f"case {i}"
-            assert all(part.row.number > 0 for part in bad), f"case {i}"
-            assert all(part.texts for part in parts if not part.error), f"case {i}"
+            assert len(bad) < len(rows), f"case {i}"
+            assert all(row.number > 0 for row in bad), f"case {i}"
+            assert all(row.texts for row in rows if not row.error), f"case {i}"
         else:
             named += 1
             assert str(data) in error, f"case {i}: {error}"

@@ -153,7 +153,6 @@ GOOD = {
         "components": choice(["grammaticality"], ["non_redundancy"], ["focus"], ["focus", "non_redundancy"]),
         "parity": choice(True, False),
         "markup": choice("plain", "markdown", "auto"),
-        "focus": choice("embedding", "wms"),
         "focus_threshold": choice(0, 0.5),
         "model": lambda draw, _: Letters(),
         "confidence": choice(0.9),

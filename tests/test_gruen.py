@@ -138,7 +138,7 @@ WORDS = {
 
 def test_word_movers_similarity(load):
     text = "The cat sleeps. The kitten rests, rests. The shares fell."
-    settings = {"components": ["focus"], "focus": "wms", "vectors": WORDS, "details": True}
+    settings = {"components": ["focus"], "vectors": WORDS, "details": True}
     result = load("gruen").compute(predictions=[text], focus_threshold=1.0, **settings)
     sides = [["cat", "sleeps"], ["kitten", "rests", "rests"], ["shares", "fell"]]
     distances = [reference.word_movers_distance(a, b, WORDS) for a, b in itertools.pairwise(sides)]
@@ -172,7 +172,7 @@ def vectors(tmp_path):
 
 def test_word_vectors_of_spacy(load, vectors):
     texts = ["The cat sleeps. The kitten rests. The shares fell."]
-    settings = {"components": ["focus"], "focus": "wms", "details": True, "focus_threshold": 0.9}
+    settings = {"components": ["focus"], "details": True, "focus_threshold": 0.9}
     expected = load("gruen").compute(predictions=texts, vectors=WORDS, **settings)
     result = load("gruen").compute(predictions=texts, vectors=str(vectors), **settings)
     for found, one in zip(result["details"], expected["details"], strict=True):
@@ -185,9 +185,8 @@ def test_word_vectors_of_spacy(load, vectors):
 
 
 def test_word_vectors_that_are_none(load, tmp_path):
-    settings = {"predictions": ["One thing here. Another thing there."], "components": ["focus"], "focus": "wms"}
+    settings = {"predictions": ["One thing here. Another thing there."], "components": ["focus"]}
     for vectors, error in (
-        (None, ValueError),
         (tmp_path, ValueError),
         (tmp_path / "none.vec", ValueError),
         (5, TypeError),
@@ -311,7 +310,6 @@ def test_what_is_no_text_is_refused(load, predictions, error, message):
         ({"components": ["style"]}, ValueError, "components .*'style'"),
         ({"components": ["coherence"]}, ValueError, "components has 'coherence'"),
         ({"lm_model": "x"}, ValueError, "lm_model"),
-        ({"focus": "both"}, ValueError, "focus .*'both'"),
         ({"focus_threshold": 2}, ValueError, "focus_threshold .*2"),
         ({"focus_threshold": "low"}, TypeError, "focus_threshold .*'low'"),
         ({"markup": "html"}, ValueError, "markup .*'html'"),
@@ -320,7 +318,6 @@ def test_what_is_no_text_is_refused(load, predictions, error, message):
         ({"parity": True}, ValueError, "vectors is None"),
         ({"parity": True, "backbone": "compact"}, ValueError, "backbone must be 'bert'"),
         ({"parity": True, "components": ["coherence"]}, ValueError, "components"),
-        ({"parity": True, "components": ["focus"], "focus": "embedding"}, ValueError, "focus must be 'wms'"),
     ],
 )
 def test_wrong_settings_are_refused(load, arguments, error, message):

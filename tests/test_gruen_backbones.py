@@ -155,14 +155,14 @@ def test_a_model_that_is_nowhere_is_an_error_at_once(load, gruen_models, monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", ["components", "focus_threshold", "model", "lm_model", "cola_model", "sop_model", "focus"]
+    "name", ["components", "focus_threshold", "model", "lm_model", "cola_model", "sop_model", "vectors"]
 )
 def test_a_setting_that_changes_the_number_is_signed(load, gruen_models, other_gruen_models, tiny_model, name):
     change = {
         "components": {"components": ["grammaticality", "coherence"]},
         "focus_threshold": {"focus_threshold": 0.6},
         "model": {"model": tiny_model},
-        "focus": {"focus": "wms", "vectors": WORDS, "focus_threshold": 0.4},
+        "vectors": {"vectors": WORDS, "focus_threshold": 0.4},
     }.get(name) or {name: other_gruen_models[name]}
     first, second = (load("gruen").compute(predictions=TEXTS, **gruen_models | own) for own in ({}, change))
     assert first["signature"] != second["signature"]

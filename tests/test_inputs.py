@@ -97,7 +97,7 @@ SETTINGS = [
     (("semantic_entropy",), "grouping", ["loose"]),
     (("semantic_entropy",), "patience", [2]),
     (("gruen",), "focus_threshold", [2, HUGE, -LONG]),
-    (("gruen",), "focus", ["vibes"]),
+    (("gruen",), "markup", ["vibes"]),
     (("probeval",), "threshold", [2, 1 + 0j, np.complex128(1), HUGE]),
     (("probeval",), "smoothing", [math.inf, 1e308, LONG]),
     (("probeval",), "seed", [-1, 2**40]),
@@ -176,7 +176,7 @@ REFUSED = [
     ("chamfer_diversity", {"device": "abacus"}),
     ("self_bleu", {"confidence": 2}),
     ("probeval", {"vectors": "nowhere.vec"}),
-    ("gruen", {"focus": "vibes"}),
+    ("gruen", {"markup": "vibes"}),
 ]
 
 

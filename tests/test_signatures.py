@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.test_encoder import Counting
-from text_metrics.metrics._core.core_results import format_callable
+from text_metrics.metrics._core.core_results import caller_name
 
 TEXTS = ["a dog", "the house", "a bird"]
 
@@ -44,7 +44,7 @@ def test_functions_say_their_names(load):
     def tokenizer(text):
         return text.split()
 
-    assert format_callable(tokenizer).endswith("<locals>.tokenizer)")
+    assert caller_name(tokenizer).endswith("<locals>.tokenizer")
     tokenizer.signature_name = "blanks"
     texts = ["a b", "c d e"]
     result = load("self_bleu").compute(predictions=texts, max_order=1, tokenizer=tokenizer)

@@ -96,7 +96,7 @@ def test_ngram_kernel_of_short_texts(load):
 def test_equals_the_plain_definition(vectors, q):
     vectors[:, 0] += 3.5  # no zero vector
     n = np.array([len(vectors)])
-    score = core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, n), 1, [q])[0, 0]
+    score = core_spectra.vendi_scores(core_spectra.embedding_spectra(vectors, n), 1, [q])[0, 0]
     assert score == pytest.approx(np.clip(reference.vendi(vectors, q), 1, len(vectors)), rel=1e-6)
 
 
@@ -163,8 +163,8 @@ def test_the_block_does_not_change_the_score(rng, set_block_rows, n):
         scores = []
         for rows in (1000, 7):
             set_block_rows(rows)
-            matrices = core_spectra.embedding_matrices(vectors, sizes, p)
-            scores.append(core_spectra.vendi_scores(matrices, 1, [0.5, 2]))
+            spectra = core_spectra.embedding_spectra(vectors, sizes, p)
+            scores.append(core_spectra.vendi_scores(spectra, 1, [0.5, 2]))
         whole, blocks = scores
         np.testing.assert_allclose(blocks, whole, rtol=1e-12)
 

@@ -52,7 +52,7 @@ def _n_letters(text: str) -> int:
 def _is_code(text: str) -> bool:
     unfenced = _FENCED.sub("", text)
     lines = [line for line in unfenced.splitlines() if line.strip()]
-    n_characters = sum(not character.isspace() for character in unfenced)
+    n_characters = len("".join(unfenced.split()))
     return len(lines) >= _LEAST_CODE_LINES and len(_CODE_MARK.findall(unfenced)) > _LEAST_CODE_MARKS * n_characters
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_models import file_digest, load_once
 from .core_numbers import describe, to_array
-from .core_results import format_callable
+from .core_results import caller_name
 
 # Larger numbers have no square in float64.
 _LARGEST = 1e100
@@ -72,7 +72,7 @@ def load_vectors(vectors: Any) -> WordVectors:
     """
     if not isinstance(vectors, (str, os.PathLike)):
         if isinstance(vectors, Mapping) or (hasattr(vectors, "__contains__") and hasattr(vectors, "key_to_index")):
-            return WordVectors(vectors, format_callable(vectors))
+            return WordVectors(vectors, f"custom({caller_name(vectors)})")
         raise TypeError(
             f"vectors must be the path of a fastText or word2vec file, or a mapping from words to vectors. "
             f"Got {describe(vectors)}."

@@ -161,11 +161,11 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         scored = find_scored_sets(sets, settings.singletons, "chamfer_diversity")
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(scored, units, settings.confidence, self.bounds)
+        summary = ScoreSummary(units, settings.confidence, self.bounds)
 
         distances, signed = measure(sets, scored, settings)
 
-        scores = np.zeros(len(sets.sizes))
+        scores = np.full(len(sets.sizes), np.nan)
         scores[scored] = mean_by_set(distances.nearest, sets.sizes[scored])
         result = summary.of("chamfer_diversity", scores)
         result["mean_pairwise_distance"] = mean_over_sets(distances.pairwise)

@@ -8,7 +8,7 @@ from .chamfer_diversity_settings import ChamferSettings
 from .core_encoder import embed_sets
 from .core_inputs import LIMITS, TextSets, batches_by_size, lists_by_set
 from .core_models import matrix_device
-from .core_results import rows_of, spread
+from .core_results import rows_of
 from .core_similarity import mean_pairwise_distances, nearest_neighbours, parse_similarity
 
 
@@ -59,4 +59,4 @@ def describe_sets(distances: Distances, scored: np.ndarray, sizes: np.ndarray) -
         "distances": lists_by_set(distances.nearest, sizes[scored]),
         "neighbours": lists_by_set(distances.neighbours, sizes[scored]),
     }
-    return spread(rows_of(columns), scored)
+    return rows_of(columns, scored)

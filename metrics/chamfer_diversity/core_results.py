@@ -29,14 +29,12 @@ class ItemResult(NamedTuple):
 
     name : in the result
     needs : the settings that it comes with
-    of_texts : whether an entry is a list with a value for each text of the item
     is_count : whether the values are integers
     bounds : range of the values, if their mean has a confidence interval; None if it has none
     """
 
     name: str
     needs: tuple[str, ...] = ()
-    of_texts: bool = False
     is_count: bool = False
     bounds: Bounds | None = None
 
@@ -52,22 +50,17 @@ def format_sizes(sizes: np.ndarray) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def caller_name(thing: Any, default: str) -> str:
-    """Return the name that a caller gave to a function or an encoder, by an attribute `signature_name`, or a default.
+def caller_name(thing: Any) -> str:
+    """Return the name of a caller's function or encoder: its attribute `signature_name`, or else that of its code.
 
     What the function or the encoder computes is for the caller to report.
     """
     name = getattr(thing, "signature_name", None)
     if name is None:
-        return default
+        return getattr(thing, "__qualname__", type(thing).__name__)
     if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("|()"):
         raise ValueError(f"signature_name must be a string without '|', '(' and ')'. Got {describe(name)}.")
     return name
-
-
-def format_callable(function: Any) -> str:
-    """Format the name of a caller's function."""
-    return f"custom({caller_name(function, getattr(function, '__qualname__', type(function).__qualname__))})"
 
 
 def signature(metric: str, **settings: object) -> str:
@@ -79,18 +72,9 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
-    """Read which items belong together, and number these units.
+    """Read a label, a string or an integer, for each item: ndarray of shape (n_items,), equal for equal labels.
 
-    Raises a TypeError or ValueError if it is not a list with a string or an integer for each item.
-
-    Parameters
-    ----------
-    labels : list of n_items strings or integers; None if each item is a unit
-    noun : what an item is, for errors
-
-    Returns
-    -------
-    ndarray of shape (n_items,), int64: equal for items of one unit
+    Without labels, each item is a unit. Raises a TypeError or ValueError that calls an item by the noun.
     """
     if labels is None:
         return np.arange(n_items)
@@ -111,35 +95,32 @@ class Estimate(NamedTuple):
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
-    effective_degrees : effective degrees of freedom of the standard error, if they are fewer than n - 1
     """
 
     n: int
     value: float
     error: float
     skewness: float
-    effective_degrees: float | None = None
 
-    @property
-    def degrees(self) -> float:
-        """Degrees of freedom of the standard error."""
-        return self.n - 1 if self.effective_degrees is None else self.effective_degrees
+    @classmethod
+    def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
+        """Make an estimate from the deviations of n units from it, ndarray of shape (n,), which sum to 0.
+
+        Of a mean, they are those of the values; of another statistic, those of Tukey's pseudo-values.
+        """
+        n, square = len(deviations), float((deviations**2).sum())
+        if n < 2:
+            return cls(n, value, math.nan, math.nan)
+        if square <= n * (_ROUNDING * value) ** 2:
+            return cls(n, value, 0.0, 0.0)
+        cube = float((deviations**3).sum())
+        return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
 
     def interval(self, level: float, bounds: Bounds = UNBOUNDED, size: float = math.inf) -> list[float] | None:
         """Compute Hall's confidence interval, whose cubic transformation removes the skewness of the t statistic.
 
-        For units without skewness it is Student's. It covers the truth in this
-        share of samples, measured at level 0.95, with Student's in parentheses:
-
-        ==========================  ===========  ===========  ===========
-        units                       10           40           200
-        ==========================  ===========  ===========  ===========
-        normal                      .948 (.951)  .951 (.950)  .949 (.950)
-        exponential                 .940 (.902)  .950 (.933)  .949 (.944)
-        lognormal, sigma 1          .903 (.838)  .927 (.892)  .942 (.929)
-        beta(8, 1), such as 1 - d   .946 (.915)  .954 (.940)  .952 (.948)
-        beta(.5, .5), at both ends  .983 (.947)  .961 (.948)  .955 (.953)
-        ==========================  ===========  ===========  ===========
+        For units without skewness it is Student's. docs/intervals.md has the shares of samples in which it covers the
+        truth.
 
         Parameters
         ----------
@@ -160,7 +141,7 @@ class Estimate(NamedTuple):
             return None
         from scipy.special import stdtrit
 
-        t = float(stdtrit(self.degrees, (1 + level) / 2))
+        t = float(stdtrit(self.n - 1, (1 + level) / 2))
         low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
         lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
@@ -178,89 +159,35 @@ class Estimate(NamedTuple):
         return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
 
 
-class UnitSums:
-    """The sums of the values of independent units, added in batches.
+def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
+    """Estimate the ratio of two sums over independent units, ndarrays of shape (n,); NaN without any unit.
 
-    A unit is an item, or several that belong together, such as the samples of a prompt.
+    The mean of values is such a ratio if a unit is several items that belong together, such as the samples of a prompt:
+    that of the sum of its values and their number.
     """
-
-    def __init__(self) -> None:
-        self._parts = [np.empty((2, 0))]
-
-    def add(self, sums: np.ndarray, counts: np.ndarray) -> None:
-        """Add units: the sum of the values of each, and their number, at least 1: ndarrays of shape (u,)."""
-        self._parts.append(np.stack([sums, counts]))
-
-    def estimate(self) -> Estimate:
-        """Estimate the mean over all items; NaN without any. The error is that of a ratio of two sums."""
-        sums, counts = np.concatenate(self._parts, axis=1)
-        if not len(sums):
-            return Estimate(0, math.nan, math.nan, math.nan)
-        mean = float(sums.sum() / counts.sum())
-        return _estimate(mean, (sums - mean * counts) / counts.mean())
-
-
-def _estimate(value: float, deviations: np.ndarray) -> Estimate:
-    """Make an estimate from the deviations of its n units: ndarray of shape (n,)."""
-    n, square = len(deviations), float((deviations**2).sum())
-    if n < 2:
-        return Estimate(n, value, math.nan, math.nan)
-    if square <= n * (_ROUNDING * value) ** 2:
-        return Estimate(n, value, 0.0, 0.0)
-    cube = float((deviations**3).sum())
-    return Estimate(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
+    if not len(sums):
+        return Estimate(0, math.nan, math.nan, math.nan)
+    ratio = float(sums.sum() / totals.sum())
+    return Estimate.of(ratio, (sums - ratio * totals) / totals.mean())
 
 
 def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
     """Estimate the mean of values, ndarray of shape (m,), with the unit of each; each is a unit by default."""
-    sums = UnitSums()
     if units is None or not len(values):
-        sums.add(values, np.ones(len(values)))
-    else:
-        index = np.unique(units, return_inverse=True)[1]
-        sums.add(np.bincount(index, values), np.bincount(index))
-    return sums.estimate()
-
-
-def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
-    """Estimate a statistic that is not a mean from its values without each unit in turn (Tukey's jackknife).
-
-    The standard error has fewer than n - 1 degrees of freedom if the pseudo-values
-    have heavier tails than the normal distribution, as those of ratios often have.
-    Their number is estimated from the kurtosis of the pseudo-values: it is that of
-    the chi-squared distribution whose coefficient of variation is that of the
-    variance.
-
-    Parameters
-    ----------
-    value : the statistic of all units
-    left_out : ndarray of shape (n,), the statistic without each unit
-
-    References
-    ----------
-    Hinkley, D. V. (1977). Jackknife confidence limits using Student t approximations. Biometrika 64, 21-28.
-    """
-    n = len(left_out)
-    deviations = (n - 1) * (left_out.mean() - left_out)
-    estimate = _estimate(value, deviations)
-    if not estimate.error > 0:
-        return estimate
-    kurtosis = float(((deviations**2 / (deviations**2).mean()) ** 2).mean())
-    # The variance of n normal values has a squared coefficient of variation of 2 / (n - 1).
-    return estimate._replace(effective_degrees=min(n - 1, 2 * n / (kurtosis - (n - 3) / (n - 1))))
+        return ratio_estimate(values, np.ones(len(values)))
+    index = np.unique(units, return_inverse=True)[1]
+    return ratio_estimate(np.bincount(index, values), np.bincount(index))
 
 
 class ScoreSummary(NamedTuple):
     """How the scores of a call are summed up.
 
-    scored : ndarray of shape (m,), bool, the items that have a score
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
     bounds : range of the score
     sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
     """
 
-    scored: np.ndarray
     units: np.ndarray
     level: float | None
     bounds: Bounds
@@ -271,15 +198,16 @@ class ScoreSummary(NamedTuple):
 
         Parameters
         ----------
-        values : ndarray of shape (m,)
+        values : ndarray of shape (m,), NaN for an item without a score
         prefix : of the names of the last two
         bounds : range of these values, if it is not that of the score
         """
-        scores = values[self.scored]
-        result = {name: mean_over_sets(scores), f"{prefix}scores": spread(scores.tolist(), self.scored)}
+        known = ~np.isnan(values)
+        scores = [value if has_score else None for value, has_score in zip(values.tolist(), known, strict=True)]
+        result: dict[str, Any] = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
         if self.level is not None:
-            size = math.inf if self.sizes is None or not len(scores) else float(self.sizes[self.scored].mean())
-            estimate = mean_estimate(scores, self.units[self.scored])
+            size = math.inf if self.sizes is None or not known.any() else float(self.sizes[known].mean())
+            estimate = mean_estimate(values[known], self.units[known])
             result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
         return result
 
@@ -289,21 +217,16 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
     return float(scores.mean()) if scores.size else None
 
 
-def spread(values: list, scored: np.ndarray) -> list:
-    """Expand the values of the scored sets to a list over all sets, with None for the others."""
-    if scored.all():
-        return values
-    remaining = iter(values)
-    return [next(remaining) if has_score else None for has_score in scored.tolist()]
-
-
-def rows_of(columns: Mapping[str, Sequence[Any]], kept: np.ndarray | None = None) -> list[Any]:
+def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
-    kept : ndarray of bool; a row is None where it is False
+    has_row : ndarray of shape (m,), bool, for the rows of some of m sets: the others have None
     """
     rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return rows if kept is None else [row if is_kept else None for row, is_kept in zip(rows, kept, strict=True)]
+    if has_row is None:
+        return rows
+    remaining = iter(rows)
+    return [next(remaining) if is_here else None for is_here in has_row.tolist()]
 
 
 def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:

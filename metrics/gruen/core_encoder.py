@@ -192,7 +192,7 @@ def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
 
 
 def _encode_given(texts: list[str], settings: EncoderSettings) -> Encoded:
-    identity = f"given({caller_name(settings.model, type(settings.model).__name__)})"
+    identity = f"given({caller_name(settings.model)})"
     rows = settings.model.encode(texts)
     matrix = parse_matrix(rows, len(texts), f"the embeddings by model {identity}:")
     return Encoded(matrix, {"model": identity, **_narrow(rows)})

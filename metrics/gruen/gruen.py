@@ -5,7 +5,6 @@ from typing import Any
 
 import datasets
 import evaluate
-import numpy as np
 
 from .core_cache import through_cache as through_cache
 from .core_encoder import EncoderSettings as EncoderSettings
@@ -66,24 +65,22 @@ Args:
         sentences separately; links and emphasis are replaced by their text; code blocks, images and
         HTML are left out. `"plain"`: no markup. `"auto"`: Markdown if a text has a heading, a code
         block, a table, a quote, bold type, a link or a list of two items. `parity` reads none.
-    focus (`str`, default `"embedding"`): similarity of sentences. `"embedding"`: cosine of sentence
-        embeddings. `"wms"`: Word Mover's similarity of adjacent sentences over `vectors`, 1 / (1 +
-        distance).
-    focus_threshold (`float`): for `"embedding"`: minimum tie of a sentence to the others in a text
-        of two sentences; the thresholds of longer texts are derived from it. Default: 0.108. For
-        `"wms"`: minimum similarity of adjacent sentences. Default: 0.05.
-    vectors (`str`, path or mapping): for `"wms"`: the folder of a spaCy pipeline with word vectors;
-        a fastText or word2vec file (`.bin`, `.vec`, `.txt`, `.kv`); or a mapping from words to
-        vectors.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): for `"embedding"`: a
+    focus_threshold (`float`): minimum tie of a sentence to the others in a text of two sentences;
+        the thresholds of longer texts are derived from it. Default: 0.108. With `vectors`: minimum
+        similarity of adjacent sentences. Default: 0.05.
+    vectors (`str`, path or mapping): judge focus by Word Mover's similarity of adjacent sentences
+        over word vectors, 1 / (1 + distance), in place of cosines of embeddings: the folder of a
+        spaCy pipeline with word vectors; a fastText or word2vec file (`.bin`, `.vec`, `.txt`,
+        `.kv`); or a mapping from words to vectors.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): for focus by embeddings: a
         sentence-transformers model, as a name, a folder or an id of the Hugging Face Hub. Or an
         encoder: an object whose method `encode` takes a list of n strings and returns an array of
         shape (n, d).
     batch_size (`int`), device (`str`): of the models. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which the embeddings of `"embedding"` are cached. It
+    cache_dir (`str` or path): folder in which the embeddings of sentences are cached. It
         changes no score.
-    long_texts (`str`, default `"windows"`): for `"embedding"`: how a sentence is embedded that is
-        longer than the model reads: `"windows"` averages its parts, `"cut"` cuts off the rest.
+    long_texts (`str`, default `"windows"`): how a sentence is embedded for focus that is longer
+        than the model reads: `"windows"` averages its parts, `"cut"` cuts off the rest.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over texts, by
         Hall's method.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each text. Texts with
@@ -172,8 +169,7 @@ class Gruen(TextMetric, evaluate.Metric):
         components, signed = score_components(sentences, self._load_backbone(settings), settings)
         scores = total(components, sentences, settings.parity)
 
-        all_texts = np.ones(len(texts), dtype=bool)
-        result = ScoreSummary(all_texts, units, settings.confidence, self.bounds).of("gruen", scores)
+        result = ScoreSummary(units, settings.confidence, self.bounds).of("gruen", scores)
         result |= {name: float(components[name].points.mean()) if name in components else None for name in COMPONENTS}
         result |= {"n_sentences": sentences.sizes, "n_code": sentences.n_code}
         if settings.details:

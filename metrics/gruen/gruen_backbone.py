@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, progress_bar
+from .core_encoder import EncoderSettings, progress_bar, token_batches
 from .core_models import find_device
 from .core_windows import Windows, split_windows
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
 Forward = Callable[[np.ndarray, Any], torch.Tensor]
-_BATCH_SIZE = 64  # sequences
 
 
 class SentenceScores(NamedTuple):
@@ -38,37 +37,38 @@ class Loaded(NamedTuple):
     limit: int
     lock: Any
 
-    def count_tokens(self, parts: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """Count the tokens of n texts or pairs of texts, special ones included: (n,)."""
+    def tokenize(self, parts: Sequence[tuple[str, ...]], cut: bool = False) -> Any:
+        """Tokenize n texts or pairs of texts, whole or cut to the limit."""
+        columns = map(list, zip(*parts, strict=True))
         with self.lock:
-            return np.array(list(map(len, self.tokenizer(*_columns(parts), verbose=False)["input_ids"])))
+            return self.tokenizer(*columns, truncation=cut, max_length=self.limit if cut else None, verbose=False)
 
-    def read_windows(self, sentences: list[str]) -> Windows:
-        """Split the sentences that are too long between words."""
-        lengths = self.count_tokens([(sentence,) for sentence in sentences])
+    def read_windows(self, sentences: list[str]) -> tuple[Windows, Any]:
+        """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too."""
+        tokens = self.tokenize([(sentence,) for sentence in sentences])
         with self.lock:
-            return split_windows(self.tokenizer, sentences, lengths, self.limit)
+            windows = split_windows(self.tokenizer, sentences, count_tokens(tokens), self.limit)
+        if len(windows.parts) > len(sentences):
+            tokens = self.tokenize([(part,) for part in windows.parts])
+        return windows, tokens
 
-    def run(
-        self, parts: Sequence[tuple[str, ...]], forward: Forward, settings: EncoderSettings, title: str
-    ) -> np.ndarray:
-        """Run the model over n texts or pairs of texts, cut to its limit, the longest first, in padded batches.
+    def run(self, tokens: Any, forward: Forward, settings: EncoderSettings, title: str) -> np.ndarray:
+        """Run the model over the tokens of n sequences in padded batches, the longest first.
 
-        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of `parts`.
+        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
         """
-        device, size = find_device(settings.device), settings.batch_size or _BATCH_SIZE
-        order = np.argsort([-sum(map(len, part)) for part in parts], kind="stable")
-        options = {"padding": True, "truncation": True, "max_length": self.limit, "return_tensors": "pt"}
-        values = []
-        with torch.inference_mode(), progress_bar(len(parts), title, "sequence", settings.progress) as bar:
-            for start in range(0, len(order), size):
-                batch = order[start : start + size]
-                with self.lock:
-                    inputs = self.tokenizer(*_columns([parts[i] for i in batch]), verbose=False, **options)
+        device, lengths = find_device(settings.device), count_tokens(tokens)
+        values, order = [], []
+        with torch.inference_mode(), progress_bar(len(lengths), title, "sequence", settings.progress) as bar:
+            for batch in token_batches(lengths, device, settings.batch_size):
+                unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
+                inputs = self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False)
                 values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
+                order.append(batch)
                 bar.update(len(batch))
-        return np.concatenate(values)[np.argsort(order)]
+        return np.concatenate(values)[np.argsort(np.concatenate(order))]
 
 
-def _columns(parts: Sequence[tuple[str, ...]]) -> list[list[str]]:
-    return list(map(list, zip(*parts, strict=True)))
+def count_tokens(tokens: Any) -> np.ndarray:
+    """Count the tokens of n sequences, special ones included: (n,)."""
+    return np.array(list(map(len, tokens["input_ids"])))

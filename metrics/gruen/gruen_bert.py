@@ -5,13 +5,14 @@ Each is a transformer that the caller names, loaded with its Auto class.
 
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
-from .gruen_backbone import Forward, Loaded, SentenceScores
+from .gruen_backbone import Forward, Loaded, SentenceScores, count_tokens
 from .gruen_settings import GruenSettings
 
 LM_MODEL = "bert-base-cased"
@@ -68,13 +69,13 @@ class BertBackbone:
 
     def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
-        _warn_of_cut(self._sop, pairs, "pairs of sentences", "sop_model")
+        tokens = _cut(self._sop, pairs, "pairs of sentences", "sop_model")
 
         def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
             # Class 0 is the given order, class 1 the reverse.
             return torch.softmax(self._sop.model(**inputs).sop_logits.double(), dim=-1)[:, 0]
 
-        return self._sop.run(pairs, forward, self._settings, "Order")
+        return self._sop.run(tokens, forward, self._settings, "Order")
 
     def _load(self, parameter: str, model: Any) -> Loaded:
         """Load a model with its trained head in float32, and note what decides its scores."""
@@ -117,18 +118,20 @@ class BertBackbone:
         if self._parity:
             loaded = loaded._replace(limit=min(loaded.limit, parity_tokens))
             parts = [(sentence,) for sentence in sentences]
-            _warn_of_cut(loaded, parts, "different sentences", "the original")
-            return loaded.run(parts, forward, self._settings, title)
-        windows = loaded.read_windows(sentences)
-        values = loaded.run([(part,) for part in windows.parts], forward, self._settings, title)
+            tokens = _cut(loaded, parts, "different sentences", "the original")
+            return loaded.run(tokens, forward, self._settings, title)
+        windows, tokens = loaded.read_windows(sentences)
+        values = loaded.run(tokens, forward, self._settings, title)
         return windows.average(values[:, None])[:, 0]
 
 
-def _warn_of_cut(loaded: Loaded, parts: list[Any], what: str, reader: str) -> None:
-    n_cut = int((loaded.count_tokens(parts) > loaded.limit).sum())
+def _cut(loaded: Loaded, parts: Sequence[tuple[str, ...]], what: str, reader: str) -> Any:
+    """Tokenize texts or pairs of texts, cut to the limit with a warning that has the count."""
+    n_cut = int((count_tokens(loaded.tokenize(parts)) > loaded.limit).sum())
     if n_cut:
         longer = f"{n_cut} of {len(parts)} {what} are longer than {reader} reads, {loaded.limit} tokens"
         warnings.warn(f"{longer}: the rest is cut off.", stacklevel=2)
+    return loaded.tokenize(parts, cut=True)
 
 
 def _acceptable_label(config: Any, parity: bool) -> int:

@@ -113,21 +113,19 @@ class CompactBackbone:
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences in one pass; both scores are probabilities, in [0, 1]."""
         model = self._loaded.model
-        windows = self._loaded.read_windows(sentences)
-        suspects: list[list[str]] = [[] for _ in windows.parts]
+        windows, tokens = self._loaded.read_windows(sentences)
+        spans: list[list[tuple[int, int]]] = [[] for _ in windows.parts]
 
         def forward(batch: np.ndarray, inputs: Any) -> torch.Tensor:
             ids, mask = inputs["input_ids"], inputs["attention_mask"]
             hidden = model.hidden(ids, mask)
             is_fault = (model.word_fault(hidden)[..., 0] > 0) & functional.pad(mask[:, 2:], (1, 1)).bool()
-            for row, part in enumerate(batch):
-                if places := is_fault[row].nonzero()[:, 0].tolist():
-                    spans = [inputs.token_to_chars(row, place) for place in places]
-                    suspects[part] = _words_around(windows.parts[part], spans)
+            for row, place in is_fault.nonzero().tolist():
+                spans[batch[row]].append(tokens.token_to_chars(batch[row], place))
             return model.sentence_values(ids, mask, hidden)
 
-        parts = [(part,) for part in windows.parts]
-        values = windows.average(self._loaded.run(parts, forward, self._settings, "Sentences"))
+        values = windows.average(self._loaded.run(tokens, forward, self._settings, "Sentences"))
+        suspects = map(_words_around, windows.parts, spans)
         loss, frequency, soundness, acceptability = values.T
         marked: list[list[str]] = [[] for _ in sentences]
         for sentence, words in zip(np.repeat(np.arange(len(sentences)), windows.counts), suspects, strict=True):

@@ -151,7 +151,7 @@ class WordMover:
         try:
             import ot
         except ImportError as error:
-            raise ImportError("POT is needed for focus='wms': pip install POT") from error
+            raise ImportError("POT is needed for vectors: pip install POT") from error
         self._emd2, self._parity, self._pipeline = ot.emd2, parity, None
         if isinstance(vectors, (str, os.PathLike)) and Path(vectors).expanduser().is_dir():
             self._pipeline, self.identity = _read_spacy(Path(vectors).expanduser())

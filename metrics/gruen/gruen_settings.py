@@ -37,7 +37,6 @@ class GruenSettings(EncoderSettings):
     cola_model: str | os.PathLike[str] | None = setting(None)
     sop_model: str | os.PathLike[str] | None = setting(None)
     markup: str = setting(MARKUPS[0], parse_choice, choices=MARKUPS)
-    focus: str | None = setting(None, parse_choice, choices=("embedding", "wms"))
     focus_threshold: float | None = setting(None, parse_number, low=-1, high=1)
     vectors: Any = setting(None)
 
@@ -48,10 +47,8 @@ class GruenSettings(EncoderSettings):
             raise ValueError(f"backbone must be 'bert' with {', '.join(of_bert)}. Got 'compact'.")
         if "coherence" in self.scored and (self.parity or self.sop_model is None):
             raise ValueError("components has 'coherence', which needs sop_model, and which parity=True does not score.")
-        if self.parity and self.focus == "embedding":
-            raise ValueError("focus must be 'wms' with parity=True, as in the original. Got 'embedding'.")
-        if self.focus_kind == "wms" and self.vectors is None:
-            raise ValueError("vectors is None: focus='wms', which is that of parity=True, needs word vectors.")
+        if self.parity and self.vectors is None and "focus" in self.scored:
+            raise ValueError("vectors is None: focus with parity=True needs word vectors.")
 
     @property
     def backbone_kind(self) -> str:
@@ -66,11 +63,9 @@ class GruenSettings(EncoderSettings):
         return COMPONENTS if self.sop_model is not None and not self.parity else COMPONENTS[:3]
 
     @property
-    def focus_kind(self) -> str | None:
-        """The kind of focus to score; None if it is not scored."""
-        if "focus" not in self.scored:
-            return None
-        return self.focus or ("wms" if self.parity else "embedding")
+    def focus_kind(self) -> str:
+        """What focus is judged by: Word Mover's similarity over word vectors, as in the original, or embeddings."""
+        return "wms" if self.parity or self.vectors is not None else "embedding"
 
     @property
     def threshold(self) -> float:

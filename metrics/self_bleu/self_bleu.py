@@ -3,15 +3,16 @@
 from typing import Any
 
 import evaluate
+import numpy as np
 
 from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens
 from .core_numbers import parse_count as parse_count
-from .core_results import SETS, format_sizes, parse_confidence_by, signature, spread
+from .core_results import SETS, ScoreSummary, format_sizes, parse_confidence_by, signature
 from .core_settings import Settings as Settings
 from .self_bleu_repetition import COMPRESSION, rouge_identity
-from .self_bleu_scores import describe_sets, estimate_score, score_sets
+from .self_bleu_scores import describe_sets, estimate_pooled, score_sets
 from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
 
@@ -158,7 +159,8 @@ class SelfBleu(TextMetric, evaluate.Metric):
         settings = SelfBleuSettings.read(given, "self_bleu")
         sets = parse_sets(predictions, settings.set_size)
         scored = find_scored_sets(sets, settings.singletons, "self_bleu")
-        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")[scored]
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds)
 
         scored_sets, rows = select_sets(sets, scored)
         words, tokenizer = tokenize(scored_sets.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
@@ -166,14 +168,16 @@ class SelfBleu(TextMetric, evaluate.Metric):
 
         name = f"self_bleu_{settings.max_order}"
         result: dict[str, Any] = {"self_bleu": numbers.means[name], **numbers.means}
-        result["scores"] = spread(numbers.columns[name].tolist(), scored)
-        if settings.confidence is not None:
-            estimate = estimate_score(numbers, units, settings)
+        scores = np.full(len(sets.sizes), np.nan)
+        scores[scored] = numbers.columns[name]
+        result = summary.of("self_bleu", scores) | result
+        if numbers.statistics is not None and settings.confidence is not None:
+            estimate = estimate_pooled(numbers.means[name], numbers.statistics, units[scored], settings.smoothed_by)
             result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds)
         if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
         if settings.details:
-            result["details"] = spread(describe_sets(numbers, scored_sets.sizes), scored)
+            result["details"] = describe_sets(numbers, scored_sets.sizes, scored)
         result["signature"] = signature(
             "self_bleu",
             order=settings.max_order,

@@ -15,7 +15,7 @@ from .core_ngrams import (
     entropy,
     ngram_tables,
 )
-from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
+from .core_results import Estimate, mean_over_sets, rows_of
 from .self_bleu_repetition import compression_ratio, compression_ratios, rouge_sums, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
@@ -24,13 +24,13 @@ class Scored(NamedTuple):
     """The numbers of m sets.
 
     columns : by name, ndarrays of shape (m,)
-    means : by name, over all sets
+    means : by name, over all sets; None without any
     statistics : of BLEU, with a value for each set; None without `aggregate="corpus"`
     text_scores : ndarray of shape (n,), the BLEU of each text; None without `aggregate="sentence"`
     """
 
     columns: dict[str, np.ndarray]
-    means: dict[str, float | None]
+    means: dict[str, Any]
     statistics: BleuStatistics | None = None
     text_scores: np.ndarray | None = None
 
@@ -104,13 +104,14 @@ def _adjusted(table: NgramTable, sizes: np.ndarray, vocabulary_size: int, pooled
     return adjusted_distinct(np.round(distinct(table, sizes, pooled) * n_tokens), n_tokens, vocabulary_size)
 
 
-def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings) -> Estimate:
-    """Estimate the score over all sets, from independent units, ndarray of shape (m,)."""
-    name = f"self_bleu_{settings.max_order}"
-    estimate, score = mean_estimate(scored.columns[name], units), scored.means[name]
-    if scored.statistics is None or score is None or estimate.n < 2:
-        return estimate
-    # The score of all sets pooled is not a mean: it is estimated from that without the sets of each unit.
+def estimate_pooled(score: float, statistics: BleuStatistics, units: np.ndarray, smoothing: str) -> Estimate:
+    """Estimate the score of m sets pooled, which is no mean, by the jackknife: from that without each unit in turn.
+
+    Parameters
+    ----------
+    statistics : of BLEU, with a value for each set
+    units : ndarray of shape (m,), equal for sets that are not independent
+    """
     index = np.unique(units, return_inverse=True)[1]
 
     def without(statistics: np.ndarray) -> np.ndarray:
@@ -118,13 +119,13 @@ def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings
         of_units = np.stack([np.bincount(index, row) for row in rows])
         return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
 
-    left_out = BleuStatistics(*map(without, scored.statistics))
-    return jackknife_estimate(score, bleu(left_out, settings.smoothed_by)[-1])
+    left_out = bleu(BleuStatistics(*map(without, statistics)), smoothing)[-1]
+    return Estimate.of(score, (len(left_out) - 1) * (left_out.mean() - left_out))
 
 
-def describe_sets(scored: Scored, sizes: np.ndarray) -> list[dict[str, Any]]:
-    """List for each set what `details` shows."""
+def describe_sets(scored: Scored, sizes: np.ndarray, has_score: np.ndarray) -> list[dict[str, Any] | None]:
+    """List for each set what `details` shows; None for a set without a score."""
     columns: dict[str, list] = {name: column.tolist() for name, column in scored.columns.items()}
     if scored.text_scores is not None:
         columns["text_scores"] = lists_by_set(scored.text_scores, sizes)
-    return rows_of(columns)
+    return rows_of(columns, has_score)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .core_numbers import describe
-from .core_results import format_callable
+from .core_results import caller_name
 
 WHITESPACE = "whitespace"
 
@@ -31,7 +31,7 @@ def tokenize(
         If the name is unknown.
     """
     if callable(tokenizer):
-        return _by_function(texts, tokenizer, where), format_callable(tokenizer)
+        return _by_function(texts, tokenizer, where), f"custom({caller_name(tokenizer)})"
     if isinstance(tokenizer, str) and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)

@@ -193,7 +193,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         units = parse_confidence_by(settings.confidence_by, m, "set")
-        summary = ScoreSummary(np.ones(m, dtype=bool), units, settings.confidence, self.bounds_under(settings), sizes)
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sizes)
 
         # A text of weight 0 takes no part.
         takes_part = np.ones(len(sets.texts), dtype=bool) if weights is None else weights > 0

@@ -9,7 +9,7 @@ from .core_encoder import embed_sets, unit_rows
 from .core_inputs import LIMITS, TextSets, as_list, batches_by_size, check_characters, content_ranks, flatten
 from .core_models import matrix_device
 from .core_numbers import describe, to_array
-from .core_results import format_callable
+from .core_results import caller_name
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
 from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings
@@ -76,7 +76,7 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
     rule = settings.same
     signed: dict[str, Any]
     if not isinstance(rule, str):
-        answers, signed = _ask(rule, text_pairs), {"same": format_callable(rule)}
+        answers, signed = _ask(rule, text_pairs), {"same": f"custom({caller_name(rule)})"}
     elif rule.startswith(NLI):
         answers, signed = mutual_entailment(text_pairs, rule.removeprefix(NLI), settings)
     else:

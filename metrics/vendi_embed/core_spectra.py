@@ -31,30 +31,26 @@ def row_error(precision: str | None) -> float:
     return _ROW_ERRORS.get(precision or "", ROW_ERROR)
 
 
-class Matrices(NamedTuple):
-    """Matrices with the eigenvalues of the probability-weighted kernels of sets of equal size.
+class Spectra(NamedTuple):
+    """The eigenvalues of the probability-weighted kernels of sets of equal size.
 
     members : ndarray of shape (b,), indices of the sets
-    size : the number of texts in each
-    matrices : tensor of shape (b, r, r), symmetric; only the lower half is valid
-    error : the error of the unit rows, as by `row_error`
+    shares : tensor of shape (b, r), ascending, scaled to sum to 1; noise is 0
     """
 
     members: np.ndarray
-    size: int
-    matrices: torch.Tensor
-    error: float = ROW_ERROR
+    shares: torch.Tensor
 
 
-def embedding_matrices(
+def embedding_spectra(
     embeddings: np.ndarray,
     sizes: np.ndarray,
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
     error: float = ROW_ERROR,
-) -> Iterator[Matrices]:
-    """Make the matrices of the cosine kernel of each set.
+) -> Iterator[Spectra]:
+    """Find the eigenvalues of the cosine kernel of each set.
 
     The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero
     eigenvalues, so the smaller of the two is computed.
@@ -68,37 +64,37 @@ def embedding_matrices(
     """
     buffer = row_buffer(min(len(embeddings), max(LIMITS.block_rows, embeddings.shape[1])), embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        size = rows.shape[1]
-        if size > embeddings.shape[1]:
-            yield Matrices(members, size, second_moments(embeddings, rows, weights, device), error)
+        if rows.shape[1] > embeddings.shape[1]:
+            matrices = second_moments(embeddings, rows, weights, device)
         else:
             vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
-            yield Matrices(members, size, vectors @ vectors.mT * roots * roots.mT, error)
+            matrices = vectors @ vectors.mT * roots * roots.mT
+        yield Spectra(members, _shares(matrices, error))
 
 
-def kernel_matrices(
+def kernel_spectra(
     batches: Iterable[tuple[np.ndarray, np.ndarray]],
     sizes: np.ndarray,
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
-) -> Iterator[Matrices]:
-    """Make the matrices of sets from their kernels.
+) -> Iterator[Spectra]:
+    """Find the eigenvalues of sets from their kernels.
 
     Parameters
     ----------
     batches : pairs of the indices (b,) of sets of equal size k, and their kernels (b, k, k)
-    sizes, weights : as for `embedding_matrices`
+    sizes, weights : as for `embedding_spectra`
     """
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT)
+        yield Spectra(members, _shares(to_tensor(kernels, device) * roots * roots.mT))
 
 
-def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) -> np.ndarray:
+def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
     """Vendi score of each set (Friedman & Dieng 2023; of any order q: Pasarkar & Dieng 2024).
 
     Returns
@@ -106,20 +102,10 @@ def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) 
     ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse
     """
     scores = np.empty((n_sets, len(orders)))
-    for members, size, matrices, error in batches:
-        scores[members] = vendi_from_matrices(matrices, size, orders, error)
+    for members, shares in spectra:
+        of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
+        scores[members] = of_orders.clamp(1.0, shares.shape[-1]).cpu().numpy()
     return scores
-
-
-def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
-    """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1, noise as 0."""
-    by_set: list[np.ndarray] = [np.empty(0)] * n_sets
-    for members, _, matrices, error in batches:
-        shares = _without_noise(torch.linalg.eigvalsh(matrices), error)
-        eigenvalues = shares.flip(-1).cpu().numpy()
-        for member, values in zip(members.tolist(), eigenvalues, strict=True):
-            by_set[member] = values
-    return by_set
 
 
 def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
@@ -156,47 +142,17 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     return second_moments(embeddings, rows, None, device)[0].cpu().numpy() * len(embeddings)
 
 
-def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
+def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
-    return vendi_scores([Matrices(np.arange(1), n, torch.from_numpy(sums[None] / n), error)], 1, orders)[0]
+    shares = _shares(torch.from_numpy(sums[None] / n))
+    return vendi_scores([Spectra(np.arange(1), shares)], 1, orders)[0]
 
 
-def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
-    """Vendi scores from matrices (b, r, r) with the eigenvalues of K/n; only the lower half is read."""
+def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
+    """Exponential of the Rényi entropy of order q in [0, inf]; 1 is the Shannon limit.
 
-    def by_entries(q: float) -> bool:
-        # The sum of the squared eigenvalues of a symmetric matrix is the sum of its squared entries. That of the noise
-        # is included, which in float32 is less than 1e-8 of it.
-        return q == 2 and error <= ROW_ERROR
-
-    if not all(map(by_entries, orders)):
-        eigenvalues = torch.linalg.eigvalsh(matrices, UPLO="L")
-    scores = []
-    for q in orders:
-        if by_entries(q):
-            strict = torch.tril(matrices, diagonal=-1)
-            diagonal = torch.diagonal(matrices, dim1=-2, dim2=-1)
-            scores.append(1 / (2 * strict.square().sum((-2, -1)) + diagonal.square().sum(-1)))
-        else:
-            scores.append(vendi_from_eigenvalues(eigenvalues, n, q, error))
-    return torch.stack(scores, dim=-1).clamp(1.0, n).cpu().numpy()
-
-
-def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: float = ROW_ERROR) -> torch.Tensor:
-    """Exponential of the Rényi entropy of order q of eigenvalues, of which those that are noise count as zero.
-
-    Parameters
-    ----------
-    eigenvalues : tensor of shape (..., r); scaled to sum to 1
-    n : the size of the set; 0 for eigenvalues without noise
-    q : order in [0, inf]; 1 is the Shannon limit
-    error : the error of the unit rows, as by `row_error`
-
-    Returns
-    -------
-    tensor of shape (...); it never rises with q
+    Maps shares, (..., r), that sum to 1 to (...), which never rises with q.
     """
-    shares = _without_noise(eigenvalues, error if n else 0.0)
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -213,13 +169,13 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: f
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _without_noise(eigenvalues: torch.Tensor, error: float) -> torch.Tensor:
-    """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
+def _shares(matrices: torch.Tensor, error: float = ROW_ERROR) -> torch.Tensor:
+    """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
-    Independent errors of the rows spread their squares over all r eigenvalues:
-    those up to error² / r are noise, each of which would add 1 at q = 0.
-    `ROW_ERROR` leaves room for errors that are all in one direction, and for the
-    rounding of the eigenvalues in float64.
+    Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
+    all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `ROW_ERROR` leaves room for
+    errors that are all in one direction, and for the rounding of the eigenvalues in float64.
     """
+    eigenvalues = torch.linalg.eigvalsh(matrices)
     signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)

@@ -1,6 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import evaluate
@@ -33,7 +33,7 @@ from .core_results import (
 )
 from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity
-from .core_spectra import Matrices, embedding_matrices, kernel_matrices, row_error, spectra, vendi_scores
+from .core_spectra import Spectra, embedding_spectra, kernel_spectra, row_error, vendi_scores
 from .core_windows import split_windows as split_windows
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
@@ -133,11 +133,9 @@ Returns:
         number of texts from one source have the same `pairs` on average, while
         Vendi scores grow with it. None for a set of one text, and where nothing
         is similar. It is pooled, not the mean of `pairs_scores`.
-    pairs_confidence_interval (`list[float]`): only with `pairs` and
-        `confidence`: by the jackknife over sets.
-    confidence_interval, quality_confidence_interval (`list[float]`): only with
-        `confidence`. `[low, high]` of `vendi_embed`, and of
-        `quality_vendi_embed`. None for fewer than two sets, or labels of
+    confidence_interval, quality_confidence_interval,
+        pairs_confidence_interval (`list[float]`): only with `confidence`.
+        `[low, high]` of `vendi_embed`, `quality_vendi_embed` and `pairs`. None for fewer than two sets, or labels of
         `confidence_by`, and if all score the same.
     details (`list[dict]`): only with `details=True`. For each set `size`,
         `by_order` and `eigenvalues`, which are non-negative, sum to 1 and are
@@ -191,13 +189,12 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             weights = parse_probabilities(settings.weights, sets, "weights")
         if settings.quality is not None:
             quality = parse_values(settings.quality, sets, "quality")
-        all_sets = np.ones(len(sets.sizes), dtype=bool)
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(all_sets, units, settings.confidence, self.bounds, sets.sizes)
+        summary = ScoreSummary(units, settings.confidence, self.bounds, sets.sizes)
 
-        matrices, signed = make_matrices(sets, weights, settings)
+        spectra, signed = find_spectra(sets, weights, settings)
         orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
-        all_scores = vendi_scores(matrices, len(sets.sizes), orders)
+        all_scores = vendi_scores(spectra, len(sets.sizes), orders)
         scores = all_scores[:, : len(settings.orders)]
 
         result = summary.of("vendi_embed", scores[:, 0])
@@ -211,7 +208,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             similarities = pair_similarities(all_scores[:, -1], sets.sizes)
             result |= pooled_diversity(similarities, units, settings.confidence)
         if settings.details:
-            result["details"] = describe_sets(sets.sizes, scores, settings.orders, matrices)
+            result["details"] = describe_sets(sets.sizes, scores, settings.orders, spectra)
         result["signature"] = signature(
             "vendi_embed",
             q=",".join(map(format_order, settings.orders)),
@@ -223,9 +220,9 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         return result
 
 
-def make_matrices(
+def find_spectra(
     sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
-) -> tuple[Iterable[Matrices], dict[str, Any]]:
+) -> tuple[list[Spectra], dict[str, Any]]:
     """Compare the texts of each set.
 
     Parameters
@@ -234,23 +231,22 @@ def make_matrices(
 
     Returns
     -------
-    matrices : of sets of equal size, with the eigenvalues of their weighted kernels
+    spectra : of sets of equal size
     signed : the entries of a signature
     """
     device = matrix_device(settings.device)
     if settings.kernel == "ngram":
         kernels, signed = word_kernels(sets)
-        matrices = kernel_matrices(kernels, sets.sizes, weights, device=device)
+        spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
         kernels, signed = given_kernels(sets, settings.similarity)
-        matrices = kernel_matrices(kernels, sets.sizes, weights, device=device)
+        spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
         error = row_error(signed.get("precision"))
-        matrices = embedding_matrices(vectors, sets.sizes, weights, device=device, error=error)
+        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
         signed = {"kernel": "embedding", **signed}
-    # Details read them a second time.
-    return list(matrices) if settings.details else matrices, signed
+    return list(spectra), signed
 
 
 def given_kernels(sets: TextSets, similarity: Any) -> tuple[Kernels, dict[str, str]]:
@@ -280,12 +276,15 @@ def name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:
 
 
 def describe_sets(
-    sizes: np.ndarray, scores: np.ndarray, orders: list[float], matrices: Iterable[Matrices]
+    sizes: np.ndarray, scores: np.ndarray, orders: list[float], spectra: list[Spectra]
 ) -> list[dict[str, Any]]:
     """List for each of m sets what `details` shows, from the scores at each order, (m, len(orders))."""
+    eigenvalues: dict[int, list[float]] = {}
+    for members, shares in spectra:
+        eigenvalues.update(zip(members.tolist(), shares.flip(-1).tolist(), strict=True))
     columns = {
         "size": sizes.tolist(),
         "by_order": [name_orders(orders, row) for row in scores],
-        "eigenvalues": [values.tolist() for values in spectra(matrices, len(sizes))],
+        "eigenvalues": [eigenvalues[i] for i in range(len(sizes))],
     }
     return rows_of(columns)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_results import jackknife_estimate
+from .core_results import ratio_estimate
 
 # Squared similarities below this are those of rounding.
 _ROUNDING = 1e-12
@@ -33,21 +33,17 @@ def pooled_diversity(similarities: np.ndarray, units: np.ndarray, level: float |
     ----------
     similarities : ndarray of shape (m,), of `pair_similarities`
     units : ndarray of shape (m,), equal for sets that are not independent
-    level : of the interval, by the jackknife over units; None for none
+    level : of the interval; None for none
     """
     known = ~np.isnan(similarities)
-    _, of_set = np.unique(units[known], return_inverse=True)
-    sums, counts = np.bincount(of_set, similarities[known]), np.bincount(of_set)
-    total, n = sums.sum(), counts.sum()
-    pairs = float(n / total) if total > 0 else None
+    _, index = np.unique(units[known], return_inverse=True)
+    sums, counts = np.bincount(index, similarities[known]), np.bincount(index)
+    estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
     result: dict[str, Any] = {
-        "pairs": pairs,
+        "pairs": None if estimate is None else estimate.value,
         "pairs_scores": [1 / value if value > 0 else None for value in similarities.tolist()],
     }
     if level is not None:
-        rest = total - sums
-        result["pairs_confidence_interval"] = None
-        if pairs is not None and len(sums) > 1 and (rest > 0).all():
-            estimate = jackknife_estimate(pairs, (n - counts) / rest)
-            result["pairs_confidence_interval"] = estimate.interval(level, (1.0, np.inf))
+        interval = None if estimate is None else estimate.interval(level, (1.0, np.inf))
+        result["pairs_confidence_interval"] = interval
     return result

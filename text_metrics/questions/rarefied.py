@@ -126,5 +126,5 @@ def _interval(asked: Asked, prefix: str, expected: pd.DataFrame, k: int) -> list
     bounds = {result.name: result.bounds for result in asked.metric.item_results}.get(f"{prefix}scores")
     units = parse_confidence_by(read.confidence_by, len(values), "set")
     sizes = np.full(len(values), k)
-    summary = ScoreSummary(~np.isnan(values), units, read.confidence, asked.metric.bounds_under(read), sizes)
+    summary = ScoreSummary(units, read.confidence, asked.metric.bounds_under(read), sizes)
     return summary.of("mean", values, bounds=bounds)["confidence_interval"]

@@ -101,7 +101,7 @@ class RowScorer:
         is_list = command.is_grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
         for name, result in self._items.items():
             kind = pa.int64() if result.is_count else pa.float64()
-            several = result.of_texts or (self.items == TEXTS and is_list)
+            several = self.items == TEXTS and is_list
             fields.append(pa.field(self.keys[name], pa.list_(kind) if several else kind))
         return pa.schema(fields)
 

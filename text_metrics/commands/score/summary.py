@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.score.scoring import RowScorer
-from text_metrics.metrics._core.core_results import Estimate, ItemResult, UnitSums, format_sizes
+from text_metrics.metrics._core.core_results import Estimate, ItemResult, format_sizes, ratio_estimate
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
@@ -47,8 +47,8 @@ def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
     Raises a ValueError if the signatures of pieces differ.
     """
     names = [result.name for result in scorer.results]
-    means = {name: UnitSums() for name in names}
-    # The sum and the number of the values of each label.
+    # The sum and the number of the values of each unit, by label if units have one.
+    units: dict[str, list[np.ndarray]] = {name: [np.empty((0, 2))] for name in names}
     labelled: dict[str, Any] = {name: defaultdict(lambda: np.zeros(2)) for name in names}
     counts = Counter[str]()
     # The sum of each number over items, the number of items, and that of pieces.
@@ -67,25 +67,24 @@ def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
                 totals[name] += ((value or 0.0) * weight, weight, 1)
         for name in names:
             if not facts["labels"]:
-                _add(means[name], of_units[name])
+                units[name].append(of_units[name])
             for label, sums in zip(facts["labels"], of_units[name], strict=False):
                 labelled[name][label] += sums
-    for name in names:
-        _add(means[name], np.array(list(labelled[name].values())).reshape(-1, 2))
-    estimates = {name: mean.estimate() for name, mean in means.items()}
+    estimates = {name: _estimate([*units[name], *labelled[name].values()]) for name in names}
     return {
         **{name: float(total / n) if n else None for name, (total, n, k) in totals.items() if k == n_pieces},
         **counts,
         "signature": signature,
         "n_scores": n_scores,
         "n_units": estimates[names[0]].n,
-        "estimates": {name: [*of[:4]] if of.error > 0 else None for name, of in estimates.items()},
+        "estimates": {name: [*of] if of.error > 0 else None for name, of in estimates.items()},
     }
 
 
-def _add(mean: UnitSums, sums: np.ndarray) -> None:
-    has_values = sums[:, 1] > 0
-    mean.add(sums[has_values, 0], sums[has_values, 1])
+def _estimate(units: Sequence[np.ndarray]) -> Estimate:
+    sums, counts = np.vstack(units).T
+    has_values = counts > 0
+    return ratio_estimate(sums[has_values], counts[has_values])
 
 
 def intervals(summary: Mapping[str, Any], results: Sequence[ItemResult], level: float) -> dict[str, Any]:

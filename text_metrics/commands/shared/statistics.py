@@ -62,7 +62,7 @@ def mean_p(difference: Estimate) -> float | None:
     float in [0, 1]; None if there are fewer than two units, or if they are equal and not 0
     """
     if difference.error > 0:
-        return float(2 * stdtr(difference.degrees, -abs(difference.transformed_t())))
+        return float(2 * stdtr(difference.n - 1, -abs(difference.transformed_t())))
     return 1.0 if difference.error == 0 and difference.value == 0 else None
 
 
@@ -83,7 +83,7 @@ def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.n
     mean = mean_estimate(differences, units)
     p, smallest = mean_p(mean), None
     if mean.error > 0:
-        smallest = float(mean.error * stdtrit(mean.degrees, [(1 + level) / 2, POWER]).sum())
+        smallest = float(mean.error * stdtrit(mean.n - 1, [(1 + level) / 2, POWER]).sum())
     return {
         "n_units": mean.n,
         "difference": mean.value,
