@@ -105,7 +105,7 @@ def _rows(value: Any, side: str) -> list[dict]:
     if isinstance(value, Mapping):
         if "answers" in value or "text" in value:
             raise TypeError(f"{side} must be a list of questions. Got {describe(value)}.")
-        items = [{"id": key, "answers": answers} for key, answers in value.items()]
+        items: list[Any] = [{"id": key, "answers": answers} for key, answers in value.items()]
     else:
         items = as_list(value, side, "a list with the answers to each question")
         if items and _is_answer(items[0]):
