@@ -19,8 +19,7 @@ from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.systems import read_parts
+from text_metrics.commands.report.systems import Keys, read_file
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.rows import read_rows
@@ -249,18 +248,18 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         folder = tmp_path / str(i)
         folder.mkdir()
         data = score_file(draw, folder)
-        parts, error = [], ""
+        rows, error = [], ""
         with bounded(f"case {i}"):
             try:
-                parts = read_parts("a", data, ReportCommand({"a": data}, "texts", "n"))
+                rows = read_file(data, Keys("texts", "n"))
             except ValueError as problem:
                 error = str(problem)
-        if parts:
-            bad = [part for part in parts if part.error]
+        if rows:
+            bad = [row for row in rows if row.error]
             set_aside += bool(bad)
-            assert len(bad) < len(parts), f"case {i}"
-            assert all(part.row.number > 0 for part in bad), f"case {i}"
-            assert all(part.texts for part in parts if not part.error), f"case {i}"
+            assert len(bad) < len(rows), f"case {i}"
+            assert all(row.number > 0 for row in bad), f"case {i}"
+            assert all(row.texts for row in rows if not row.error), f"case {i}"
         else:
             named += 1
             assert str(data) in error, f"case {i}: {error}"

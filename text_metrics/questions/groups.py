@@ -134,7 +134,8 @@ def _arrange(
     codes = np.unique([str(labels[i]) for i in slots], return_inverse=True)[1]
     by_text = sorted(present, key=texts.__getitem__)
     generator = np.random.default_rng([seed, of_set])
-    rows = start + np.array([slots, *(generator.permutation(by_text) for _ in range(permutations))])
+    drawn = generator.permuted(np.tile(by_text, (permutations, 1)), axis=1)
+    rows = start + np.vstack([slots, drawn])
     groups = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
     sets = np.full(len(rows), of_set)
     subsets = [

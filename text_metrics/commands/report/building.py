@@ -1,75 +1,73 @@
 """The numbers of a report, from the sets of its systems."""
 
+import argparse
 from collections import Counter
-from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.report.caveats import find_caveats
-from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.likeness import compare_with_people, draw, equal_numbers, likeness
-from text_metrics.commands.report.scores import pairs_of_all_texts, rate, score
+from text_metrics.commands.report.likeness import (
+    compare_systems,
+    compare_with_people,
+    equal_numbers,
+    shuffled,
+    split_people,
+)
+from text_metrics.commands.report.scores import pairs_of_all_texts, score
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.systems import Inputs, System
+from text_metrics.commands.report.systems import Inputs
+from text_metrics.commands.shared.settings import settings_checked
 from text_metrics.metrics._core.core_results import VERSION
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 # Options that decide no number.
-_WITHOUT_EFFECT = ("out", "cache_dir", "quiet")
+_WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line")
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
 
 
-def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
+def build(options: argparse.Namespace, inputs: Inputs, cache: Path) -> dict[str, Any]:
     """Compute the dict that `report.json` holds; raises a ValueError for an invalid setting or a missing model."""
-    try:
-        SemanticEntropySettings(**{**command.settings, **command.encoder}).check_found()
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-    sides = None
+    encoder = {name: value for name, value in options.setting.items() if name != "same"} | {"cache_dir": str(cache)}
+    with settings_checked():
+        SemanticEntropySettings(**{**options.setting, **encoder}).check_found()
+    ids, level = inputs.ids, options.confidence
+    metrics = score(inputs, options, encoder)
+    drawn = [list(map(shuffled, sets, ids)) for sets in inputs.texts]
+    people = None
     if inputs.people is not None:
-        sides = draw(inputs.ids, inputs.texts, inputs.people.texts())
-    quality = rate(inputs, command)
-    metrics = score(inputs, quality, command)
+        halves = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in ids])
+        people = compare_with_people(equal_numbers([halves[0], *drawn, *halves[1:]]), level, encoder)
     report = {
         "version": VERSION,
-        "command": {name: value for name, value in asdict(command).items() if name not in _WITHOUT_EFFECT},
-        "confidence": command.confidence,
+        "options": {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
+        "confidence": level,
         "systems": [system.name for system in inputs.systems],
-        "sources": [_source(system) for system in inputs.systems],
-        "prompts": {"n": len(inputs.ids), "n_all": inputs.n_all, "ids": inputs.ids},
+        "sources": [system.source for system in inputs.systems],
+        "prompts": ids,
         "rarefied_to": inputs.smallest,
         "metrics": metrics,
-        "pairs": pairs_of_all_texts(inputs, command),
-        "likeness": likeness(equal_numbers(inputs.ids, inputs.texts), command),
-        "people": None if sides is None else compare_with_people(sides, command),
+        "pairs": pairs_of_all_texts(inputs, level, encoder),
+        "likeness": compare_systems(equal_numbers(drawn), level, encoder),
+        "people": people,
         "collapse": [
-            _collapse(inputs.ids, value["scores"], sets, command.texts)
+            _least_diverse(ids, value["scores"], sets, not options.no_texts)
             for value, sets in zip(metrics[0]["values"], inputs.texts, strict=True)
         ],
-        "caveats": find_caveats(command, inputs),
+        "caveats": find_caveats(inputs, options),
     }
     return {**report, "sentences": sentences(report)}
 
 
-def _source(system: System) -> dict[str, Any]:
-    """Describe what was read of a system."""
-    return {
-        "file": str(system.file),
-        "n_rows": system.n_rows,
-        "n_bad": system.n_bad,
-        "n_prompts": len(system.sets),
-        "n_texts": sum(map(len, system.sets.values())),
-    }
-
-
-def _collapse(ids: list[str], scores: list[float], sets: list[list[str]], with_texts: bool) -> list[dict[str, Any]]:
+def _least_diverse(
+    ids: list[str], scores: list[float], sets: list[list[str]], with_texts: bool
+) -> list[dict[str, Any]]:
     """Find the prompts of least diversity, with the share of texts that equal another text of their set."""
     entries = []
     for p in np.argsort(scores, kind="stable")[:_SHOWN].tolist():
-        texts = sets[p]
-        equal = sum(n for n in Counter(texts).values() if n > 1)
-        entry = {"prompt": ids[p], "score": scores[p], "equal_share": equal / len(texts)}
-        entries.append({**entry, "texts": texts} if with_texts else entry)
+        equal = sum(n for n in Counter(sets[p]).values() if n > 1)
+        entry = {"prompt": ids[p], "score": scores[p], "equal_share": equal / len(sets[p])}
+        entries.append({**entry, "texts": sets[p]} if with_texts else entry)
     return entries

@@ -1,12 +1,12 @@
-"""What could mislead in a report: pairs of a kind, in a few words, and a sentence that names the systems."""
+"""What could mislead in a report: a kind, in a few words, and a sentence that names the systems."""
 
-from collections.abc import Iterator
+import argparse
+import re
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 import numpy as np
 
-from text_metrics.commands.report.command import GRUEN, ReportCommand
-from text_metrics.commands.report.scores import word_counts
 from text_metrics.commands.report.systems import Inputs
 from text_metrics.commands.shared.formats import count, number
 from text_metrics.metrics._core.core_language import find_unread
@@ -14,23 +14,36 @@ from text_metrics.metrics._core.core_language import find_unread
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
 FEW_PROMPTS = 20
 # Standard deviations by which lengths must differ to explain other numbers.
-LENGTHS_APART = 0.5
+_LENGTHS_APART = 0.5
+# Texts of a system whose language is identified, which takes time.
+_MOST_IDENTIFIED = 1000
+# What spaces separate; each character of Chinese and Japanese, which are written without spaces.
+_WORDS = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
+)
 _Caveats = Iterator[tuple[str, str]]
 
 
-def find_caveats(command: ReportCommand, inputs: Inputs) -> list[dict[str, str]]:
+def word_counts(texts: Iterable[str]) -> np.ndarray:
+    """Count the words of each text, what spaces separate and each Chinese character and kana: (n,), float64."""
+    return np.array([len(_WORDS.findall(text)) for text in texts], dtype=np.float64)
+
+
+def find_caveats(inputs: Inputs, options: argparse.Namespace) -> list[dict[str, str]]:
     """Return the entries of `caveats`."""
-    found = [*_of_reading(inputs), *_of_lengths(inputs), *_of_texts(command, inputs)]
+    is_english = (options.quality == "gruen" and options.quality_key is None) or "model" not in options.setting
+    found = [*_of_reading(inputs), *_of_lengths(inputs), *_of_texts(inputs, is_english)]
     return [{"kind": kind, "sentence": sentence} for kind, sentence in found]
 
 
 def _of_reading(inputs: Inputs) -> _Caveats:
     """Say what was set aside, what is missing, what was rarefied, and what may be several systems."""
     n, sizes = len(inputs.ids), inputs.sizes
+    n_all = len({prompt for system in inputs.systems for prompt in system.sets})
     if inputs.bad:
         yield "rows set aside", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
-    if n < inputs.n_all:
-        prompts = count(inputs.n_all, "prompt")
+    if n < n_all:
+        prompts = count(n_all, "prompt")
         yield "missing prompts", f"Of {prompts}, every system has two texts or more only of {n:,}, which are used."
     if inputs.smallest is not None:
         yield (
@@ -46,20 +59,15 @@ def _of_reading(inputs: Inputs) -> _Caveats:
 
 def _of_lengths(inputs: Inputs) -> _Caveats:
     """Name the pair whose texts differ most in length, in standard deviations, people included."""
-    lengths = {}
-    for system, texts in zip(inputs.systems, inputs.by_system(), strict=True):
-        lengths[system.name] = word_counts([texts])
+    lengths = {name: word_counts(texts) for name, texts in inputs.by_system().items()}
     if inputs.people is not None:
-        lengths["people"] = word_counts(list(inputs.people.texts().values()))
+        lengths["people"] = word_counts(text for texts in inputs.people.values() for text in texts)
     apart = {}
     for first, second in combinations(lengths, 2):
         spread = np.sqrt((lengths[first].var() + lengths[second].var()) / 2)
-        difference = abs(lengths[first].mean() - lengths[second].mean())
-        apart[first, second] = difference / max(spread, 1e-9)
-    if not apart:
-        return
-    first, second = max(apart, key=lambda pair: apart[pair])
-    if apart[first, second] >= LENGTHS_APART:
+        apart[first, second] = abs(lengths[first].mean() - lengths[second].mean()) / max(spread, 1e-9)
+    first, second = max(apart, key=lambda pair: apart[pair], default=("", ""))
+    if apart and apart[first, second] >= _LENGTHS_APART:
         yield (
             "different lengths",
             f"Texts of {first} have {number(lengths[first].mean(), 1)} words, those of {second} "
@@ -68,18 +76,22 @@ def _of_lengths(inputs: Inputs) -> _Caveats:
         )
 
 
-def _of_texts(command: ReportCommand, inputs: Inputs) -> _Caveats:
-    """Name systems with texts that are empty or in another language."""
-    is_english = command.quality == GRUEN or "model" not in command.settings
-    for system, texts in zip(inputs.systems, inputs.by_system(), strict=True):
-        of = f"of {count(len(texts), 'text')} of {system.name}"
+def _of_texts(inputs: Inputs, is_english: bool) -> _Caveats:
+    """Name systems with texts that are empty or, where a model reads English, in another language."""
+    for name, texts in inputs.by_system().items():
         n_empty = sum(not text.strip() for text in texts)
         if n_empty:
-            yield "empty texts", f"{n_empty:,} {of} are empty: they count as texts that mean the same."
-        n_foreign = sum(map(len, find_unread(texts))) if is_english else 0
+            yield (
+                "empty texts",
+                f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty: they count as texts that mean the "
+                "same.",
+            )
+        sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if is_english else []
+        n_foreign = sum(map(len, find_unread(sample)))
         if n_foreign:
+            of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
             yield (
                 "language",
-                f"{n_foreign:,} {of} are source code or in another language than English, which GRUEN and the default "
-                "encoder read.",
+                f"{n_foreign:,} of {of} are source code or in another language than English, which GRUEN and the "
+                "default encoder read.",
             )

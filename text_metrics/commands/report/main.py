@@ -11,58 +11,81 @@ Writes a folder: index.html, report.json with every number of the page, table.md
 docs/report.md explains the numbers.
 """
 
+import argparse
 import json
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import read_inputs
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_json, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.settings import paths_of
+from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings, paths_of
+from text_metrics.metrics._core.core_numbers import parse_level
 
+_SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
 _EXIT_BAD_ROWS = 3
 # What is written into the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl", "figures")
 
 
-def _run(command: ReportCommand) -> int:
-    """Make the report; returns the exit code."""
-    _check_outputs(command)
-    inputs = read_inputs(command)
-    for part in inputs.bad:
-        print(f"{part.file}, row {part.row.number}: {part.error}", file=sys.stderr)
-    for hint in inputs.hints:
-        print(hint, file=sys.stderr)
-    # They import torch and matplotlib.
-    from text_metrics.commands.report.building import build
-    from text_metrics.commands.report.page import write_pages
+def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line, with `files` by the name of their system; raises a ValueError if an option is invalid."""
+    parser = make_parser(__doc__)
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=_name_file,
+        metavar="[NAME=]FILE",
+        help="a system: .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet, or a folder of `datasets`",
+    )
+    parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
+    pairing = parser.add_mutually_exclusive_group(required=True)
+    pairing.add_argument("--id-key", help="column of the prompt")
+    pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
+    parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
+    parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
+    parser.add_argument(
+        "--quality", choices=("gruen", "none"), default="gruen", help="how texts are rated; gruen is slow"
+    )
+    parser.add_argument("--quality-key", help="column of the quality of each text, instead of --quality")
+    parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
+    parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
+    add_settings(parser, f"a setting of the encoder or of semantic_entropy: {', '.join(_SETTINGS)}")
+    add_confidence(parser)
+    parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    options = parser.parse_args(words)
+    names = [name for name, _ in options.files]
+    if len(set(names)) < len(names):
+        raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
+    options.files = dict(options.files)
+    if options.system_key is not None and len(names) > 1:
+        raise ValueError(f"--system-key is for one file. Got {len(names)} files.")
+    if options.by_line and (options.system_key or options.people):
+        raise ValueError("--system-key and --people require --id-key.")
+    options.setting = parse_settings(options.setting)
+    check_names(options.setting, _SETTINGS, "the report")
+    parse_level(options.confidence, "--confidence")
+    return options
 
-    with tempfile.TemporaryDirectory() as folder:
-        report = build(replace(command, cache_dir=command.cache_dir or Path(folder)), inputs)
-    text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False, default=str)
-    write_text(command.out / "report.json", f"{text}\n")
-    write_pages(report, command.out)
-    bad = [{"file": str(part.file), "row": part.row.number, "error": part.error} for part in inputs.bad]
-    # Where there are none, that of an earlier run goes.
-    (command.out / "bad.jsonl").unlink(missing_ok=True)
-    if bad:
-        write_jsonl(command.out / "bad.jsonl", bad)
-    print(command.out / "index.html")
-    return _EXIT_BAD_ROWS if bad else 0
+
+def _name_file(word: str) -> tuple[str, Path]:
+    """Name a file: NAME=path, or a path whose stem is the name."""
+    name, _, path = word.partition("=")
+    if name and path and not Path(word).exists():
+        return name, Path(path)
+    return Path(word).stem, Path(word)
 
 
-def _check_outputs(command: ReportCommand) -> None:
+def _check_outputs(options: argparse.Namespace) -> None:
     """Raise an error if an output is what is read, or if the folder is not new, empty or an earlier report."""
-    out = command.out
-    reads: list[str | Path | None] = list(command.files.values())
-    reads += [command.people, *paths_of(command.settings)]
-    check_outputs(reads, [out, *(out / name for name in _FILES), command.cache_dir])
+    out = options.out
+    reads = [*options.files.values(), options.people, *paths_of(options.setting)]
+    check_outputs(reads, [out, *(out / name for name in _FILES), options.cache_dir])
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     if out.is_dir() and any(out.iterdir()):
@@ -78,7 +101,32 @@ def _is_report(path: Path) -> bool:
     return False
 
 
+def _run(options: argparse.Namespace) -> int:
+    """Make the report; returns the exit code."""
+    _check_outputs(options)
+    inputs = read_inputs(options)
+    for row in inputs.bad:
+        print(f"{row['file']}, row {row['row']}: {row['error']}", file=sys.stderr)
+    for hint in inputs.hints:
+        print(hint, file=sys.stderr)
+    # They import torch and matplotlib.
+    from text_metrics.commands.report.building import build
+    from text_metrics.commands.report.page import write_pages
+
+    with tempfile.TemporaryDirectory() as folder:
+        report = build(options, inputs, options.cache_dir or Path(folder))
+    text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False, default=str)
+    write_text(options.out / "report.json", f"{text}\n")
+    write_pages(report, options.out)
+    # Where there are none, that of an earlier run goes.
+    (options.out / "bad.jsonl").unlink(missing_ok=True)
+    if inputs.bad:
+        write_jsonl(options.out / "bad.jsonl", inputs.bad)
+    print(options.out / "index.html")
+    return _EXIT_BAD_ROWS if inputs.bad else 0
+
+
 @command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return _run(parse_command(words, __doc__))
+    return _run(parse_options(words))

@@ -23,7 +23,7 @@ def write_pages(report: Report, folder: Path) -> None:
     """
     drawn = pictures(report)
     for picture in drawn:
-        write_text(folder / "figures" / f"{picture.name}.svg", f"{picture.svg}\n")
+        write_text(folder / "figures" / f"{picture.section}.svg", f"{picture.svg}\n")
     shown = {
         "diversity": tables.scores_table(report, "diversity"),
         "quality": tables.scores_table(report, "quality"),
@@ -39,7 +39,7 @@ def write_pages(report: Report, folder: Path) -> None:
         title=f"Diversity of {listed(report['systems'])}",
         report=report,
         colors=COLORS,
-        pictures=[picture._replace(svg=themed(picture.svg)) for picture in drawn],
+        pictures={picture.section: picture._replace(svg=themed(picture.svg)) for picture in drawn},
         tables=shown,
         tests=tables.tests_table(report),
         sources=tables.sources_table(report),

@@ -1,14 +1,13 @@
 """The scores of the sets of all systems by each metric, and paired tests between systems."""
 
+import argparse
 import math
-import re
-from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.report.command import GRUEN, ReportCommand
+from text_metrics.commands.report.caveats import word_counts
 from text_metrics.commands.report.systems import Inputs
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.statistics import holm, paired_test
@@ -16,10 +15,6 @@ from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import UNBOUNDED, Bounds, mean_estimate, signature
 from text_metrics.questions.rarefied import rarefied
 
-# What spaces separate; each character of Chinese and Japanese, which are written without spaces.
-_WORDS = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
-)
 _POSITIVE = (0.0, math.inf)
 
 
@@ -32,84 +27,48 @@ class Metric(NamedTuple):
 
     name: str
     title: str
-    unit: str
     better: str | None
     bounds: Bounds
-    help: str
 
 
 # In order of display.
 DIVERSITY = [
-    Metric(
-        *("vendi_embed", "Vendi score", "different texts in a set", "higher", (1.0, float)),
-        help="The effective number of texts of a set that mean different things: 1 if all mean the same.",
-    ),
-    Metric(
-        *("n_classes", "Meanings", "meanings in a set", "higher", (1.0, float)),
-        help="The number of groups of texts of a set that say the same, by a threshold on their similarity.",
-    ),
-    Metric(
-        *("chamfer_diversity", "Chamfer diversity", "cosine distance", "higher", (0.0, 2.0)),
-        help="The mean distance of a text to the nearest other text of its set.",
-    ),
-    Metric(
-        *("self_bleu", "Self-BLEU", "BLEU", "lower", (0.0, 1.0)),
-        help="How much the texts of a set repeat each other's words: 1 if all are the same.",
-    ),
-    Metric(
-        *("distinct", "Distinct-2", "share of pairs of words", "higher", (0.0, 1.0)),
-        help="The share of different pairs of adjacent words among those of a set; it falls with the length of texts.",
-    ),
-    Metric(
-        *("compression_ratio", "Compression ratio", "bytes for each compressed byte", "lower", _POSITIVE),
-        help="How many times smaller gzip makes the texts of a set; it rises with their length.",
-    ),
-    Metric(
-        *("length", "Length", "words", None, _POSITIVE),
-        help="The mean number of words of a text: no measure of diversity, but others depend on it.",
-    ),
+    Metric("vendi_embed", "Vendi score", "higher", (1.0, float)),
+    Metric("n_classes", "Meanings", "higher", (1.0, float)),
+    Metric("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
+    Metric("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
+    Metric("distinct", "Distinct-2", "higher", (0.0, 1.0)),
+    Metric("compression_ratio", "Compression ratio", "lower", _POSITIVE),
+    Metric("length", "Length", None, _POSITIVE),
 ]
-GRUEN_QUALITY = Metric(
-    *("quality", "GRUEN", "quality of a text", "higher", (0.0, 1.0)),
-    help="The linguistic quality of a text: grammar, redundancy and focus; whether it makes sense is not rated.",
-)
-_QUALITY_VENDI = Metric(
-    *("quality_vendi_embed", "Quality × Vendi", "good different texts in a set", "higher", _POSITIVE),
-    help="The mean quality of the texts of a set times its Vendi score.",
-)
-
-
+_GRUEN = Metric("quality", "GRUEN", "higher", (0.0, 1.0))
+_QUALITY_VENDI = Metric("quality_vendi_embed", "Quality × Vendi", "higher", _POSITIVE)
 # A metric of texts, its ratings (n,), and their signature.
 Rated = tuple[Metric, np.ndarray, str]
 
 
-def word_counts(sets: Sequence[list[str]]) -> np.ndarray:
-    """Count the words of each text, what spaces separate and each Chinese character and kana: (n,), float64."""
-    return np.array([len(_WORDS.findall(text)) for texts in sets for text in texts], dtype=np.float64)
-
-
-def rate(inputs: Inputs, command: ReportCommand) -> Rated | None:
-    """Rate all texts by gruen, or take their ratings; None without quality."""
-    if inputs.quality is not None:
-        name = command.quality_key or ""
-        metric = GRUEN_QUALITY._replace(title=name, bounds=UNBOUNDED, help=f"The column {name!r}.")
-        return metric, inputs.quality, signature("quality", column=name)
-    if command.quality != GRUEN:
+def rate(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) -> Rated | None:
+    """Rate all n texts by gruen, or take their ratings; None without quality."""
+    if options.quality_key is not None:
+        metric = _GRUEN._replace(title=options.quality_key, bounds=UNBOUNDED)
+        return metric, inputs.quality, signature("quality", column=options.quality_key)
+    if options.quality == "none":
         return None
-    texts = [text for of_system in inputs.by_system() for text in of_system]
+    texts = [text for of_system in inputs.by_system().values() for text in of_system]
     unique = sorted(set(texts))
     # Its models are its own.
-    settings = {name: value for name, value in command.encoder.items() if name not in ("model", "long_texts")}
-    result = load_metric("gruen").compute(predictions=unique, progress=not command.quiet, **settings)
+    settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
+    result = load_metric("gruen").compute(predictions=unique, progress=not options.quiet, **settings)
     ratings = dict(zip(unique, result["scores"], strict=True))
-    return GRUEN_QUALITY, np.array([ratings[text] for text in texts]), result["signature"]
+    return _GRUEN, np.array([ratings[text] for text in texts]), result["signature"]
 
 
-def score(inputs: Inputs, quality: Rated | None, command: ReportCommand) -> list[dict[str, Any]]:
+def score(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) -> list[dict[str, Any]]:
     """Score the sets of all systems by one call of each metric; of quality in [0, 1], also its product with diversity.
 
     Returns the entries of `metrics`, in order of display.
     """
+    quality = rate(inputs, options, encoder)
     sets = [texts for of_system in inputs.texts for texts in of_system]
     sizes, k = inputs.sizes.ravel(), inputs.smallest
 
@@ -120,17 +79,19 @@ def score(inputs: Inputs, quality: Rated | None, command: ReportCommand) -> list
     by_set = {}
     if quality is not None and quality[1].min() >= 0 and quality[1].max() <= 1:
         by_set["quality"] = [part.tolist() for part in np.split(quality[1], np.cumsum(sizes)[:-1])]
-    vendi = compute("vendi_embed", **command.encoder, progress=not command.quiet, **by_set)
-    meanings = compute("semantic_entropy", **{**command.settings, **command.encoder})
-    chamfer = compute("chamfer_diversity", **command.encoder)
+    vendi = compute("vendi_embed", **encoder, progress=not options.quiet, **by_set)
+    meanings = compute("semantic_entropy", **{**options.setting, **encoder})
+    chamfer = compute("chamfer_diversity", **encoder)
     bleu = compute("self_bleu", repetition=True, details=True)
-    distinct, compression = ([row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio"))
+    words = word_counts(text for texts in sets for text in texts)
     by_signature: list[tuple[Any, str]] = [
         (vendi["scores"], vendi["signature"]),
         (meanings["n_classes_scores"], meanings["signature"]),
         (chamfer["scores"], chamfer["signature"]),
-        *((scores, bleu["signature"]) for scores in (bleu["scores"], distinct, compression)),
-        (mean_by_set(word_counts(sets), sizes), signature("length", unit="words")),
+        (bleu["scores"], bleu["signature"]),
+        ([row["distinct_2"] for row in bleu["details"]], bleu["signature"]),
+        ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
+        (mean_by_set(words, sizes), signature("length", unit="words")),
     ]
     scored = [(metric, *row) for metric, row in zip(DIVERSITY, by_signature, strict=True)]
     if quality is not None:
@@ -139,18 +100,20 @@ def score(inputs: Inputs, quality: Rated | None, command: ReportCommand) -> list
         scored.append((_QUALITY_VENDI, vendi["quality_scores"], vendi["signature"]))
     shape, size = (len(inputs.systems), -1), k or float(sizes[0])
     return [
-        describe(metric, np.reshape(scores, shape), signed, size, command.confidence)
+        describe(metric, np.reshape(scores, shape), signed, size, options.confidence)
         for metric, scores, signed in scored
     ]
 
 
-def pairs_of_all_texts(inputs: Inputs, command: ReportCommand) -> list[dict[str, Any]] | None:
+def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Score all texts of each system by the diversity of pairs, which needs no common size; None for sets of one."""
     if inputs.smallest is None:
         return None
-    settings = {"pairs": True, "confidence": command.confidence, "progress": False}
     vendi = load_metric("vendi_embed")
-    results = [vendi.compute(predictions=sets, **command.encoder, **settings) for sets in inputs.texts]
+    results = [
+        vendi.compute(predictions=sets, **encoder, pairs=True, confidence=level, progress=False)
+        for sets in inputs.texts
+    ]
     return [{"mean": result["pairs"], "interval": result["pairs_confidence_interval"]} for result in results]
 
 
@@ -171,7 +134,9 @@ def describe(metric: Metric, scores: np.ndarray, signed: str, size: float, level
     p_values = [test["p_holm"] for test in tests if order[0] in (test["a"], test["b"])]
     is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values)
     return {
-        **{name: getattr(metric, name) for name in ("name", "title", "unit", "better", "help")},
+        "name": metric.name,
+        "title": metric.title,
+        "better": metric.better,
         "section": "quality" if metric.name.startswith("quality") else "diversity",
         "signature": signed,
         "values": values,

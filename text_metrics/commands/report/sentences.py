@@ -24,6 +24,11 @@ def in_section(report: Report, section: str) -> list[dict[str, Any]]:
     return [metric for metric in report["metrics"] if metric["section"] == section]
 
 
+def _mean(metric: dict[str, Any], system: int) -> str:
+    digits = decimals((value["mean"], value["interval"]) for value in metric["values"])
+    return estimate(metric["values"][system]["mean"], metric["values"][system]["interval"], digits)
+
+
 def _leader(report: Report, metric: dict[str, Any], what: str) -> str:
     """Say which system is first by a metric, as tests against all others show, or which may be."""
     systems, (leader, *others) = report["systems"], metric["order"]
@@ -31,28 +36,20 @@ def _leader(report: Report, metric: dict[str, Any], what: str) -> str:
     if not others:
         return f"{systems[leader]} has {mean}."
     tests = {test["a"] + test["b"] - leader: test for test in metric["tests"] if leader in (test["a"], test["b"])}
-    p_values = {other: tests[other]["p_holm"] for other in others}
+    p_values = {other: test["p_holm"] for other, test in tests.items()}
     if metric["best"] is None:
-        equal = [other for other in others if p_values[other] is None or p_values[other] >= 1 - report["confidence"]]
-        known = [p_values[other] for other in equal if p_values[other] is not None]
-        said = "too few prompts for a test"
-        if known:
-            said = f"{with_p(min(known)).replace('=', '≥')} after Holm's adjustment"
+        level = 1 - report["confidence"]
+        equal = [other for other in others if p_values[other] is None or p_values[other] >= level]
         names = listed(systems[other] for other in equal)
-        return f"No system is first. {systems[leader]} has {mean}; {names} cannot be told apart from it ({said})."
-    test = tests[others[0]]
-    ends = [abs(end) for end in test["interval"]]
-    digits = decimals([(None, test["interval"])])
-    bound = with_p(max(p_values.values())).replace("=", "≤")
+        return f"No system is first. {systems[leader]} has {mean}; {names} cannot be told apart from it."
+    next_, test = systems[others[0]], tests[others[0]]
+    ends = sorted(abs(end) for end in test["interval"])
+    difference = estimate(abs(test["difference"]), ends, decimals([(None, test["interval"])]))
+    p = with_p(max(p_values.values())).replace("=", "≤")
     return (
-        f"{systems[leader]} is first, with {mean}, {estimate(abs(test['difference']), sorted(ends), digits)} more than "
-        f"{systems[others[0]]}, the next ({bound} after Holm's adjustment)."
+        f"{systems[leader]} is first, with {mean}, {difference} more than {next_}, the next "
+        f"({p} after Holm's adjustment)."
     )
-
-
-def _mean(metric: dict[str, Any], system: int) -> str:
-    value = metric["values"][system]
-    return estimate(value["mean"], value["interval"], decimals((v["mean"], v["interval"]) for v in metric["values"]))
 
 
 def _first(report: Report) -> str:
@@ -105,7 +102,7 @@ def _misleading(report: Report) -> str:
     sizes = [test["smallest_difference"] for test in main["tests"] if test["smallest_difference"] is not None]
     if sizes:
         answer += (
-            f" With {count(report['prompts']['n'], 'prompt')}, a test at 80\u00a0% power finds differences in mean "
+            f" With {count(len(report['prompts']), 'prompt')}, a test at 80\u00a0% power finds differences in mean "
             f"{main['title']} from {max(sizes):.3g}; smaller ones may be missed."
         )
     return answer

@@ -3,16 +3,15 @@
 Nothing here imports torch, so that what is wrong with a file is said at once.
 """
 
+import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.shared.columns import Column, parse_list
 from text_metrics.commands.shared.files import file_format
 from text_metrics.commands.shared.rows import Row, Source, read_key
@@ -20,61 +19,54 @@ from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
 _LARGEST = sys.float_info.max
-# A column with more values holds something else.
+# A column with more values holds something else than systems.
 _MOST_SYSTEMS = 20
-# Each text of a set with its quality; None where no column holds it.
-Rated = list[tuple[str, float | None]]
+# Texts, each with its quality; NaN where no column holds it.
+Rated = list[tuple[str, float]]
 
 
-class Part(NamedTuple):
-    """What a row adds to the set of a prompt; `error` is why it is set aside, or empty."""
+class Keys(NamedTuple):
+    """The columns of a text, or a list of texts, and of its prompt, system and quality; None where there is none."""
 
-    file: Path
-    row: Row
-    system: str | None
-    prompt: str | None
-    texts: Rated
-    error: str
+    text: str
+    prompt: str | None = None
+    system: str | None = None
+    quality: str | None = None
 
 
 class System(NamedTuple):
-    """The sets of a system by prompt, and how many rows of its file were read and set aside."""
+    """A system: its sets by prompt, and its file with the numbers of rows, prompts and texts."""
 
     name: str
-    file: Path
     sets: dict[str, Rated]
-    n_rows: int
-    n_bad: int
-
-    def texts(self) -> dict[str, list[str]]:
-        """Return the texts of each set by prompt."""
-        return {prompt: [text for text, _ in members] for prompt, members in self.sets.items()}
+    source: dict[str, Any]
 
 
 class Inputs(NamedTuple):
     """What a report is made from.
 
-    systems, people : what was read; people is None without their file
-    bad : rows that are set aside
+    systems : those that were read
+    people : texts of people by prompt; None without their file
+    bad : file, row and error of each row that is set aside
     hints : which columns may hold systems that count as one
     ids : the p prompts of which every system has two texts or more, in order
-    n_all : the number of prompts of any system
     texts : for each system, for each of these prompts, a list of texts
-    quality : of all these texts, in order, where a column holds it: ndarray of shape (n,)
+    quality : of all these texts, in order: ndarray of shape (n,), NaN where no column holds it
     """
 
     systems: list[System]
-    people: System | None
-    bad: list[Part]
+    people: dict[str, list[str]] | None
+    bad: list[dict[str, Any]]
     hints: list[str]
     ids: list[str]
-    n_all: int
     texts: list[list[list[str]]]
-    quality: np.ndarray | None
+    quality: np.ndarray
 
-    def by_system(self) -> list[list[str]]:
+    def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
-        return [[text for texts in sets for text in texts] for sets in self.texts]
+        names = [system.name for system in self.systems]
+        texts = [[text for texts in sets for text in texts] for sets in self.texts]
+        return dict(zip(names, texts, strict=True))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -88,56 +80,33 @@ class Inputs(NamedTuple):
         return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
-def read_inputs(command: ReportCommand) -> Inputs:
+def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError if a file or a column is wrong."""
-    parts, people = [], None
-    hints: list[str] = []
-    for name, path in command.files.items():
-        of_file = read_parts(name, path, command)
-        parts += of_file
-        hints += _hints(path, of_file, command)
-    names = dict.fromkeys(part.system for part in parts if part.system)
-    systems = [_gather(name, [part for part in parts if part.system == name]) for name in names]
-    n_rows = sorted({system.n_rows for system in systems})
-    if command.id_key is None and len(n_rows) > 1:
+    keys = Keys(options.text_key, options.id_key, options.system_key, options.quality_key)
+    files = {name: (path, read_file(path, keys)) for name, path in options.files.items()}
+    systems = [system for name, (path, rows) in files.items() for system in _systems(name, path, rows, keys)]
+    hints = [hint for path, rows in files.values() for hint in _hints(path, rows, keys)]
+    n_rows = sorted({system.source["n_rows"] for system in systems})
+    if keys.prompt is None and len(n_rows) > 1:
         raise ValueError(f"--by-line requires files of one length. Got {n_rows} rows: pass --id-key to pair them.")
-    if command.people is not None:
-        of_people = read_parts("people", command.people, replace(command, system_key=None, quality_key=None))
-        people = _gather("people", of_people)
-        parts += of_people
-    ids = _common(systems)
-    sets = [system.sets[prompt] for system in systems for prompt in ids]
-    ratings = [rating for members in sets for _, rating in members]
-    return Inputs(
-        systems,
-        people,
-        [part for part in parts if part.error],
-        hints,
-        ids,
-        len({prompt for system in systems for prompt in system.sets}),
-        [list(map(system.texts().__getitem__, ids)) for system in systems],
-        None if command.quality_key is None else np.array(ratings),
-    )
-
-
-def _hints(path: Path, parts: Sequence[Part], command: ReportCommand) -> list[str]:
-    """Name columns of no other use with a few strings, each of them in at least half of the sets: perhaps systems."""
-    if command.id_key is None or command.system_key is not None:
-        return []
-    prompts: dict[str, dict[str, set[str | None]]] = {}
-    for part in parts:
-        for name, value in (part.row.values or {}).items():
-            if name not in (command.text_key, command.id_key, command.quality_key) and isinstance(value, str):
-                prompts.setdefault(name, {}).setdefault(value, set()).add(part.prompt)
-    n, hints = len({part.prompt for part in parts}), []
-    for name, by_value in prompts.items():
-        counts = [len(of_value) for of_value in by_value.values()]
-        if 2 <= len(counts) <= _MOST_SYSTEMS and 2 * min(counts) >= max(n, 4) and sum(counts) >= 1.5 * n:
-            hints.append(
-                f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
-                f"prompts: pass --system-key {name} if they are systems."
-            )
-    return hints
+    ids, people = _common(systems), None
+    if options.people is not None:
+        of_people = keys._replace(system=None, quality=None)
+        files[""] = options.people, read_file(options.people, of_people)
+        (system,) = _systems("people", *files[""], of_people)
+        people = {prompt: [text for text, _ in members] for prompt, members in system.sets.items()}
+        if people.keys().isdisjoint(ids):
+            raise ValueError("--people has no text for any prompt of the systems: check --id-key.")
+    bad = [
+        {"file": str(path), "row": row.number, "error": row.error}
+        for path, rows in files.values()
+        for row in rows
+        if row.error
+    ]
+    sets = [[system.sets[prompt] for prompt in ids] for system in systems]
+    texts = [[[text for text, _ in members] for members in of_system] for of_system in sets]
+    quality = [rating for of_system in sets for members in of_system for _, rating in members]
+    return Inputs(systems, people, bad, hints, ids, texts, np.array(quality))
 
 
 def _common(systems: Sequence[System]) -> list[str]:
@@ -152,69 +121,105 @@ def _common(systems: Sequence[System]) -> list[str]:
     return common
 
 
-def _gather(name: str, parts: Sequence[Part]) -> System:
+def _systems(name: str, path: Path, rows: Sequence[Row], keys: Keys) -> list[System]:
     """Join the texts of each prompt of a system, in order of content: that of the rows does not matter."""
-    sets: dict[str, Rated] = {}
-    good = [part for part in parts if not part.error]
-    for part in good:
-        sets.setdefault(part.prompt or "", []).extend(part.texts)
-    ordered = {prompt: sorted(members, key=itemgetter(0)) for prompt, members in sets.items()}
-    return System(name, parts[0].file, ordered, len(parts), len(parts) - len(good))
+    by_system: dict[str, list[Row]] = {}
+    for row in rows:
+        if system := name if keys.system is None else row.given.get("system"):
+            by_system.setdefault(system, []).append(row)
+    systems = []
+    for system, members in by_system.items():
+        sets: dict[str, Rated] = {}
+        for row in members:
+            if not row.error:
+                rated = zip(row.texts, row.given["quality"], strict=True)
+                sets.setdefault(row.given["prompt"], []).extend(rated)
+        source = {
+            "file": str(path),
+            "n_rows": len(members),
+            "n_bad": sum(bool(row.error) for row in members),
+            "n_prompts": len(sets),
+            "n_texts": sum(map(len, sets.values())),
+        }
+        ordered = {prompt: sorted(texts, key=itemgetter(0)) for prompt, texts in sets.items()}
+        systems.append(System(system, ordered, source))
+    return systems
 
 
-def read_parts(name: str, path: Path, command: ReportCommand) -> list[Part]:
-    """Read the rows of a file, of which at least one is good; those of a set with a bad row are set aside."""
+def _hints(path: Path, rows: Sequence[Row], keys: Keys) -> list[str]:
+    """Name columns of no other use with a few strings, each of them in at least half of the sets: perhaps systems."""
+    if keys.prompt is None or keys.system is not None:
+        return []
+    import pandas as pd
+
+    frame = pd.DataFrame([row.values for row in rows if row.values])
+    prompts = frame[keys.prompt].astype(str)
+    n, hints = prompts.nunique(), []
+    for name in frame.columns.difference(keys):
+        strings = frame[name].where(frame[name].map(lambda value: isinstance(value, str)))
+        counts = prompts.groupby(strings).nunique()
+        if 2 <= len(counts) <= _MOST_SYSTEMS and 2 * counts.min() >= max(n, 4) and counts.sum() >= 1.5 * n:
+            hints.append(
+                f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
+                f"prompts: pass --system-key {name} if they are systems."
+            )
+    return hints
+
+
+def read_file(path: Path, keys: Keys) -> list[Row]:
+    """Read the rows of a file, of which at least one is good; those of a set with a bad row are bad too.
+
+    A good row has `texts`, and `given` its prompt, its system, and the quality of its texts.
+    """
     rows = list(Source(path).rows())
     columns = list(dict.fromkeys(column for row in rows for column in row.values or ()))
-    for key in (command.text_key, command.id_key, command.system_key, command.quality_key):
+    for key in keys:
         if columns and key is not None and key not in columns:
             raise ValueError(f"{path} has no column {key!r}: it has {', '.join(columns)}.")
-    parts = [_read_part(row, i, name, path, command) for i, row in enumerate(rows, 1)]
-    causes: dict[tuple[str | None, str | None], Part] = {
-        (part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None
+    causes: dict[tuple[Any, Any], Row] = {}
+    for i, row in enumerate(rows, 1):
+        try:
+            _read_row(row, str(i), keys, file_format(path) == ".csv")
+        except (TypeError, ValueError) as error:
+            row.error = str(error)
+        if row.error and row.given["prompt"] is not None:
+            causes.setdefault((row.given["system"], row.given["prompt"]), row)
+    for row in rows:
+        cause = causes.get((row.given["system"], row.given["prompt"]))
+        if cause is not None and not row.error:
+            row.error = f"is set aside with its set, because of row {cause.number}: {cause.error}"
+    if all(row.error for row in rows):
+        raise ValueError(f"{path}: no row can be used{f': {rows[0].error}' if rows else '.'}")
+    return rows
+
+
+def _read_row(row: Row, line: str, keys: Keys, is_csv: bool) -> None:
+    """Read the prompt of a row, its system, and its text or list of texts, which is JSON in CSV."""
+    row.given = {
+        "prompt": line if keys.prompt is None else read_key(row.values, keys.prompt),
+        "system": None if keys.system is None else read_key(row.values, keys.system),
     }
-    for i, part in enumerate(parts):
-        cause = causes.get((part.system, part.prompt))
-        if cause is not None and not part.error:
-            why = f"is set aside with its set, because of row {cause.row.number}: {cause.error}"
-            parts[i] = part._replace(error=why)
-    if all(part.error for part in parts):
-        raise ValueError(f"{path}: no row can be used{f': {parts[0].error}' if parts else '.'}")
-    return parts
-
-
-def _read_part(row: Row, position: int, name: str, path: Path, command: ReportCommand) -> Part:
-    prompt = str(position) if command.id_key is None else read_key(row.values, command.id_key)
-    system = name if command.system_key is None else read_key(row.values, command.system_key)
-    part = Part(path, row, system or None, prompt, [], row.error)
-    if row.values is None:
-        return part
-    try:
-        if prompt is None or not system:
-            raise ValueError(f"has no {command.id_key if prompt is None else command.system_key!r}")
-        return part._replace(texts=_read_texts(row.values, command, file_format(path) == ".csv"))
-    except (TypeError, ValueError) as error:
-        return part._replace(error=str(error))
-
-
-def _read_texts(values: Mapping[str, Any], command: ReportCommand, is_csv: bool) -> Rated:
-    """Read the text of a row, or its list of texts, which is JSON in CSV, and their quality."""
-    key = command.text_key
-    texts = values.get(key)
+    if row.error:
+        return
+    if row.given["prompt"] is None:
+        raise ValueError(f"has no {keys.prompt!r}")
+    if keys.system is not None and not row.given["system"]:
+        raise ValueError(f"has no {keys.system!r}")
+    texts = row.values.get(keys.text)
     if is_csv and all(isinstance(text, str) for text in parse_list(texts)):
         texts = parse_list(texts)
     is_text = isinstance(texts, str)
     texts = [texts] if is_text else texts
-    if is_text and command.id_key is None:
-        raise ValueError(f"{key!r} is one text: --by-line requires lists; pass --id-key, whose rows make a set")
+    if is_text and keys.prompt is None:
+        raise ValueError(f"{keys.text!r} is one text: --by-line requires lists; pass --id-key, whose rows make a set")
     if not isinstance(texts, list) or not texts:
-        raise ValueError(f"{key!r} must be a text or a list of texts. Got {describe(texts)}")
+        raise ValueError(f"{keys.text!r} must be a text or a list of texts. Got {describe(texts)}")
     for text in texts:
         if not isinstance(text, str):
-            raise ValueError(f"{key!r} must hold texts. Got {describe(text)}")
-    check_characters(texts, lambda i: f"text {i} of {key!r}")
-    if command.quality_key is None:
-        return [(text, None) for text in texts]
-    column = Column("quality", command.quality_key, True, (-_LARGEST, _LARGEST), False)
-    ratings = column.read(values, None if is_text else len(texts))
-    return [(text, float(rating)) for text, rating in zip(texts, ratings, strict=True)]
+            raise ValueError(f"{keys.text!r} must hold texts. Got {describe(text)}")
+    check_characters(texts, lambda i: f"text {i} of {keys.text!r}")
+    row.texts, quality = texts, [np.nan] * len(texts)
+    if keys.quality is not None:
+        column = Column("quality", keys.quality, True, (-_LARGEST, _LARGEST), False)
+        quality = list(map(float, column.read(row.values, None if is_text else len(texts))))
+    row.given["quality"] = quality

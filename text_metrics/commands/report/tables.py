@@ -25,21 +25,22 @@ def scores_table(report: Report, section: str) -> Table | None:
         return None
     order = metrics[0]["order"]
     columns = {"System": [report["systems"][i] for i in order]}
-    shown = [(metric["title"] + _ARROWS[metric["better"]], metric["values"], metric["best"]) for metric in metrics]
-    of_pairs = report["pairs"] if section == "diversity" else None
-    if of_pairs:
-        shown.append(("Pairs, all texts\u00a0↑", of_pairs, None))
-    for title, values, best in shown:
-        digits = decimals((value["mean"], value["interval"]) for value in values)
-        columns[title] = [_cell(values[i]["mean"], values[i]["interval"], digits, is_marked=i == best) for i in order]
+    for metric in metrics:
+        cells = _cells(metric["values"], "mean", "interval")
+        if metric["best"] is not None:
+            mean, _, ends = cells[metric["best"]].partition("\n")
+            cells[metric["best"]] = f"{mean}*\n{ends}"
+        columns[metric["title"] + _ARROWS[metric["better"]]] = [cells[i] for i in order]
     caption = (
-        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')}, with "
+        f"{section.capitalize()}: means over {count(len(report['prompts']), 'prompt')}, with "
         f"{100 * report['confidence']:g} % confidence intervals. ↑ higher is better, ↓ lower is better."
     )
-    if of_pairs:
-        caption += " Pairs: 1 over the mean squared similarity of two texts, at any number of texts."
     if any(metric["best"] is not None for metric in metrics):
         caption += " Starred: the paired tests against all other systems hold after Holm's adjustment."
+    if section == "diversity" and report["pairs"]:
+        cells = _cells(report["pairs"], "mean", "interval")
+        columns["Pairs, all texts\u00a0↑"] = [cells[i] for i in order]
+        caption += " Pairs: 1 over the mean squared similarity of two texts, at any number of texts."
     return Table(caption, pd.DataFrame(columns))
 
 
@@ -65,12 +66,11 @@ def partition_table(report: Report) -> Table | None:
         return None
     whole = alike["partition"]
     parts = [{**whole, "p_holm": whole["p"], "least_p_holm": whole["least_p"]}, *alike["pairs"]]
-    labels = ["all systems", *(f"{names[pair['a']]} and {names[pair['b']]}" for pair in alike["pairs"])]
     digits = decimals((part["between"], part["between_interval"]) for part in parts)
     columns = {
-        "Systems": labels,
+        "Systems": ["all systems", *(f"{names[pair['a']]} and {names[pair['b']]}" for pair in alike["pairs"])],
         "Share beyond chance,\u00a0%": _shares(parts),
-        "Effective systems (beta)": [_cell(part["between"], part["between_interval"], digits) for part in parts],
+        "Effective systems (beta)": _cells(parts, "between", "between_interval"),
         "by chance": [number(part["between_expected"], digits) for part in parts],
         "p": [p_value(part["p_holm"], part["least_p_holm"]) for part in parts],
     }
@@ -91,11 +91,10 @@ def people_table(report: Report) -> Table | None:
     # Of two halves of the people, the other one is last.
     names = [*report["systems"], "half of the people"]
     rows = sorted(zip(people["rows"], names, strict=False), key=lambda row: row[0]["share"] or 0.0)
-    parts = [part for part, _ in rows]
     columns = {
         "Beside people": [name for _, name in rows],
-        "Share beyond chance,\u00a0%\u00a0↓": _shares(parts),
-        "p": [p_value(part["p"], part["least_p"]) for part in parts],
+        "Share beyond chance,\u00a0%\u00a0↓": _shares([part for part, _ in rows]),
+        "p": [p_value(part["p"], part["least_p"]) for part, _ in rows],
     }
     caption = (
         f"{count(people['n_texts'], 'text')} of each side on {count(people['n_prompts'], 'prompt')}. The share is 0 % "
@@ -112,9 +111,10 @@ def sources_table(report: Report) -> Table:
     return Table("What was read.", pd.DataFrame(columns))
 
 
-def _cell(value: float | None, ends: Sequence[float] | None, digits: int, is_marked: bool = False) -> str:
-    """Format a number above its interval."""
-    return f"{number(value, digits)}{'*' * is_marked}\n{interval(ends, digits)}".strip()
+def _cells(parts: Sequence[dict[str, Any]], name: str, ends: str) -> list[str]:
+    """Format numbers above their intervals."""
+    digits = decimals((part[name], part[ends]) for part in parts)
+    return [f"{number(part[name], digits)}\n{interval(part[ends], digits)}".strip() for part in parts]
 
 
 def _shares(parts: Sequence[dict[str, Any]]) -> list[str]:
