@@ -13,7 +13,7 @@ import pytest
 
 from tests.chat_server import serve
 from tests.files import read_jsonl, small_files, write_jsonl
-from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot, json_objects
+from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot
 
 
 def requests(*texts, sample=0):
@@ -192,17 +192,3 @@ def test_few_shot_messages():
     turns = few_shot("Say", [("a", "b"), ("c", "d")], "e")
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user", "assistant", "user"]
     assert [turn["content"] for turn in turns] == ["Say\n\na", "b", "c", "d", "e"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "values"),
-    [
-        ('Sure!\n```json\n{"a": 1}\n``` {"b": [2]}', [{"a": 1}, {"b": [2]}]),
-        ('{{"a": {"b": 1}}', [{"a": {"b": 1}}, {"b": 1}]),
-        ('{"a": "half \\ud83d"} {"a": "\\ud83d\\ude00"}', [{"a": "\U0001f600"}]),
-        ("none", []),
-        ('{"a":' * 100_000, []),
-    ],
-)
-def test_json_in_an_answer(answer, values):
-    assert list(json_objects(answer)) == values

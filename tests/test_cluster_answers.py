@@ -126,7 +126,7 @@ def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(r
         ("none", "numbers 1 to 2"),
         ('{"1": "a"}', "numbers 1 to 2"),
         ('{"1": "a", "2": "b", "3": "c"}', "numbers 1 to 2"),
-        ('{"1": "a", "2": "half \\ud83d"}', "numbers 1 to 2"),
+        ('{"1": "a", "2": "half \\ud83d"}', "surrogates"),
         ('{"1": "a", "2": " "}', "' '"),
         ('{"1": "Wrong", "2": "b"}', "'Wrong'"),
         ('{"1": 1, "2": "b"}', "1"),
@@ -134,17 +134,17 @@ def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(r
 )
 def test_unreadable_clusters(answer, message):
     with pytest.raises(ValueError, match=message):
-        cluster_answers.parse_numbered(answer, 2, cluster_answers.read_name)
+        cluster_answers.parse_numbered(2, cluster_answers.read_name, answer)
     # Names that differ in case or spaces are one cluster.
-    good = 'An example: {"x": 1}. Here: {"1": "Red  wine", "2": "red wine"}'
-    assert cluster_answers.parse_numbered(good, 2, cluster_answers.read_name) == ["red wine", "red wine"]
+    good = 'An example: {{"x": {"1": "a"}}. Here:\n```json\n{"1": "Red  wine", "2": "red wine"}\n```'
+    assert cluster_answers.parse_numbered(2, cluster_answers.read_name, good) == ["red wine", "red wine"]
 
 
 @pytest.mark.parametrize("value", ["3", -1, 1.0, True, None, 3])
 def test_unreadable_matches(value):
     with pytest.raises(ValueError, match="from 0 to 2"):
-        cluster_answers.read_label(value, ["a", "b"])
-    assert [cluster_answers.read_label(i, ["a", "b"]) for i in range(3)] == ["wrong", "a", "b"]
+        cluster_answers.read_label(["a", "b"], value)
+    assert [cluster_answers.read_label(["a", "b"], i) for i in range(3)] == ["wrong", "a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,6 @@ def compare(path):
     return "compare", path, "good.jsonl", "--metric", "self_bleu", "--by-line"
 
 
-def meta_eval_quality(path):
-    Path("pairs.jsonl").write_text(lines(PAIR))
-    return "meta-eval", "pairs.jsonl", "--no-gruen", "--quality", path
-
-
 def choose(path):
     return "choose", path, "--text-key", "text", "--one-set", "--keep", "2", "--quiet"
 
@@ -58,7 +53,6 @@ COMMANDS = {
     "report": lambda path: ("report", path, "--text-key", "texts", "--by-line", "--quiet"),
     "compare": compare,
     "meta-eval": lambda path: ("meta-eval", path),
-    "meta-eval, quality": meta_eval_quality,
     "rate-quality": lambda path: (
         *("rate-quality", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
@@ -127,7 +121,6 @@ WRONG = {
         [{**PEOPLE, "human_diversity": 1}],
         [PEOPLE, {**PEOPLE, "human_diversity": [1]}],
     ],
-    "meta-eval, quality": [[{"text": "a"}], [{"text": 1, "quality": 1}], [{"text": "a", "quality": 10**400}]],
     "rate-quality": [[7], [{"text": 7}]],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],

@@ -142,7 +142,7 @@ def test_answers_against_peoples_and_signatures_that_differ(run, tmp_path):
             csv.writer(file).writerows(lines)
     from_csv = run(str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *options)[1]
     assert from_csv.splitlines()[3:] == out.splitlines()[3:]
-    assert "a.jsonl, line 1 has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
+    assert "a.jsonl, line 1: has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
 
 
 def test_columns_and_results_are_compared(run, tmp_path):

@@ -15,7 +15,6 @@ import pytest
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
-from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
@@ -49,14 +48,12 @@ TARGETS = [
 ANSWERS = {
     f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)
 }
-RATED = [{"text": text, "quality": 0.5} for text in "abcdef"]
 PEOPLE = [
     {"id": "q0", "question": "name a pet", "answers": ["dog", {"text": "cat", "count": 2, "cluster": "c"}]},
     {"id": "q1", "sentence": "Somebody has a pet.", "answers": {"dog": 3, "fish": 1}},
 ]
 MODEL = [{"id": f"q{i}", "answers": ["a dog", {"text": "cat", "count": 2}]} for i in range(2)]
 QUESTIONS = [{"id": "q0", "question": "Name a pet."}, {"id": 1, "question": "Who?", "sentence": "Somebody sings."}]
-SHOTS = [{"question": "Name a bird.", "answer": "owl", "sentence": "A bird sings."}] * 2
 JOURNAL = [{"key": "k", "answer": "a", "tokens": [1, 2]}, {"key": "k", "answer": None, "tokens": [0, 0]}]
 
 
@@ -111,7 +108,6 @@ READERS = {
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
         lambda path: read_pairs([path], Sets()),
     ),
-    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
@@ -120,7 +116,6 @@ READERS = {
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "rate_quality, journal": ("out.journal", lines(JOURNAL), read_journal),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
-    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
     "probe, answers": ("model.jsonl", lines(MODEL), read_model),

@@ -1,7 +1,5 @@
 """The meta-evaluation: the paper's numbers on its own data, and all of it on small pairs of our own words."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +9,9 @@ from scripts.results import evidence
 from tests.commands import run_command
 from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
-from text_metrics.commands.meta_eval import agreement, scores, tables
+from text_metrics.commands.meta_eval import agreement, scores
 from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
-from text_metrics.commands.meta_eval.pairs import Sets, is_vague, read_pairs
+from text_metrics.commands.meta_eval.pairs import Sets, is_clear, read_pairs
 from text_metrics.commands.meta_eval.scores import Column
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
@@ -78,7 +76,8 @@ def test_a_set_that_comes_twice_is_scored_once(tmp_path):
 
 
 def test_scores_of_the_judge_are_vague_below_half_a_point():
-    assert [is_vague(3.4, second) for second in (2.9, 3.9, 3.0)] == [False, False, True]
+    for second, clear in ((2.9, True), (3.9, True), (3.0, False), (None, True), ("3.0", True), (10**400, True)):
+        assert is_clear({"Diversity_Set1": 3.4, "Diversity_Set2": second}) == clear
 
 
 # Agreement.
@@ -251,18 +250,6 @@ def test_originals_are_held_against_poorer_kinds(tmp_path):
     assert found.loc[found["metric"] == "fewer", ["share_low", "share_high"]].iloc[0].tolist() == [1, 1]
 
 
-def test_ratings_come_from_a_file(tmp_path):
-    rows = [{"text": text, "quality": quality} for text, quality in (("a", 0.5), ("b", 1), ("c", 0))]
-    path = write_jsonl(tmp_path / "mine.jsonl", rows)
-    rater = scores.read_rater(path, ["a", "b", "c"])
-    assert (rater.name, rater.ratings) == ("mine", {"a": 0.5, "b": 1, "c": 0})
-    with pytest.raises(ValueError, match="lacks 1, such as 'd'"):
-        scores.read_rater(path, ["a", "d"])
-    for row, message in (({"text": "a", "quality": 2}, "'quality'"), ({"text": 7, "quality": 1}, "'text'")):
-        with pytest.raises(ValueError, match=f"line 1: .*{message}"):
-            scores.read_rater(write_jsonl(path, [row]), ["a"])
-
-
 # The whole, on our own pairs.
 
 
@@ -327,13 +314,14 @@ def own_metric(tmp_path):
     return tmp_path
 
 
-def test_the_command_writes_tables_and_pictures_with_metrics_of_ones_own(own_metric, monkeypatch, capsys):
+def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypatch, capsys):
     out = own_metric / "out"
     words = ("--metric", own_metric / "n_words", "--metric", METRICS / "self_bleu", "--no-gruen", "--out", out)
     assert run_command(monkeypatch, "meta-eval", OWN, *words) == 0
-    assert "judged_pairs, high (6)" in capsys.readouterr().out
-    results = json.loads((out / "results.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    frame = pd.DataFrame(results["agreement"])
+    printed = capsys.readouterr().out
+    assert "judged_pairs, high" in printed
+    assert "n_words" in printed
+    frame = pd.read_csv(out / "agreement.csv")
     all_pairs = frame[(frame["pairs"] == "all") & (frame["cell"] == "judged_pairs, all")].set_index("metric")
     own = [*PAPER_METRICS, *CLASS_METRICS, "n_words", "self_bleu", *SET_RULES, FIRST_RULE, NONSENSE_RULE]
     assert list(all_pairs.index) == own
@@ -343,12 +331,10 @@ def test_the_command_writes_tables_and_pictures_with_metrics_of_ones_own(own_met
     n_words = [len({word for text in members for word in text.split()}) for members in sets]
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
-    frames = {name: pd.DataFrame(rows) for name, rows in results.items()}
-    names = {f"{name}.csv" for name in tables.tables(frames)}
-    assert {path.name for path in out.iterdir()} == {"results.json"} | names
-    shown = pd.read_csv(out / "agreement-all.csv", dtype=str)
-    first = shown["judged_pairs, all (12), accuracy"].iloc[0]
-    assert float(first.partition(" ")[0].rstrip("*")) == pytest.approx(100 * all_pairs["accuracy"].iloc[0], abs=0.05)
+    names = ("agreement", "kappa", "kappa_means", "distributions", "signatures")
+    assert {path.name for path in out.iterdir()} == {f"{name}.csv" for name in names}
+    kappa = pd.read_csv(out / "kappa.csv")
+    assert set(kappa["first"]) == {JUDGE, "n_words", "self_bleu", *PAPER_METRICS, *CLASS_METRICS}
 
 
 def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypatch, capsys):

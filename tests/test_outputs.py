@@ -34,7 +34,7 @@ COMPARE = [
     *("--setting", "model=model.gguf", "--setting", "vectors=./folder2"),
 ]
 META_EVAL = [
-    *("meta-eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl"),
+    *("meta-eval", "data.jsonl", "other.jsonl", "third.jsonl"),
     *("--metric", "./folder", "--model", "./folder2"),
 ]
 MANY = [
@@ -73,10 +73,7 @@ COMMANDS = {
         ["data.jsonl", "other.jsonl"],
         ["cluster-answers", *CHAT, "data.jsonl", "--out", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
-    "probe ask": (
-        ["data.jsonl", "other.jsonl"],
-        ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl", "--out"],
-    ),
+    "probe ask": (["data.jsonl"], ["probe", "ask", *CHAT, "data.jsonl", "--out"]),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
     "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
 }

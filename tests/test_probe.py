@@ -17,7 +17,7 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.probe import main as probe
 from text_metrics.commands.probe import report as probe_report
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.comparing import against_people, draw, halve
+from text_metrics.commands.probe.report import against_people, draw, halve
 from text_metrics.commands.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
@@ -85,10 +85,8 @@ def test_cleaning_again_changes_nothing(raw):
 
 def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
     questions, out = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS), tmp_path / "answers.jsonl"
-    shot = {"sentence": "It rains.", "question": "Where?", "answer": "outside"}
-    shots = write_jsonl(tmp_path / "shots.jsonl", [shot])
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
-        command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url, "--shots", shots)
+        command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url)
         code, _, shown = run(*command, "--samples", "4")
         assert code == 0, shown
         assert "3 of 3 questions" in shown
@@ -100,10 +98,8 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
         raw = [answer for line in lines for answer in line["raw"]]
         assert sorted(raw) == sorted(f'1. "The answer {i}."' for i in range(12))
         assert [clean(answer) for answer in raw] == [answer for line in lines for answer in line["answers"]]
-        messages = server.requests[0][0]["messages"]
-        assert messages[0]["content"].endswith("\n\nIt rains. Where?")
-        assert messages[1] == {"role": "assistant", "content": "outside"}
-        assert messages[2]["content"] in ("What boils water?", "Someone boils water. Who does?")
+        (message,) = server.requests[0][0]["messages"]
+        assert message["content"].endswith(("\n\nWhat boils water?", "\n\nSomeone boils water. Who does?"))
         # More samples, or another question, cost only what is more.
         assert run(*command, "--samples", "5")[0] == 0
         assert len(server.requests) == 15

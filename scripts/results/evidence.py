@@ -13,10 +13,10 @@ import pandas
 
 from scripts import ROOT
 from scripts.arguments import data_folder
+from scripts.results.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
 from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
 from text_metrics.commands.meta_eval.scores import Scores, score_sets
-from text_metrics.commands.meta_eval.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, write_text
 from text_metrics.commands.shared.formats import number

@@ -17,12 +17,13 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.files import Rows, read_predictions, read_references
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file, json_objects
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
@@ -85,15 +86,19 @@ _MATCH_EXAMPLE = (
 )
 
 
-def parse_numbered(answer: str, size: int, read: Callable[[Any], Any]) -> list[Any]:
+def parse_numbered(size: int, read: Callable[[Any], Any], answer: str) -> list[Any]:
     """Read the values of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
 
     `read` reads a value; it raises a ValueError that says what a value must be.
     """
     numbers = [str(i) for i in range(1, size + 1)]
-    for values in json_objects(answer):
-        if values.keys() == set(numbers):
-            return [read(values[number]) for number in numbers]
+    start = answer.find("{")
+    while start >= 0:
+        with suppress(json.JSONDecodeError):
+            values, _ = json.JSONDecoder().raw_decode(answer, start)
+            if values.keys() == set(numbers):
+                return [read(values[number]) for number in numbers]
+        start = answer.find("{", start + 1)
     raise ValueError(f"it must hold one JSON object with the numbers 1 to {size}, each once")
 
 
@@ -102,10 +107,11 @@ def read_name(value: Any) -> str:
     name = _plain(value) if isinstance(value, str) else ""
     if name in ("", WRONG):
         raise ValueError(f"the name of a cluster must be a string, not blank and not {WRONG!r}: {value!r}")
+    name.encode()  # no file can hold an unpaired surrogate
     return name
 
 
-def read_label(value: Any, names: list[str]) -> str:
+def read_label(names: list[str], value: Any) -> str:
     """Read the number of a cluster, from 1, or 0 for none: its name."""
     if type(value) is not int or not 0 <= value <= len(names):
         raise ValueError(f"a cluster must be a number from 0 to {len(names)}: {value!r}")
@@ -127,18 +133,17 @@ def read(people: Path, answers: Path | None) -> tuple[Rows, dict[str, list[str]]
 
 def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
+    texts_of = {row["id"]: _by_count(row["answers"], "text") for row in references}
     requests = []
     for row in references:
-        texts = _by_count(row["answers"], "text")
-        content = cluster_question(row["question"], texts)
-        turns = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], content)
-        parse = partial(parse_numbered, size=len(texts), read=read_name)
-        requests.append(Request(f"question {row['id']!r}", turns, parse))
+        texts = texts_of[row["id"]]
+        turns = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], cluster_question(row["question"], texts))
+        requests.append(Request(f"question {row['id']!r}", turns, partial(parse_numbered, len(texts), read_name)))
     found, code = chat.ask(requests)
     clustered = []
     for row, names in zip(references, found, strict=True):
         if names is not None:
-            cluster_of = dict(zip(_by_count(row["answers"], "text"), names, strict=True))
+            cluster_of = dict(zip(texts_of[row["id"]], names, strict=True))
             answers = [{**answer, "cluster": cluster_of[answer["text"]]} for answer in row["answers"]]
             clustered.append({"id": row["id"], "question": row["question"], "answers": answers})
     return clustered, code
@@ -152,13 +157,13 @@ def ask_labels(chat: Chat, clustered: Rows, new_of: dict[str, list[str]]) -> tup
         cluster_of: dict[str, str] = {answer["text"]: answer["cluster"] for answer in row["answers"]}
         names = _by_count(row["answers"], "cluster")
         members = [[text for text, label in sorted(cluster_of.items()) if label == name] for name in names]
-        equal: dict[str, str] = {_plain(text): label for text, label in cluster_of.items()} | {"": WRONG} | cluster_of
-        labels[row["id"]] = {text: equal.get(text, equal.get(_plain(text), "")) for text in new_of[row["id"]]}
+        equal = {_plain(text): label for text, label in cluster_of.items()} | {"": WRONG}
+        labels[row["id"]] = {text: cluster_of.get(text, equal.get(_plain(text), "")) for text in new_of[row["id"]]}
         new = [text for text, label in labels[row["id"]].items() if not label]
-        for block in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
-            content = match_question(row["question"], members, block)
-            turns = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], content)
-            parse = partial(parse_numbered, size=len(block), read=partial(read_label, names=names))
+        for start in range(0, len(new), BLOCK):
+            block = new[start : start + BLOCK]
+            turns = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], match_question(row["question"], members, block))
+            parse = partial(parse_numbered, len(block), partial(read_label, names))
             requests.append(Request(f"answers to question {row['id']!r}", turns, parse))
             blocks.append((row["id"], block))
     found, code = chat.ask(requests)

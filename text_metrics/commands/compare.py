@@ -18,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Row, add_columns, columns_of, parse_list, parse_pairs, read_columns
+from text_metrics.commands.shared.columns import (
+    Column,
+    Row,
+    add_columns,
+    columns_of,
+    parse_list,
+    parse_pairs,
+    read_columns,
+)
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
@@ -45,19 +53,21 @@ from text_metrics.metrics._core.core_results import (
 )
 
 
-def read_values(rows: Sequence[Row], key: str | None, as_lists: bool) -> list[Any]:
-    """Return the values of a key, or the rows themselves without one; `as_lists` parses JSON."""
+def read_values(rows: Sequence[Row], key: str | None) -> list[Any]:
+    """Return the values of a key; the rows themselves without one."""
+    if key is None:
+        return [value for _, value in rows]
     for where, value in rows:
-        if key is not None and (not isinstance(value, dict) or value.get(key) is None):
-            reason = missing(key, value) if isinstance(value, dict) else f"must be an object with {key!r}"
-            raise ValueError(f"{where} {reason}.")
-    values = [value if key is None else value[key] for _, value in rows]
-    return list(map(parse_list, values)) if as_lists else values
+        if not isinstance(value, dict):
+            raise ValueError(f"{where} must be an object with {key!r}.")
+        if value.get(key) is None:
+            raise ValueError(f"{where} {missing(key, value)}.")
+    return [value[key] for _, value in rows]
 
 
-def read_ids(rows: Sequence[Row], key: str) -> list[str | int]:
-    """Read an id of each row; raises a ValueError that names a line without a string or an integer."""
-    names = read_values(rows, key, False)
+def read_names(rows: Sequence[Row], key: str) -> list[str | int]:
+    """Return the values of a key, which must be strings or integers."""
+    names = read_values(rows, key)
     for (where, _), name in zip(rows, names, strict=True):
         if not isinstance(name, (str, int)) or isinstance(name, bool):
             raise ValueError(f"{where}: {key} must be a string or an integer. Got {name!r:.80}.")
@@ -71,32 +81,21 @@ def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> t
     """
     sides: list[dict[str | int, Row]] = []
     for rows in (first, second):
-        by_id: dict[str | int, Row] = {}
-        for name, row in zip(range(len(rows)) if key is None else read_ids(rows, key), rows, strict=True):
-            if name in by_id:
-                raise ValueError(f"{row[0]}: {key} {name!r} appears twice, first in {by_id[name][0]}.")
-            by_id[name] = row
-        sides.append(by_id)
+        by_name: dict[str | int, Row] = {}
+        for name, row in zip(read_names(rows, key) if key else range(len(rows)), rows, strict=True):
+            if name in by_name:
+                raise ValueError(f"{row[0]}: {key} {name!r} appears twice, first in {by_name[name][0]}.")
+            by_name[name] = row
+        sides.append(by_name)
     for name, (where, _) in (sides[0] | sides[1]).items():
         if name not in sides[0] or name not in sides[1]:
+            what = f"{key} {name!r}" if key else "this line"
             end = (second if name in sides[0] else first)[-1][0]
-            said = f"{key} {name!r} is in only one of the files" if key else f"the other file ends at {end}"
-            raise ValueError(f"{where}: {said}.")
+            raise ValueError(f"{where}: {what} is in only one of the files; the other one ends at {end}.")
     return sides[0], [sides[1][name] for name in sides[0]]
 
 
-def read_groups(sides: Sequence[Sequence[Row]], key: str) -> list[str | int]:
-    """Read the group of each pair of rows, which must have the same."""
-    first, second = (read_ids(rows, key) for rows in sides)
-    for (where, _), group, other in zip(sides[0], first, second, strict=True):
-        if group != other:
-            raise ValueError(f"{where}: its partner must have the same {key}. Got {group!r} and {other!r}.")
-    return first
-
-
-def score(
-    metric: Any, path: Path, items: list[Any], settings: dict[str, Any], name: str
-) -> tuple[np.ndarray, str, float]:
+def score(metric: Any, items: list[Any], settings: dict[str, Any], name: str) -> tuple[np.ndarray, str, float]:
     """Score the items of a file; for a metric of texts, the score of a list is the mean over its texts.
 
     Returns the scores, NaN for an item without one, their signature, and the mean number of texts of an item.
@@ -104,17 +103,11 @@ def score(
     sizes = np.array([len(item) if isinstance(item, list) else math.inf for item in items])
     are_lists = getattr(metric, "items", None) == TEXTS and np.isfinite(sizes).all() and sizes.all()
     texts = [text for item in items for text in item] if are_lists else items
-    try:
-        result = metric.compute(predictions=texts, **settings)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    result = metric.compute(predictions=texts, **settings)
     values = result.get(name)
     if not isinstance(values, list) or len(values) != len(texts):
         got = f"{len(values)} of them" if isinstance(values, list) else "none"
-        raise ValueError(
-            f"{path}: {metric.name} must give {name!r}, one for each of the {len(texts)} items. Got {got}. A metric of "
-            "sets requires a list of texts for each item."
-        )
+        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(texts)} items. Got {got}.")
     scores = np.array(values, dtype=np.float64)
     scores = mean_by_set(scores, sizes.astype(np.int64)) if are_lists else scores
     return scores, str(result.get("signature", metric.name)), float(sizes.mean())
@@ -198,54 +191,64 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    confidence = parse_level(arguments.confidence)
+    confidence, name = parse_level(arguments.confidence), arguments.result
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])
-    if missing_files := [path for path in files if not path.exists()]:
-        raise ValueError(f"{missing_files[0]} does not exist.")
+    for path in files:
+        if not path.exists():
+            raise ValueError(f"{path} does not exist.")
     metric = load_metric(arguments.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
-    if arguments.result not in ("scores", *bounds):
-        raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {arguments.result!r}.")
-    columns = columns_of(metric, parse_pairs(arguments.column))
-    if arguments.reference_key and kind in (SETS, TEXTS):
-        raise ValueError(f"--reference-key: {metric.name} takes no references.")
-    by_id, partners = pair_rows(read_rows(arguments.a), read_rows(arguments.b), arguments.id_key)
-    sides = list(by_id.values()), partners
-    groups = read_groups(sides, arguments.group_key) if arguments.group_key else None
+    if name not in ("scores", *bounds):
+        raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
+    columns = list(columns_of(metric, parse_pairs(arguments.column)))
+    if arguments.reference_key:
+        if kind in (SETS, TEXTS):
+            raise ValueError(f"--reference-key: {metric.name} takes no references.")
+        columns.append(Column("references", arguments.reference_key))
+    by_name, partners = pair_rows(read_rows(arguments.a), read_rows(arguments.b), arguments.id_key)
+    sides = list(by_name.values()), partners
+    groups = None
+    if key := arguments.group_key:
+        groups, others = (read_names(rows, key) for rows in sides)
+        for (where, _), group, other in zip(sides[0], groups, others, strict=True):
+            if group != other:
+                raise ValueError(f"{where}: its partner must have the same {key}. Got {group!r} and {other!r}.")
     scored = []
     for path, rows in zip(files, sides, strict=True):
-        items = read_values(rows, arguments.text_key, kind in (SETS, QUESTIONS))
-        given = {**settings, **read_columns(rows, items, columns)}
-        if arguments.reference_key:
-            given["references"] = read_values(rows, arguments.reference_key, True)
-        scored.append(score(metric, path, items, given, arguments.result))
+        items = read_values(rows, arguments.text_key)
+        # In CSV, a list is JSON.
+        items = list(map(parse_list, items)) if kind in (SETS, QUESTIONS) else items
+        given = read_columns(rows, items, columns)
+        try:
+            scored.append(score(metric, items, {**settings, **given}, name))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    units = parse_confidence_by(groups, len(by_id), "item")[have_scores]
+    units = parse_confidence_by(groups, len(by_name), "item")[have_scores]
     first, second = (values[have_scores] for values in all_scores)
     result: dict[str, Any] = {
         "metric": metric.name,
-        "result": arguments.result,
+        "result": name,
         "files": list(map(str, files)),
         "left_out": int((~have_scores).sum()),
         **compare(first, second, confidence, units),
         "signatures": list(signatures),
     }
-    if arguments.result == "scores" and hasattr(metric, "settings"):
-        bounds["scores"] = metric.bounds_under(metric.settings.read(settings, metric.name))
-    for name, size, values in zip("ab", sizes, (first, second), strict=True):
+    if name == "scores" and hasattr(metric, "settings"):
+        bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
+    for side, size, values in zip("ab", sizes, (first, second), strict=True):
         mean = mean_estimate(values, units)
-        interval = mean.interval(confidence, bounds.get(arguments.result) or UNBOUNDED, size)
-        result[name] = {"mean": mean.value, "interval": interval}
+        result[side] = {"mean": mean.value, "interval": mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)}
     print(show(result))
     if arguments.out:
-        ids = itertools.compress(by_id, have_scores)
-        items = [{"id": name, "a": a, "b": b} for name, a, b in zip(ids, first.tolist(), second.tolist(), strict=True)]
+        ids = itertools.compress(by_name, have_scores)
+        items = [{"id": i, "a": a, "b": b} for i, a, b in zip(ids, first.tolist(), second.tolist(), strict=True)]
         write_text(arguments.out, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
     return 0

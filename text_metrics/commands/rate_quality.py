@@ -1,4 +1,4 @@
-"""Rate texts by a language model, for `quality=` and `text-metrics meta-eval --quality`.
+"""Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
 A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
 No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,

@@ -1,6 +1,5 @@
 """Tasks for lighteval's own command: the answers to one prompt are a set of texts."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ from lighteval.models.model_output import ModelResponse
 from lighteval.tasks.lighteval_task import LightevalTaskConfig
 from lighteval.tasks.requests import Doc, SamplingMethod
 
-from text_metrics import load
+from text_metrics.integrations.lm_eval import scores
 
 DATA = Path(__file__).parent / "data"
 N_ANSWERS = 8
-logger = logging.getLogger(__name__)
+Row = dict[str, Any]
 
 
 class Answers(SamplingMetric, SampleLevelComputation):
@@ -24,29 +23,21 @@ class Answers(SamplingMetric, SampleLevelComputation):
         """Return how often each prompt is answered."""
         return N_ANSWERS
 
-    def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> dict[str, Any]:
+    def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> Row:
         """Return the answers to a prompt, with people's."""
         texts = [text.strip() for text in model_response.final_text]
         return {"texts": texts, "people": (doc.specific or {}).get("answers")}
 
 
-def diversity(rows: list[dict[str, Any]]) -> dict[str, float]:
+def diversity(rows: list[Row]) -> dict[str, float]:
     """Score the answers by their diversity and their quality."""
     sets = [row["texts"] for row in rows]
-    texts = [text for answers in sets for text in answers]
-    return _compute("vendi_embed", predictions=sets) | _compute("gruen", predictions=texts)
+    return {"vendi_embed": scores.vendi_embed(sets), "gruen": scores.gruen(sets)}
 
 
-def divergence(rows: list[dict[str, Any]]) -> dict[str, float]:
+def divergence(rows: list[Row]) -> dict[str, float]:
     """Compare the answers with people's."""
-    people = [row["people"] for row in rows]
-    return _compute("probeval", predictions=[row["texts"] for row in rows], references=people)
-
-
-def _compute(name: str, **inputs: Any) -> dict[str, float]:
-    result = load(name).compute(**inputs)
-    logger.info("signature: %s", result["signature"])
-    return {name: result[name]}
+    return {"probeval": scores.probeval([(row["texts"], row["people"]) for row in rows])}
 
 
 def _task(name: str, subset: str, key: str, score: Any) -> LightevalTaskConfig:

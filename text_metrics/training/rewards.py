@@ -13,12 +13,12 @@ from text_metrics.metrics._core.core_results import SETS
 from text_metrics.questions.contributions import score_contributions
 from text_metrics.training.common import gather, read_metric
 
-CONTRIBUTION, DISTINCT_SHARE, INVERSE_CLASS_SIZE = "contribution", "distinct_share", "inverse_class_size"
+CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
 # Of these metrics of sets, more is more diverse.
 REWARDS = {
     "vendi_embed": (CONTRIBUTION,),
     "chamfer_diversity": (CONTRIBUTION,),
-    "semantic_entropy": (CONTRIBUTION, DISTINCT_SHARE, INVERSE_CLASS_SIZE),
+    "semantic_entropy": (CONTRIBUTION, DISTINCT_SHARE),
     "gruen": ("quality",),
 }
 
@@ -37,7 +37,7 @@ class RewardFunction:
         chamfer_diversity; not for gruen
     reward : "contribution", of each text to the score of its set, which is the default; of semantic_entropy also
         "distinct_share", the share of the other texts that are not of its class, (n - size) / (n - 1) as in DARLING
-        (arXiv 2509.02534), or "inverse_class_size"; of gruen "quality"
+        (arXiv 2509.02534); of gruen "quality"
     quality : another reward function, with values in [0, 1], by which the reward is multiplied; not for gruen
     **settings : of `compute`, such as `device`
 
@@ -110,7 +110,7 @@ class RewardFunction:
             rows = [result["scores"]]
         else:
             result = self.metric.compute(predictions=predictions, details=True, **self.settings)
-            rows = [_class_rewards(row["classes"], self.reward) for row in result["details"]]
+            rows = [_distinct_shares(row["classes"]) for row in result["details"]]
         self.signature = f"{result['signature']}|reward:{self.reward}" + ("|quality:given" if self.quality else "")
         return [value for row in rows for value in row], result["scores"]
 
@@ -127,11 +127,9 @@ def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
         )
 
 
-def _class_rewards(classes: list[int], reward: str) -> list[float | None]:
+def _distinct_shares(classes: list[int]) -> list[float | None]:
     n, sizes = len(classes), Counter(classes)
-    if reward == DISTINCT_SHARE:
-        return [(n - sizes[label]) / (n - 1) for label in classes]
-    return [1 / sizes[label] for label in classes]
+    return [(n - sizes[label]) / (n - 1) for label in classes]
 
 
 def _read_completion(item: Any, i: int) -> str:

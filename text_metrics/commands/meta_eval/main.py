@@ -4,14 +4,13 @@ Each metric names the more diverse of two sets of texts; its accuracy is the sha
 with the judge. A line of a file is a pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the
 verdict (0: set 1 is the more diverse, 1: set 2, 2: neither). docs/meta-eval.md says more.
 
-    text-metrics meta-eval pairs.jsonl --metric my/metric     pairs, and a metric of your own beside ours
-    text-metrics meta-eval pairs.jsonl --quality rated.jsonl  ratings of quality from a file
-    text-metrics meta-eval pairs.jsonl --out evaluation       tables as CSV, and the results as JSON
+    text-metrics meta-eval pairs.jsonl --metric my/metric   pairs, and a metric of your own beside ours
+    text-metrics meta-eval pairs.jsonl --out evaluation     all numbers, with intervals, as CSV
 """
 
 import argparse
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
@@ -19,7 +18,8 @@ from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
-_PRINTED = ("people", "agreement", "kappa")
+if TYPE_CHECKING:  # its import takes a second
+    import pandas as pd
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -29,36 +29,41 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder")
     parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
     parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="your own metric")
-    parser.add_argument(
-        "--quality", action="append", default=[], type=Path, metavar="FILE", help="ratings: text and quality"
-    )
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write tables and results.json")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write all numbers, a CSV file for each table")
     return parser.parse_args()
+
+
+def show(results: "dict[str, pd.DataFrame]") -> str:
+    """Format agreement in percent as text: with people, with the judge by data, and between groups of metrics."""
+    parts = []
+    if "people" in results:
+        people = results["people"].set_index("metric")[["majority", "balanced", "person"]]
+        parts.append(("Agreement with people, %", people))
+    if "agreement" in results:
+        agreement = results["agreement"]
+        accuracy = agreement[agreement["pairs"] == "all"].set_index(["metric", "cell"])["balanced"]
+        kappas = results["kappa_means"].set_index(["groups", "part"])["kappa"]
+        parts.append(("Balanced accuracy, %", accuracy.unstack(sort=False)))
+        parts.append(("Mean kappa × 100", kappas.unstack(sort=False)))
+    return "\n\n".join(f"{title}\n{(100 * table).round(1).to_string()}" for title, table in parts)
 
 
 @command
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    reads = [*arguments.files, *arguments.quality, arguments.model, *arguments.metric]
-    check_outputs(reads, [arguments.out, arguments.cache_dir])
+    check_outputs([*arguments.files, arguments.model, *arguments.metric], [arguments.out, arguments.cache_dir])
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)
-    # pandas takes a second to import.
     from text_metrics.commands.meta_eval.agreement import evaluate
     from text_metrics.commands.meta_eval.scores import score_sets
-    from text_metrics.commands.meta_eval.tables import NOTES, tables
 
     texts, gruen = list(map(list, sets)), not arguments.no_gruen
-    scores = score_sets(texts, arguments.model, arguments.cache_dir, arguments.metric, arguments.quality, gruen)
+    scores = score_sets(texts, arguments.model, arguments.cache_dir, arguments.metric, gruen)
     results = evaluate(scores, pairs, people)
-    made = tables(results)
-    print("\n\n".join(made[name].to_string(index=False) for name in _PRINTED if name in made))
-    print("\n".join(["", *NOTES]))
+    print(show(results))
     if arguments.out:
-        for name, table in made.items():
+        for name, table in results.items():
             write_text(arguments.out / f"{name}.csv", table.to_csv(index=False))
-        records = {name: json.loads(frame.to_json(orient="records")) for name, frame in results.items()}
-        write_text(arguments.out / "results.json", json.dumps(records, indent=1, ensure_ascii=False) + "\n")
     return 0

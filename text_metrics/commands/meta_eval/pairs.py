@@ -43,7 +43,7 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
                 raise ValueError(f"{where}: set1 and set2 must have the same number of texts. {got}")
             by_people = "human_diversity" in record
             row = _read_people(record, where, people) if by_people else _read_judged(record, where, path.stem)
-            if row["verdict"] is None:
+            if row["verdict"] == 2:
                 left_out += 1
                 continue
             row |= {"topic": read_topic(record), "first": add_set(first, sets), "second": add_set(second, sets)}
@@ -60,6 +60,17 @@ def add_set(texts: list[str], sets: Sets) -> int:
     return sets.setdefault(tuple(texts), len(sets))
 
 
+def is_clear(record: dict[str, Any]) -> bool:
+    """Whether the judge's scores of two sets are 0.5 or more apart, or unknown: the paper leaves the others out."""
+    first: Any = record.get("Diversity_Set1")
+    second: Any = record.get("Diversity_Set2")
+    try:
+        # Ratings are means: 3.4 - 2.9 is a little less than 0.5 in binary.
+        return not abs(first - second) < 0.5 - 1e-9
+    except (TypeError, OverflowError):
+        return True
+
+
 def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
     """Add the number of the topic of each row; a row without a topic is about something of its own."""
     import pandas as pd
@@ -69,12 +80,16 @@ def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
 
 
 def _read_judged(record: dict[str, Any], where: str, file: str) -> dict[str, Any]:
-    stem, _, suffix = file.rpartition("_")
-    data, part = (stem, suffix) if suffix in ("high", "low") else (file, "")
+    verdict = record.get("llm_diversity")
+    if isinstance(verdict, bool) or verdict not in (0, 1, 2):
+        raise ValueError(f"{where}: llm_diversity must be 0, 1 or 2. Got {verdict!r}.")
+    stem, _, part = file.rpartition("_")
     first, second = (str(record.get(key) or "") for key in ("set1_label", "set2_label"))
-    part = part or ("low" if _LOW & {first, second} else "high" if _HIGH & {first, second} else "")
-    row = {"verdict": read_verdict(record, where), "clear": _is_clear(record)}
-    return {**row, "data": data, "part": part, "label1": first, "label2": second}
+    if part not in ("high", "low"):
+        stem = file
+        part = "low" if _LOW & {first, second} else "high" if _HIGH & {first, second} else ""
+    row = {"verdict": int(verdict), "clear": is_clear(record), "data": stem, "part": part}
+    return {**row, "label1": first, "label2": second}
 
 
 def _read_people(record: dict[str, Any], where: str, earlier: list[dict[str, Any]]) -> dict[str, Any]:
@@ -84,25 +99,3 @@ def _read_people(record: dict[str, Any], where: str, earlier: list[dict[str, Any
     if earlier and len(votes) != (n_votes := len(earlier[0]["votes"])):
         raise ValueError(f"{where}: human_diversity must have {n_votes} votes, as other pairs. Got {len(votes)}.")
     return {"votes": votes, "verdict": float(verdict) if verdict in (0, 1) else 0.5}
-
-
-def read_verdict(record: dict[str, Any], where: str) -> int | None:
-    """Read which set the judge calls more diverse: 0, 1, or None where it is neither."""
-    verdict = record.get("llm_diversity")
-    if isinstance(verdict, bool) or verdict not in (0, 1, 2):
-        raise ValueError(f"{where}: llm_diversity must be 0, 1 or 2. Got {verdict!r}.")
-    return None if verdict == 2 else int(verdict)
-
-
-def is_vague(first: float, second: float) -> bool:
-    """Whether the judge's scores of two sets are less than 0.5 apart: the paper leaves such pairs out."""
-    # Ratings are means: 3.4 - 2.9 is a little less than 0.5 in binary.
-    return abs(first - second) < 0.5 - 1e-9
-
-
-def _is_clear(record: dict[str, Any]) -> bool:
-    """Whether the judge's scores are not vague, or unknown."""
-    scores: list[Any] = [record.get(key) for key in ("Diversity_Set1", "Diversity_Set2")]
-    # Python's integers may be larger than any float.
-    known = all(isinstance(score, (int, float)) and abs(score) <= sys.float_info.max for score in scores)
-    return not known or not is_vague(*scores)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.probe.comparing import from_people, score_people
+from text_metrics import load
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 
 DESCRIPTION = """\
 Show how the divergence of m people from all people falls with m.
@@ -20,6 +21,23 @@ model. A divergence between models that is not larger than this one needs more p
 """
 SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 _DRAWS = 200
+
+
+def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    """Score people's answers as if a model had given them, against themselves, with the details of each question."""
+    for name in ("debias", "rarefy", "rarefy_people"):
+        if settings.get(name):
+            raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
+    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
+    return load("probeval").compute(predictions=answers, references=references, details=True, **settings)
+
+
+def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
+    """Compute the divergence from people of samples counted by cluster and wrong answers, (n, c + 1): (n,)."""
+    people, smoothing = (
+        np.array(list(row.values())) for row in (detail["gold_distribution"], detail["smoothing"]["model"])
+    )
+    return kl_divergence(people, smooth(counts, smoothing))
 
 
 def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:

@@ -11,7 +11,7 @@ from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import add_command
-from text_metrics.commands.shared.files import read_objects, write_jsonl
+from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
 DESCRIPTION = """\
@@ -36,34 +36,20 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("questions", type=Path, help="questions, as JSON lines")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the answers")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
-    parser.add_argument("--shots", type=Path, metavar="FILE", help="examples: `question` and `answer` on each line")
     add_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def read_questions(path: Path) -> dict[str, str]:
     """Read questions, on each line `id`, `question` and perhaps `sentence`, or a released record: texts by id."""
-    return {str(record["id"]): _question(record, where) for where, record in read_records(path)}
-
-
-def read_shots(path: Path) -> list[tuple[str, str]]:
-    """Read examples, on each line `question`, `answer` and perhaps `sentence`: pairs of a question and its answer."""
-    shots = []
-    for where, record in read_objects(path):
-        answer = record.get("answer")
-        if not isinstance(answer, str) or not answer.strip():
-            raise ValueError(f"{where} must have an 'answer', a string. Got {answer!r:.80}.")
-        shots.append((_question(record, where), answer.strip()))
-    return shots
-
-
-def _question(record: dict[str, Any], where: str) -> str:
-    """Read the sentence that a question is about, if there is one, and the question."""
-    sentence, question = (record.get(name) or "" for name in ("sentence", "question"))
-    if not (isinstance(sentence, str) and isinstance(question, str) and question.strip()):
-        got = f"{question!r:.80} and {sentence!r:.80}"
-        raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {got}.")
-    return " ".join(f"{sentence} {question}".split())
+    questions = {}
+    for where, record in read_records(path):
+        sentence, question = (record.get(name) or "" for name in ("sentence", "question"))
+        if not (isinstance(sentence, str) and isinstance(question, str) and question.strip()):
+            got = f"{question!r:.80} and {sentence!r:.80}"
+            raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {got}.")
+        questions[str(record["id"])] = " ".join(f"{sentence} {question}".split())
+    return questions
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,15 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
     out = arguments.out
-    check_outputs([arguments.questions, arguments.shots], [out, journal_file(out)])
+    check_outputs([arguments.questions], [out, journal_file(out)])
     questions = read_questions(arguments.questions)
-    shots = read_shots(arguments.shots) if arguments.shots else []
     names = [name for name in questions for _ in range(arguments.samples)]
     requests = []
     # Two questions of the same words are asked each for itself.
     numbers: dict[str, count[int]] = defaultdict(count)
     for name in names:
-        messages = few_shot(INSTRUCTIONS, shots, questions[name])
+        messages = few_shot(INSTRUCTIONS, (), questions[name])
         requests.append(Request(f"question {name!r}", messages, str, next(numbers[questions[name]])))
     answers, code = Chat(arguments, out).ask(requests)
     given: dict[str, list[str]] = defaultdict(list)

@@ -12,14 +12,13 @@ from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
 from text_metrics.commands.shared.command import add_command
-from text_metrics.commands.shared.files import open_file, read_objects, write_jsonl, write_text
+from text_metrics.commands.shared.files import open_file, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 
 DESCRIPTION = """\
 Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
 
     text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
-    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
 
 A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
 and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
@@ -35,7 +34,7 @@ EXIT_SET_ASIDE = 3
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(commands, "frames", "make questions about what sentences leave open", DESCRIPTION)
-    parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
+    parser.add_argument("sentences", type=Path, help="PENMAN file")
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
     parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
@@ -43,7 +42,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
     parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
     parser.set_defaults(run=run)
 
 
@@ -52,20 +50,16 @@ def run(arguments: argparse.Namespace) -> int:
     out, sheet, n = arguments.out, arguments.people, arguments.per_context
     if n is not None and n < 1:
         raise ValueError(f"--per-context must be at least 1. Got {n}.")
-    parsed = out.with_name(f"{out.name}.amr") if arguments.parse else None
-    check_outputs([arguments.sentences, arguments.rolesets], [path for path in (out, sheet, parsed) if path])
+    check_outputs([arguments.sentences, arguments.rolesets], [out, sheet])
     rolesets = read_rolesets(arguments.rolesets)
-    text = _read(arguments.sentences) if parsed is None else _parse(arguments.sentences, arguments.parse)
-    if parsed is not None:
-        write_text(parsed, text)
     rows: list[dict[str, str]] = []
     unknown, n_contexts, n_bad = Counter[str](), 0, 0
-    for where, block in _blocks(text):
+    for where, block in _blocks(_read(arguments.sentences)):
         try:
             graph = read_graph(block)
         except ValueError as error:
             n_bad += 1
-            print(f"{parsed or arguments.sentences}, {where}: {error}", file=sys.stderr)
+            print(f"{arguments.sentences}, {where}: {error}", file=sys.stderr)
             continue
         n_contexts += 1
         found = open_slots(graph, rolesets, unknown)
@@ -195,19 +189,3 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             identity = re.search(r"::id\s+(\S+)", block)
             yield f"line {number - len(lines)}{f', {identity[1]}' if identity else ''}", block
         lines = []
-
-
-def _parse(path: Path, model: str) -> str:
-    """Parse the sentences of CommonGen's JSON lines, a list under `scene` or a string under `target`, by amrlib."""
-    import amrlib
-
-    sentences = []
-    for where, record in read_objects(path):
-        scene = record.get("scene", record.get("target"))
-        texts = [scene] if isinstance(scene, str) else scene
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"{where} must have 'scene', a list of sentences, or 'target'. Got {scene!r:.80}.")
-        sentences += [" ".join(text.split()) for text in texts]
-    graphs = amrlib.load_stog_model(model_dir=model).parse_sents(sentences, add_metadata=False)
-    pairs = enumerate(zip(sentences, graphs, strict=True), 1)
-    return "\n\n".join(f"# ::id s{i}\n# ::snt {text}\n{graph or ''}".rstrip() for i, (text, graph) in pairs) + "\n"

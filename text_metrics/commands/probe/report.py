@@ -7,12 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from text_metrics import load
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.comparing import against_people
 from text_metrics.commands.probe.files import Rows, read_predictions
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
 from text_metrics.commands.shared.settings import add_confidence
+from text_metrics.commands.shared.statistics import randomization_p
+from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_formats import Question
 
 DESCRIPTION = """\
@@ -88,6 +91,66 @@ def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str
     if not counts:
         raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
     return counts
+
+
+def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
+    """Draw a sample of answers without replacement; all of them if there are no more."""
+    texts = sorted(counts)
+    times = [counts[text] for text in texts]
+    if sum(times) > size:
+        times = rng.multivariate_hypergeometric(times, size).tolist()
+    return {text: n for text, n in zip(texts, times, strict=True) if n}
+
+
+def halve(reference: dict[str, Any], rng: np.random.Generator) -> tuple[dict[str, Any], Counter[str]]:
+    """Split people's answers at random: a reference with half of them, and the counts of the others."""
+    answers = reference["answers"]
+    counts = np.array([answer["count"] for answer in answers])
+    drawn = rng.multivariate_hypergeometric(counts, (int(counts.sum()) + 1) // 2)
+    half = [{**answer, "count": int(n)} for answer, n in zip(answers, drawn, strict=True) if n]
+    rest: Counter[str] = Counter()
+    for answer, n in zip(answers, counts - drawn, strict=True):
+        rest[answer["text"]] += int(n)
+    return {"answers": half}, rest
+
+
+def against_people(
+    metric: Any, answers: list[Counter[str]], references: list[dict[str, Any]], rounds: int, level: float
+) -> dict[str, Any]:
+    """Compare a model's answers with people's at the same number of answers.
+
+    In each round, people's answers are split at random: one half is the gold answers, the other half answers like a
+    model. The larger of the two samples is drawn down to the size of the smaller, question by question.
+
+    Parameters
+    ----------
+    metric : `compute` of probeval, with its settings
+    answers, references : the model's answers and people's, a question each
+
+    Returns
+    -------
+    dict: "own" and "people" are mean divergences, "difference" is own - people, with an "interval" and the "p" of a
+    paired randomization test over questions
+    """
+    # The splits are those of every other model.
+    splits, draws = np.random.default_rng(0).spawn(2)
+    samples, gold = [], []
+    for own, reference in zip(answers, references, strict=True):
+        for _ in range(rounds):
+            half, people = halve(reference, splits)
+            size = min(own.total(), people.total())
+            samples += [{"answers": draw(counts, size, draws)} for counts in (own, people)]
+            gold += [half, half]
+    scores = metric(predictions=samples, references=gold)["scores"]
+    own_scores, people_scores = np.reshape(scores, (-1, rounds, 2)).mean(axis=1).T
+    differences = own_scores - people_scores
+    return {
+        "own": float(own_scores.mean()),
+        "people": float(people_scores.mean()),
+        "difference": float(differences.mean()),
+        "interval": mean_estimate(differences).interval(level),
+        "p": randomization_p(differences),
+    }
 
 
 def sections(report: dict[str, Any]) -> list[tuple[str, str, Any]]:

@@ -1,12 +1,12 @@
 """`text-metrics probe sensitivity`: how scores respond as answers move away from people's."""
 
 import argparse
-from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.probe.comparing import from_people, score_people
+from text_metrics.commands.probe.annotators import from_people, score_people
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
@@ -60,22 +60,17 @@ def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     return {"top-1 accuracy": float(ranking[0] == 0), **scores}
 
 
-def respond(detail: dict[str, Any]) -> dict[str, dict[str, list[float]]]:
-    """Score each step of each change of people's answers to a question: lists by change and by score."""
+def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the scores of each step of each change of people's answers to a question."""
     counts = np.array([cluster["count"] for cluster in detail["clusters"]], dtype=np.float64)
     order = np.argsort(-counts, kind="stable")
     counts = counts[order]
-    responses: dict[str, dict[str, list[float]]] = {}
     for name, steps in changes(np.append(counts / counts.sum(), 0.0)).items():
         samples = np.empty_like(steps)
         samples[:, [*order, -1]] = steps * counts.sum()
-        scores = from_people(detail, samples)
-        curves: dict[str, list[float]] = defaultdict(list, probeval=scores.tolist())
-        for shares in steps:
-            for score, value in ranks(shares, counts).items():
-                curves[score].append(value)
-        responses[name] = curves
-    return responses
+        for i, (shares, score) in enumerate(zip(steps, from_people(detail, samples), strict=True)):
+            step = i / 10 if len(steps) == len(SHARES) else i + 1
+            yield {"change": name, "step": step, "probeval": score, **ranks(shares, counts)}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,18 +78,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
-    """Average the responses over the questions that have clusters enough for a change."""
+    """Average the scores of each step over the questions that have clusters enough."""
+    # Its import takes a second.
+    from pandas import DataFrame
+
     result = score_people(references, settings)
-    by_change = defaultdict(list)
-    for detail in result["details"]:
-        for name, curves in respond(detail).items():
-            by_change[name].append(curves)
-    means = []
-    for name, questions in by_change.items():
-        curves = {score: np.mean([curves[score] for curves in questions], axis=0).tolist() for score in questions[0]}
-        steps = SHARES.round(2).tolist() if "share" in name else list(range(1, len(curves["probeval"]) + 1))
-        means.append({"change": name, "n_questions": len(questions), "steps": steps, "scores": curves})
-    return {"signatures": [result["signature"]], "changes": means}
+    rows = [row for detail in result["details"] for row in respond(detail)]
+    parts = []
+    for name, frame in DataFrame(rows).groupby("change", sort=False):
+        by_step = frame.drop(columns="change").groupby("step")
+        means = by_step.mean()
+        part = {"change": name, "n_questions": int(by_step.size().iloc[0]), "steps": means.index.tolist()}
+        parts.append({**part, "scores": means.to_dict("list")})
+    return {"signatures": [result["signature"]], "changes": parts}
 
 
 def sections(result: dict[str, Any]) -> list[tuple[str, str, Any]]:

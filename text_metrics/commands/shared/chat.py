@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -45,25 +45,6 @@ def few_shot(instructions: str, examples: Iterable[tuple[str, str]], question: s
     return turns
 
 
-def json_objects(answer: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in an answer; the text around them is ignored.
-
-    One with a string that UTF-8 cannot encode is not valid.
-    """
-    decoder = json.JSONDecoder()
-    start = answer.find("{")
-    while start >= 0:
-        try:
-            value, _ = decoder.raw_decode(answer, start)
-            json.dumps(value, ensure_ascii=False).encode()
-            yield value
-        except ValueError:
-            pass
-        except RecursionError:
-            return
-        start = answer.find("{", start + 1)
-
-
 def journal_file(output: Path) -> Path:
     """Return the journal of the answers that an output is made of."""
     return output.with_name(f"{output.name}.journal")
@@ -75,25 +56,26 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.answers: dict[str, dict[str, Any]] = {}
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = path.read_bytes() if path.exists() else b""
-        complete = data.rfind(b"\n") + 1
-        for number, line in enumerate(data[:complete].splitlines(), 1):
-            try:
-                record = json.loads(line)
-                self.answers[record["key"]] = {"answer": record["answer"], "top": record.get("top")}
-            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-                raise ValueError(f"{path}, line {number} is not an answer of an earlier run.") from None
-        if complete < len(data):
-            # A run was killed while it wrote the rest.
-            os.truncate(path, complete)
+        with named_writing(path), path.open("ab+") as file:
+            file.seek(0)
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    # A run was killed while it wrote this line.
+                    file.truncate(file.tell() - len(line))
+                    break
+                try:
+                    record = json.loads(line)
+                    self.answers[record["key"]] = {"answer": record["answer"], "top": record.get("top")}
+                except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+                    raise ValueError(f"{path}, line {number} is not an answer of an earlier run.") from None
 
     def add(self, key: str, record: dict[str, Any]) -> None:
         """Append an answer, and write it to disk before returning; after an OSError, the file has no part of it."""
         # ASCII, because UTF-8 cannot encode the unpaired surrogates of some answers.
         line = json.dumps({"key": key, **record}).encode() + b"\n"
-        with self._guard, named_writing(self.path), self.path.open("ab", buffering=0) as file:
+        with self._lock, named_writing(self.path), self.path.open("ab", buffering=0) as file:
             end = file.tell()
             try:
                 while line:
@@ -116,13 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Chat:
-    """A chat model with the journal of an output.
-
-    Parameters
-    ----------
-    arguments : those of `add_arguments`
-    output : the file that the answers are made into
-    """
+    """A chat model, by the settings of `add_arguments`, with the journal of the output that its answers make."""
 
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
         import openai
@@ -152,10 +128,10 @@ class Chat:
             except BaseException as error:
                 self._stopped = str(error) or "Interrupted."
                 raise
-        found = [values[key] for key in keys]
         if self._stopped:
             saved = f"Received answers are saved in {self._journal.path}: run the same command to continue."
             print(f"{self._stopped}\n{saved}", file=sys.stderr)
+        found = [values[key] for key in keys]
         return found, int(None in found)
 
     def _digest(self, request: Request) -> str:
@@ -182,6 +158,8 @@ class Chat:
             try:
                 record = self._request(request)
                 value = _parse(request, record)
+                self._journal.add(key, record)
+                return value
             except ValueError as error:
                 problem = f"none of {self._settings.attempts} answers can be parsed: {error}"
             except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
@@ -191,12 +169,8 @@ class Chat:
             except openai.APIError as error:
                 cause = f" ({error.__cause__})" if error.__cause__ else ""
                 # Without a user's name and password.
-                place = self._client.base_url.netloc.decode()
-                self._stopped = f"{place} does not answer: {error}{cause}"
+                self._stopped = f"{self._client.base_url.netloc.decode()} does not answer: {error}{cause}"
                 return None
-            else:
-                self._journal.add(key, record)
-                return value
         tqdm.write(f"{request.name}: {problem}", file=sys.stderr)
         return None
 
@@ -237,5 +211,5 @@ def _parse(request: Request, record: dict[str, Any]) -> Any:
         # No file can hold an unpaired surrogate.
         answer.encode()
         return request.parse(answer, *([record.get("top")] if request.top else []))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{error}. Got {answer!r:.200}.") from None

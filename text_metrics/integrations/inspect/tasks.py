@@ -1,19 +1,15 @@
 """Tasks for Inspect: the answers of all epochs of a sample are a set of texts."""
 
-import logging
-import math
 from pathlib import Path
-from typing import Any
 
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import Sample, json_dataset
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, ScoreReducer, Target, metric, score_reducer, scorer
 from inspect_ai.solver import TaskState, generate
 
-from text_metrics import load
+from text_metrics.integrations.lm_eval import scores as of_all
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-logger = logging.getLogger(__name__)
 
 
 @score_reducer(name="collect")
@@ -31,7 +27,7 @@ def vendi_embed() -> Metric:
     """Mean Vendi score of the samples."""
 
     def value(scores: list[SampleScore]) -> float:
-        return compute("vendi_embed", predictions=sets(scores))
+        return of_all.vendi_embed([item.score.as_list() for item in scores])
 
     return value
 
@@ -41,7 +37,7 @@ def gruen() -> Metric:
     """Mean quality of all answers."""
 
     def value(scores: list[SampleScore]) -> float:
-        return compute("gruen", predictions=[text for answers in sets(scores) for text in answers])
+        return of_all.gruen([item.score.as_list() for item in scores])
 
     return value
 
@@ -51,24 +47,9 @@ def probeval() -> Metric:
     """Mean divergence of the model's answers from people's, which are in the metadata of the samples."""
 
     def value(scores: list[SampleScore]) -> float:
-        people = [(item.sample_metadata or {})["answers"] for item in scores]
-        return compute("probeval", predictions=sets(scores), references=people)
+        return of_all.probeval([(item.score.as_list(), (item.sample_metadata or {})["answers"]) for item in scores])
 
     return value
-
-
-def sets(scores: list[SampleScore]) -> list[list[str]]:
-    """Return the answers to each sample, as `collect` left them."""
-    return [item.score.as_list() for item in scores]
-
-
-def compute(name: str, **inputs: Any) -> float:
-    """Compute a metric once for all samples, and log the signature of its score. NaN if there are no samples yet."""
-    if not inputs["predictions"]:
-        return math.nan
-    result = load(name).compute(**inputs)
-    logger.info("signature: %s", result["signature"])
-    return result[name]
 
 
 @scorer(metrics=[vendi_embed(), gruen()])

@@ -1,12 +1,14 @@
-"""What the tasks of this folder call: the texts of one prompt, and the score of all prompts."""
+"""What the tasks of all harnesses call: the texts of one prompt, and the score of all prompts."""
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from text_metrics import load
 
-logger = logging.getLogger("lm_eval.text_metrics")  # the harness prints what its own loggers report
+# lm_eval prints what its own loggers report.
+logger = logging.getLogger("lm_eval.text_metrics")
 
 
 def texts(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, list[str]]:
@@ -32,12 +34,14 @@ def gruen(sets: list[list[str]]) -> float:
 
 def probeval(pairs: list[tuple]) -> float:
     """Return the mean divergence of the model's answers from people's."""
-    given, people = zip(*pairs, strict=True)
-    return score("probeval", predictions=list(given), references=list(people))
+    given, people = ([pair[side] for pair in pairs] for side in (0, 1))
+    return score("probeval", predictions=given, references=people)
 
 
 def score(name: str, **inputs: Any) -> float:
-    """Compute a metric once for all prompts, and log the signature of its score."""
+    """Compute a metric once for all prompts, and log the signature of its score; NaN before the first prompt."""
+    if not inputs["predictions"]:
+        return math.nan
     result = load(name).compute(**inputs)
     logger.info("signature: %s", result["signature"])
     return result[name]

@@ -1,4 +1,4 @@
-"""The tables of an evaluation, as data frames whose cells are text."""
+"""The tables of a meta-evaluation, as data frames whose cells are text."""
 
 import pandas as pd
 
@@ -17,12 +17,8 @@ LABELS = {
 }
 # The rows of the short tables.
 _SHORT = ["self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5"]
+# Rated by `gruen`, whose compact backbone was trained on shuffled words and shuffled nouns, among other corruptions.
 MARK = "†"
-NOTES = (
-    f"{MARK} Rated by `gruen`, whose compact backbone was trained on shuffled words and shuffled nouns, among other "
-    "corruptions.",
-    "* Significantly worse than the best metric of the column (p < 0.05, paired randomization).",
-)
 Results = dict[str, pd.DataFrame]
 
 
