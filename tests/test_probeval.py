@@ -366,7 +366,7 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([[{"text": "a", "counts": 3}]], GOLD, ValueError, "Got 'counts' too"),
         ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 .*Got 3"),
         ([None], GOLD, TypeError, r"predictions\[0\].*None"),
-        ("abc", GOLD, TypeError, "predictions must be a list .*Got a bare string"),
+        ("abc", GOLD, TypeError, "predictions must be a list .*Got"),
         ([], GOLD, ValueError, "predictions is empty"),
         ([["a"]], None, ValueError, "references is None"),
         ([["a"]], [[]], ValueError, r"references\[0\] has no answers"),
