@@ -156,7 +156,7 @@ def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
         rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
         keys = np.concatenate([rows, weights.view(np.int64)], axis=1)
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        different = asked.scores([Subsets(of_set[first], rows[first], weights[first])])
+        different = asked.scores(Subsets(of_set, rows, weights).part(first))
         scores[members] = different[inverse.ravel()].reshape(len(members), -1)
     return scores
 
