@@ -20,9 +20,8 @@ _TEXTS_AT_ONCE = 2**10
 def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int = 0, **settings: Any) -> dict[str, Any]:
     """Return the expected scores of k texts of each set, drawn without replacement.
 
-    The expectation is the mean over all subsets of k texts if there are at most `draws`, else over so many different
-    random ones. They follow from `seed` and the size of a set, after its texts are sorted, and so not from their order,
-    unless equal texts carry different values.
+    The expectation is the mean over all subsets of k texts, or over `draws` different random ones if there are more.
+    They follow from `seed` and the size of a set, after its texts are sorted.
 
     Parameters
     ----------
@@ -33,10 +32,9 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
 
     Returns
     -------
-    dict, as of `compute`, in which every number is an expectation: `scores` and other lists have None for a set of
-    fewer than k texts, and means are over the other sets. With `details=True`, `details` has the expected numbers of
-    each set. Besides, `n_too_small`, the number of sets of fewer than k texts, and `k`, `draws` and `seed` in the
-    signature.
+    dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
+    fewer than k texts, without which means are. Besides, `n_too_small`, the number of these sets, and `rarefy`, `draws`
+    and `seed` in the signature.
 
     Raises
     ------
