@@ -398,7 +398,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"rarefy": 11}, ValueError, "rarefy .*11.*'q1' has 10"),
         ({"rarefy_people": 15}, ValueError, "rarefy_people .*15.*'q2' has 14"),
         ({"rarefy": 5, "debias": True}, ValueError, "debias and rarefy"),
-        ({"smoothing": 0, "debias": True}, ValueError, "debias needs smoothing > 0"),
+        ({"smoothing": 0, "debias": True}, ValueError, "smoothing must be above 0"),
         ({"clustering": "soft", "matcher": "cosine"}, ValueError, "matcher='soft'.*'cosine'"),
         ({"matcher": "human"}, ValueError, "labels"),
         ({"labels": {}}, ValueError, "labels"),
