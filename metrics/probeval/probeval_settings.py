@@ -90,7 +90,7 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):
-        raise ValueError(f"'human' needs a cluster for each gold answer: question {unclustered!r} lacks one.")
+        raise ValueError(f"clustering='human' needs a cluster for each answer: question {unclustered!r} lacks one.")
     if threshold is None:
         # In the original, every WordNet score above 0 is a match.
         threshold = 0.0 if settings.parity and matcher == "wordnet" else THRESHOLDS.get(matcher, 0.0)
