@@ -21,8 +21,9 @@ import numpy as np
 
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_jsonl, write_jsonl
+from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
 from text_metrics.metrics._core.core_models import find_device, find_transformer, quiet_loading
 from text_metrics.metrics._core.core_results import signature
@@ -140,7 +141,7 @@ def log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.nd
 def read_lines(path: Path) -> list[str]:
     """Read texts: a string on each line, or an object with `text`."""
     texts = []
-    for where, value in read_jsonl(path):
+    for where, value in read_rows(path, any_value=True):
         text = value.get("text") if isinstance(value, dict) else value
         if not isinstance(text, str):
             raise ValueError(f"{where} must be a string, or an object with 'text'. Got {value!r:.80}.")

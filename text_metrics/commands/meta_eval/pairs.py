@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
+from text_metrics.commands.shared.files import read_texts, read_topic
+from text_metrics.commands.shared.rows import read_rows
 
 _HIGH = {"original", "para_a", "para_b", "para_c"}
 _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
@@ -33,7 +34,7 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
     people: list[dict[str, Any]] = []
     left_out = 0
     for path in paths:
-        for where, record in read_objects(path):
+        for where, record in read_rows(path):
             first, second = (read_texts(record, key, where) for key in ("set1", "set2"))
             if len(first) != len(second):
                 got = f"Got {len(first)} and {len(second)}."
