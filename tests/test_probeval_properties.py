@@ -91,7 +91,7 @@ def test_forms_of_counts_change_nothing(probeval, asked):  # noqa: F811
 def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # noqa: F811
     people = [{"text": "pot", "cluster": "a"}, {"text": "kettle"}, {"text": "mug", "cluster": "b"}]
     inputs = {"predictions": [["pot"], ["pot"]], "references": [people[::2], people], "model": Letters()}
-    with pytest.warns(UserWarning, match="1 of 5 answers .*'kettle', of question '1'"):
+    with pytest.warns(UserWarning, match="1 of 5 answers .*'kettle'"):
         result = probeval.compute(**inputs)
     assert "clustering:soft" in result["signature"]
     with warnings.catch_warnings():

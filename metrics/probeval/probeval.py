@@ -27,10 +27,10 @@ from .core_settings import Settings
 from .core_vectors import load_vectors as load_vectors
 from .core_windows import split_windows as split_windows
 from .probeval_clusters import hac as hac
-from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
+from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import cluster_maximum
 from .probeval_pipeline import load_resources, score_question, summarize
-from .probeval_protoqa import protoqa_matches, rank, ranked_scores
+from .probeval_protoqa import protoqa_matches, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
 from .probeval_settings import ProbevalSettings, resolve
@@ -39,10 +39,10 @@ from .probeval_vectors import Embeddings as Embeddings
 from .probeval_wordnet import load_wordnet
 
 _DESCRIPTION = """\
-How far is the distribution of a model's answers to a commonsense question from the distribution of people's answers?
-People's answers are clustered, by people or automatically. Each answer of the model is matched to a cluster, or to none
-(`wrong`). The score is the Kullback-Leibler divergence KL(people || model) over the clusters and `wrong`. It is 0 if
-the distributions are equal, and grows as the model gives people's answers less often than people do.
+How far is the distribution of a model's answers to a commonsense question from that of people's answers?
+People's answers are clustered, by people or automatically. Each answer of the model is matched to a cluster,
+or to none (`wrong`). The score is the Kullback-Leibler divergence KL(people || model) over the clusters and
+`wrong`. It is 0 if the distributions are equal, and grows as the model gives people's answers less often.
 """
 
 _CITATION = """\
@@ -68,7 +68,7 @@ Args:
     references (`list`): people's answers to each question, in the same forms.
         An answer may have a `"cluster"`, a string or an integer; an item may
         have a `"question"`, its `"sentence"` and its `"slot"`. References are
-        matched to predictions by id, or by position if there are no ids.
+        matched to predictions by id, or by position without ids.
     clustering (`str`, default `"auto"`): `"human"`: people's clusters.
         `"soft"`: answers belong to clusters by degrees, by the probability that
         people put them together. `"hac"`: agglomerative clustering of
@@ -85,28 +85,24 @@ Args:
         given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise
         `"cosine"`. Ties are split evenly.
     threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for
-        cosine, 0.5 for WordNet, and 0.2 for gp, which must exceed it. For soft,
-        0.475: the probability at which half of an answer is `wrong`; that share
-        falls from all to nothing from 0.125 below it to 0.125 above it. Other
-        models need their own threshold.
+        cosine, 0.5 for WordNet, and more than 0.2 for gp. For soft, 0.475: the
+        probability at which half of an answer is `wrong`; that share falls from
+        1 to 0 within 0.125 of it. Other models need other thresholds.
     smoothing (`float`, default 1): added to the count of each cluster, and of
         `wrong`, in both distributions. For a soft cluster, it is multiplied by
         the share of its answers that the cluster keeps.
     debias (`bool`, default `False`): subtract the bias of finite samples from
-        each score, estimated by Quenouille's jackknife over both sides'
-        answers, which may give a small divergence below 0. With few people and
-        many answers it removes little and adds variance: compare different
-        numbers with `rarefy`.
-    rarefy (`int`): return expected scores of this many of the model's answers
-        to each question, drawn without replacement: the mean over 1000 random
-        draws, with a seed made from the answers. A question with fewer answers
-        is an error.
-    rarefy_people (`int`): the same for people's answers, in the clusters of all
-        of them.
+        each score, estimated by the jackknife. A small divergence may fall
+        below 0. To compare different numbers of answers, use `rarefy`.
+    rarefy (`int`): score this many of the model's answers to each question: the
+        mean over 1000 seeded draws without replacement. A question with fewer
+        answers is an error.
+    rarefy_people (`int`): the same for people's answers. Clusters are those of
+        all answers.
     parity (`bool`, default `False`): reproduce the released code. With
-        automatic clusters, people's distribution is not smoothed and repeated
-        answers have weight in the linkage. With WordNet, answers are truncated
-        to 50 characters and every score above 0 is a match.
+        automatic clusters, people's distribution is not smoothed, and repeated
+        answers have weight in the linkage. With WordNet, answers are cut to 50
+        characters, and every score above 0 is a match.
     linkage (`str`, default `"average"`): for `"hac"`: a method of
         `scipy.cluster.hierarchy.linkage`.
     distance (`float`, default 0.95): for `"hac"`: the Euclidean distance at
@@ -117,8 +113,7 @@ Args:
         `"0"`, `"1"`, ..., to dicts from answers to clusters; or a list of lists
         in the order of the answers.
     unknown (`str`, default `"error"`): a prediction without a reference is an
-        error. With `"skip"`, it is left out and named in `skipped`. It applies
-        to what is passed to `compute`, not to `add_batch`.
+        error. With `"skip"`, `compute` leaves it out and names it in `skipped`.
     missing (`str`, default `"error"`): the same for a reference without a
         prediction.
     confidence (`float`): level of a confidence interval, such as 0.95, of the
@@ -161,22 +156,18 @@ Returns:
         if no question is answered.
     coverage (`float`): mean over questions of the share of people's answers
         whose cluster the model hits, in [0, 1]. Higher is better.
-    n_clusters (`float`): mean number of clusters of a question, not counting
-        `wrong`.
+    n_clusters (`float`): mean number of clusters, without `wrong`.
     distribution_entropy (`dict`): mean entropy in nats of the smoothed
         distributions, `"gold"` and `"model"`.
-    n_answers (`list[int]`): number of the model's answers to each question, on
-        which the score depends.
-    n_empty (`int`): number of questions without an answer of the model: its
-        distribution is the smoothing alone.
+    n_answers (`list[int]`): number of the model's answers to each question.
+    n_empty (`int`): number of questions without an answer of the model.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.
     details (`list[dict]`): only with `details=True`. For each question `id`,
         `score`, `n_answers`, `coverage`, `wrong_rate`, `n_clusters`,
         `distribution_entropy`, `gold_distribution`, `model_distribution`,
-        `smoothing`, which is added to the counts, `clusters`, and
-        `gold_assignments` and `assignments`, the clusters of people's answers
-        and of the model's.
+        `smoothing` of each cluster, `clusters`, and the clusters of each answer
+        of people, `gold_assignments`, and of the model, `assignments`.
     signature (`str`): all settings that determine the score. Scores are
         comparable if their signatures are equal, and an encoder or mapping of
         word vectors, of which it has only the name, is the same.
@@ -267,24 +258,25 @@ class Probeval(TextMetric, evaluate.Metric):
         return answered if name == "wrong_rate" else len(result["scores"])
 
     def protoqa_scores(self, *, predictions: Any, references: Any) -> dict[str, Any]:
-        """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.
+        """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020).
 
-        Inputs and errors are those of `compute`. Answers are ranked by count, and those of equal count in the order
-        given: a list without repeats is a ranking. If an answer of a question has no cluster, each answer is its own.
+        Inputs and errors are those of `compute`. Answers are ranked by count, and those of equal count in the
+        order given. If an answer of a question has no cluster, each answer is its own.
 
-        Returns a dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean
-        over questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
-        [0, 1], higher is better; `scores`, the same for each question; and `signature`.
+        Returns a dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each,
+        the mean over questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection
+        and dcg, in [0, 1], higher is better; `scores`, the same for each question; and `signature`.
         """
         given, gold, _ = pair_rows(predictions, references)
         wordnet = load_wordnet()
         rows: list[dict[str, dict[str, float]]] = []
         for question, row in zip(read_questions(given, gold), given, strict=True):
             counts = question.gold_counts if question.clusters else np.diag(question.people)
-            matches = protoqa_matches(rank(row["answers"]), question.gold, wordnet)
+            ranked = [text for text, _ in count_answers(row["answers"]).most_common()]
+            matches = protoqa_matches(ranked, question.gold, wordnet)
             won = {name: cluster_maximum(scores, counts > 0) for name, scores in matches.items()}
             rows.append({name: ranked_scores(hits, counts.sum(axis=0)) for name, hits in won.items()})
-        means: dict[str, Any] = {
-            name: {rule: mean([row[name][rule] for row in rows]) for rule in rules} for name, rules in rows[0].items()
-        }
-        return {**means, "scores": rows, "signature": signature("protoqa_scores", wordnet=wordnet.version)}
+        result: dict[str, Any] = {}
+        for name, rules in rows[0].items():
+            result[name] = {rule: mean([row[name][rule] for row in rows]) for rule in rules}
+        return {**result, "scores": rows, "signature": signature("protoqa_scores", wordnet=wordnet.version)}

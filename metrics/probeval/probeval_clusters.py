@@ -21,7 +21,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     ----------
     embeddings : ndarray of shape (n, d), unit rows
     method : one of LINKAGES
-    distance : > 0; two unit vectors are at most 2 apart
+    distance : two unit vectors are at most 2 apart
     times : ndarray of shape (n,), how often each row is repeated in the linkage; once if None
 
     Returns
@@ -36,7 +36,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     counts = np.ones(len(embeddings), dtype=np.int64) if times is None else times.astype(np.int64)
     total = int(counts.sum())
     if times is not None and total > _MOST_REPEATED:
-        raise ValueError(f"parity=True with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
+        raise ValueError(f"parity with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
     if total == 1:
         return np.zeros(1, dtype=np.int64)
     tree = linkage(np.repeat(embeddings, counts, axis=0), method)
@@ -49,12 +49,7 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 
     Returns cluster numbers from 0: (n,). Pelleg and Moore, X-means, ICML 2000.
     """
-
-    def is_better(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> bool:
-        whole = np.zeros(len(points), dtype=np.int64), points.mean(axis=0, keepdims=True)
-        return _bic(points, labels, centers) > _bic(points, *whole)
-
-    return _split(embeddings, seed, is_better)
+    return _split(embeddings, seed, _raises_bic)
 
 
 def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
@@ -62,13 +57,13 @@ def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 
     Returns cluster numbers from 0: (n,). Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
     """
-    return _split(embeddings, seed, lambda points, _, centers: not _is_normal(points @ (centers[0] - centers[1])))
+    return _split(embeddings, seed, _is_not_normal)
 
 
 def _split(
     embeddings: np.ndarray, seed: int, is_better: Callable[[np.ndarray, np.ndarray, np.ndarray], bool]
 ) -> np.ndarray:
-    """Split clusters while the criterion asks for it; after each round, all points move to the nearest center."""
+    """Split clusters while it is better; after each round, all points move to the nearest center."""
     from sklearn.cluster import KMeans
 
     labels = np.zeros(len(embeddings), dtype=np.int64)
@@ -91,8 +86,13 @@ def _split(
         labels, centers = np.searchsorted(used, means.labels_), means.cluster_centers_[used]
 
 
+def _raises_bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> bool:
+    whole = np.zeros_like(labels), points.mean(axis=0, keepdims=True)
+    return _bic(points, labels, centers) > _bic(points, *whole)
+
+
 def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
-    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore."""
+    """Bayesian information criterion of spherical Gaussians with one variance, by Pelleg and Moore."""
     n, d, k = len(points), points.shape[1], len(centers)
     if n <= k:
         return -np.inf
@@ -100,14 +100,15 @@ def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
     variance = ((points - centers[labels]) ** 2).sum() / (d * (n - k))
     if variance <= 0:
         return np.inf
-    log_likelihood = (sizes * np.log(sizes / n)).sum() - n * d / 2 * np.log(2 * np.pi * variance) - d * (n - k) / 2
+    log_likelihood = (sizes * np.log(sizes / n)).sum()
+    log_likelihood -= n * d / 2 * np.log(2 * np.pi * variance) + d * (n - k) / 2
     return float(log_likelihood - (k - 1 + k * d + 1) / 2 * np.log(n))
 
 
-def _is_normal(values: np.ndarray) -> bool:
-    """Anderson and Darling's test, corrected for an estimated mean and variance."""
-    n = len(values)
+def _is_not_normal(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> bool:
+    """Anderson and Darling's test between two centers, corrected for an estimated mean and variance."""
+    n, values = len(points), points @ (centers[0] - centers[1])
     scaled = np.sort((values - values.mean()) / values.std(ddof=1))
     ranks = 2 * np.arange(1, n + 1) - 1
     square = -n - (ranks * (log_ndtr(scaled) + log_ndtr(-scaled[::-1]))).sum() / n
-    return bool(square * (1 + 4 / n - 25 / n**2) <= _GMEANS_CRITICAL)
+    return not square * (1 + 4 / n - 25 / n**2) <= _GMEANS_CRITICAL

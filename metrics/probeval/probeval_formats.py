@@ -32,7 +32,7 @@ class Question(NamedTuple):
     answers : list of u different answers of the model
     counts : ndarray of shape (u,), how often it gave each
     gold : list of g different answers of people
-    gold_counts : ndarray of shape (g, c), how often people gave each, by the cluster they put it in; c = 1 without
+    gold_counts : ndarray of shape (g, c), how often people gave each, by cluster; c = 1 without clusters
     clusters : list of c cluster labels, or None if people did not cluster all gold answers
     """
 
@@ -52,34 +52,30 @@ class Question(NamedTuple):
 def pair_rows(
     predictions: Any, references: Any, unknown: str = "error", missing: str = "error"
 ) -> tuple[list[dict], list[dict], dict[str, list[str]]]:
-    """Convert predictions and references to the canonical form: a row per question, in the order of the predictions.
+    """Convert predictions and references to the canonical form, in the order of the predictions.
 
     Parameters
     ----------
-    predictions : a question each: a list of answers, or `{"id", "answers"}`; or a mapping from ids to answers; or the
-        answers to one question. An answer is a string, or `{"text", "count"}`; answers may be a mapping to counts.
-    references : the same, with an optional "cluster" (str or int) for an answer, and optional "question", "sentence"
-        and "slot" for a question
+    predictions, references : in any of the forms that `compute` takes
     unknown, missing : "skip" to leave out predictions without a reference, and references without a prediction
 
     Returns
     -------
-    predictions, references, and the ids without a partner: "unknown" of predictions, "missing" of references
+    predictions and references, paired, and the ids that were left out: "unknown" and "missing"
 
     Raises
     ------
     TypeError
         If something is of the wrong type.
     ValueError
-        If an id comes twice or has no partner, a count is below 1, a gold answer is blank, or no question is left.
+        If an id comes twice or has no partner, a count is below 1, or a gold answer is blank.
     """
     given, gold = _rows(predictions, "predictions"), _rows(references, "references")
     skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
     if not (given[0]["id"] and gold[0]["id"]):
         if len(given) != len(gold):
             raise ValueError(
-                f"predictions and references without ids must have equal lengths. Got {len(given)} predictions and "
-                f"{len(gold)} references."
+                f"predictions and references without ids must have equal length. Got {len(given)} and {len(gold)}."
             )
         for row, partner in zip(given, gold, strict=True):
             row["id"] = partner["id"] = row["id"] or partner["id"]
@@ -92,40 +88,43 @@ def pair_rows(
         skipped[option] = [key for key in rows if key not in partners]
         if skipped[option] and policy == "error":
             raise ValueError(
-                f"{name} has question {describe(skipped[option][0])}, which the other side lacks. Pass "
-                f"{option}='skip' to leave it out, or 'answers': [] for a question that the model does not answer."
+                f"{name} has question {describe(skipped[option][0])}, which the other side lacks. "
+                f"Pass {option}='skip' to leave it out."
             )
     paired = [key for key in given_by_id if key in gold_by_id]
     if not paired:
-        raise ValueError(
-            f"predictions and references have no question in common. Got {describe(given[0]['id'])}, for example, and "
-            f"{describe(gold[0]['id'])}."
-        )
+        first = describe(given[0]["id"])
+        raise ValueError(f"predictions and references have no question in common, such as {first}.")
     return [given_by_id[key] for key in paired], [gold_by_id[key] for key in paired], skipped
 
 
 def _rows(value: Any, side: str) -> list[dict]:
     """Convert one side: "predictions" or "references"."""
     if value is None:
-        raise ValueError(f"{side} is None: probeval compares a model's answers with people's, and needs both.")
+        raise ValueError(f"{side} is None: probeval needs predictions and references.")
     if isinstance(value, Mapping):
         if "answers" in value or "text" in value:
-            raise TypeError(f"{side} must be a list of questions. Got a single dict, {describe(value)}.")
+            raise TypeError(f"{side} must be a list of questions. Got {describe(value)}.")
         items: list[Any] = [{"id": key, "answers": answers} for key, answers in value.items()]
     else:
         items = as_list(value, side, "a list with the answers to each question")
-        if items and (isinstance(items[0], str) or (isinstance(items[0], Mapping) and "text" in items[0])):
+        if items and _is_answer(items[0]):
             items = [items]
     if not items:
         raise ValueError(f"{side} is empty: there is no question to score.")
     rows = [parse_row(item, side, f"{side}[{i}]") for i, item in enumerate(items)]
     first: dict[str, int] = {}
     for i, row in enumerate(rows):
-        if bool(row["id"]) != bool(rows[0]["id"]):
-            raise ValueError(f"{side}: give all questions an id, or none. {side}[0] and {side}[{i}] differ.")
-        if row["id"] and first.setdefault(row["id"], i) != i:
-            raise ValueError(f"{side} has question {describe(row['id'])} twice, at {first[row['id']]} and {i}.")
+        name = row["id"]
+        if bool(name) != bool(rows[0]["id"]):
+            raise ValueError(f"{side}[0] and {side}[{i}] must both have an id, or none.")
+        if name and first.setdefault(name, i) != i:
+            raise ValueError(f"{side} has question {describe(name)} twice, at {first[name]} and {i}.")
     return rows
+
+
+def _is_answer(item: Any) -> bool:
+    return isinstance(item, str) or (isinstance(item, Mapping) and "text" in item)
 
 
 def parse_row(item: Any, side: str, where: str) -> dict:
@@ -133,8 +132,6 @@ def parse_row(item: Any, side: str, where: str) -> dict:
 
     Raises a TypeError or ValueError as `pair_rows` does.
     """
-    if item is None:
-        raise TypeError(f"{where} must be the answers to a question. Got None; pass [] if there are none.")
     if not (isinstance(item, Mapping) and "answers" in item):
         item = {"answers": item}
     name, answers = _name(item.get("id"), f"{where}: the id"), item["answers"]
@@ -150,7 +147,7 @@ def parse_row(item: Any, side: str, where: str) -> dict:
         answers = [{"text": text, "count": count} for text, count in answers.items()]
     answers = as_list(answers, f"{where}: answers", "a list of answers")
     if side == "references" and not answers:
-        raise ValueError(f"{where} has no answers: a question needs at least one gold answer.")
+        raise ValueError(f"{where} has no answers: it needs at least one.")
     parsed = [_answer(answer, side, f"{where}, answer {i}") for i, answer in enumerate(answers)]
     return {"id": name, **texts, "answers": parsed}
 
@@ -159,7 +156,7 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     if isinstance(answer, str):
         answer = {"text": answer}
     if not isinstance(answer, Mapping):
-        raise TypeError(f"{where} must be a string or a dict with 'text' and 'count'. Got {describe(answer)}.")
+        raise TypeError(f"{where} must be a string or a dict. Got {describe(answer)}.")
     _check_fields(answer, _ANSWER_FIELDS[side], where)
     text, count = answer.get("text"), answer.get("count")
     if not isinstance(text, str):
@@ -167,13 +164,16 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     check_characters([text], lambda _: where)
     if isinstance(count, (float, np.floating)) and float(count).is_integer():
         count = int(count)  # JSON and pandas write some integers as floats
-    parsed = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MAX_COUNT)}
+    if count is None:
+        count = 1
+    parsed = {"text": text, "count": parse_count(count, f"{where}: the count", high=_MAX_COUNT)}
     if side == "references":
         if not text.strip():
-            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {describe(text)}.")
-        parsed["cluster"] = _name(answer.get("cluster"), f"{where}: the cluster")
-        if parsed["cluster"] == WRONG:
-            raise ValueError(f"{where}: the cluster {WRONG!r} is reserved for answers of the model that match none.")
+            raise ValueError(f"{where} is blank: a gold answer holds a word. Got {describe(text)}.")
+        cluster = _name(answer.get("cluster"), f"{where}: the cluster")
+        if cluster == WRONG:
+            raise ValueError(f"{where}: the cluster {WRONG!r} is reserved for answers that match none.")
+        parsed["cluster"] = cluster
     return parsed
 
 
@@ -190,8 +190,9 @@ def _name(value: Any, where: str) -> str:
 
 
 def _check_fields(item: Mapping, fields: tuple[str, ...], where: str) -> None:
-    if unknown := [key for key in item if key not in fields]:
-        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {describe(unknown[0])} too.")
+    for key in item:
+        if key not in fields:
+            raise ValueError(f"{where} may have {', '.join(fields)}. Got {describe(key)} too.")
 
 
 def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
@@ -199,10 +200,16 @@ def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
     return [_question(i, *pair) for i, pair in enumerate(zip(given, gold, strict=True))]
 
 
-def _question(place: int, given: dict, gold: dict) -> Question:
+def count_answers(answers: list[dict]) -> Counter[str]:
+    """Count answers in canonical form by text; texts keep their order."""
     counts: Counter[str] = Counter()
-    for answer in given["answers"]:
+    for answer in answers:
         counts[answer["text"]] += answer["count"]
+    return counts
+
+
+def _question(place: int, given: dict, gold: dict) -> Question:
+    counts = count_answers(given["answers"])
     people: Counter[tuple[str, str]] = Counter()
     for answer in gold["answers"]:
         people[answer["text"], answer["cluster"]] += answer["count"]
@@ -222,24 +229,22 @@ def _question(place: int, given: dict, gold: dict) -> Question:
 
 def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
     """Warn if `clustering="auto"` leaves people's clusters unused because some answers have none."""
-    answers = [(row["id"] or str(i), answer) for i, row in enumerate(gold) for answer in row["answers"]]
-    without = [(name, answer["text"]) for name, answer in answers if not answer["cluster"]]
+    answers = [answer for row in gold for answer in row["answers"]]
+    without = [answer["text"] for answer in answers if not answer["cluster"]]
     if 0 < len(without) < len(answers):
-        name, text = without[0]
         warnings.warn(
-            f"people's clusters are not used, because {len(without)} of {len(answers)} answers have none: the first is "
-            f"{describe(text)}, of question {describe(name)}. The clustering is {clustering!r}.",
+            f"people's clusters are not used, because {len(without)} of {len(answers)} answers have none, "
+            f"such as {describe(without[0])}. The clustering is {clustering!r}.",
             stacklevel=4,
         )
 
 
 def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> list[list[str]]:
-    """Read people's cluster for each answer of the model: per question, a label or "wrong" for each of `answers`.
+    """Read people's clusters of the model's answers: per question, a label or "wrong" for each of `answers`.
 
     Parameters
     ----------
-    labels : a mapping from question ids to mappings from answers to labels; or for each question a list of labels, one
-        for each of its answers as they were given
+    labels : in any of the forms that `compute` takes
     given : the answers of the questions, in canonical form
 
     Raises
@@ -250,11 +255,12 @@ def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> l
         If an answer has no label, or several, or its label is not a cluster of its question.
     """
     if not isinstance(labels, Mapping):
-        rows = as_list(labels, "labels", "a dict from questions to labels, or a list with those of each question")
+        rows = as_list(labels, "labels", "a dict or a list with the labels of each question")
         if len(rows) != len(questions):
-            raise ValueError(f"labels must have those of each of the {len(questions)} questions. Got {len(rows)}.")
-        labels = dict(zip([question.name for question in questions], rows, strict=True))
-    return [_labels_of(*pair, labels.get(pair[0].name)) for pair in zip(questions, given, strict=True)]
+            raise ValueError(f"labels must have those of {len(questions)} questions. Got {len(rows)}.")
+        labels = {question.name: row for question, row in zip(questions, rows, strict=True)}
+    pairs = zip(questions, given, strict=True)
+    return [_labels_of(question, row, labels.get(question.name)) for question, row in pairs]
 
 
 def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
@@ -262,18 +268,19 @@ def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
     where = f"labels of question {describe(question.name)}"
     if not isinstance(labels, Mapping):
         texts = [answer["text"] for answer in row["answers"]]
-        in_order = as_list(labels, where, "a dict from answers to clusters, or a list with one for each answer")
+        in_order = as_list(labels, where, "a dict from answers to clusters, or a list")
         if len(in_order) != len(texts):
-            raise ValueError(f"{where} must have one for each of its {len(texts)} answers. Got {len(in_order)}.")
+            raise ValueError(f"{where} must have {len(texts)}, one for each answer. Got {len(in_order)}.")
         labels = {}
         for text, label in zip(texts, in_order, strict=True):
             if labels.setdefault(text, label) != label:
-                raise ValueError(f"{where} puts the answer {describe(text)} in both {labels[text]!r} and {label!r}.")
+                raise ValueError(f"{where}: the answer {describe(text)} is in two clusters.")
+    allowed = (WRONG, *(question.clusters or ()))
     for text in question.answers:
         label = labels.get(text)
-        if label is None or str(label) not in (WRONG, *(question.clusters or ())):
+        if label is None or str(label) not in allowed:
             raise ValueError(
-                f"{where} puts the answer {describe(text)} in {describe(label)}, which is neither a cluster of its "
-                f"gold answers nor {WRONG!r}."
+                f"{where}: the answer {describe(text)} must be in a cluster of its gold answers, "
+                f"or in {WRONG!r}. Got {describe(label)}."
             )
     return [str(labels[text]) for text in question.answers]

@@ -1,6 +1,6 @@
 """Match a model's answers to clusters of gold answers.
 
-Every matcher returns weights: ndarray of shape (u, c + 1), a row for each answer that sums to 1, with `wrong` last.
+Weights of answers are ndarrays of shape (u, c + 1), whose rows sum to 1, with `wrong` last.
 """
 
 import numpy as np
@@ -13,13 +13,10 @@ _TIE = 1e-9
 _NOISE = 1e-7
 # Embeddings whose squared distance is below this are equal but for the rounding of the encoder.
 _EQUAL = 1e-12
-# The original cuts answers to this length, and looks them up by their first characters.
-_PARITY_LENGTH = 50
-_PARITY_PREFIX = 40
 
 
 def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.ndarray:
-    """Assign each answer to its best cluster, to several in equal parts if they tie, or to `wrong` below the threshold.
+    """Assign each answer to its best cluster, to several in equal parts if they tie, or to `wrong`.
 
     Parameters
     ----------
@@ -38,16 +35,16 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
 
 
 def cluster_maximum(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Take the maximum of the scores (u, g) over the answers of each cluster, by `members` (g, c), bool: (u, c)."""
+    """Return the largest of the scores (u, g) over the members (g, c), bool, of each cluster: (u, c)."""
     return np.stack([scores[:, column].max(axis=1) for column in members.T], axis=1)
 
 
 def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Predict the cluster of each answer by Gaussian-process regression from the gold answers.
 
-    The kernel is fixed, exp(-|x - y|² / 2) with noise 1e-7, and the targets are one-hot. Gold answers with one
-    embedding, given n times in all, are one observation with a noise of 1e-7 / n, whose target is their mean; apart,
-    they would make the kernel singular where n is large.
+    The kernel is fixed, exp(-|x - y|² / 2) with noise 1e-7, and the targets are one-hot. n gold answers with one
+    embedding, which would make the kernel singular, are one observation with noise 1e-7 / n, whose target is
+    their mean.
 
     Parameters
     ----------
@@ -62,7 +59,8 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
 
-    first, same = np.unique((cdist(gold, gold, "sqeuclidean") < _EQUAL).argmax(axis=1), return_inverse=True)
+    is_equal = cdist(gold, gold, "sqeuclidean") < _EQUAL
+    first, same = np.unique(is_equal.argmax(axis=1), return_inverse=True)
     merged = np.zeros((len(first), counts.shape[1]))
     np.add.at(merged, same, counts)
     times = merged.sum(axis=1)
@@ -71,17 +69,21 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     return np.asarray(regressor.predict(answers)).reshape(len(answers), -1)
 
 
-def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity: bool = False) -> np.ndarray:
-    """Score each answer against each gold answer by WordNet: (u, g), in [0, 1], after lower-casing and stripping.
+def cut_text(text: str) -> str:
+    """Return an answer in lower case, as the originals of `parity` and of ProtoQA's scores cut it."""
+    return text.lower()[:50].strip()
 
-    With `parity` as the original does: answers are cut to 50 characters, and gold answers stay as they are.
+
+def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity: bool = False) -> np.ndarray:
+    """Score each answer against each gold answer by WordNet, in lower case: (u, g), in [0, 1].
+
+    With `parity` as the original does: answers are cut, and gold answers stay as they are.
     """
     if not parity:
         answers, gold = ([" ".join(text.lower().split()) for text in side] for side in (answers, gold))
         return phrase_scores(answers, gold, wordnet)
-    cut = [text.lower()[:_PARITY_LENGTH].strip() for text in answers]
-    # It looks up an answer among all by its first 40 characters, and uses the first match.
+    # The original looks up an answer among all by its first 40 characters, and uses the first match.
     first: dict[str, str] = {}
-    for text in cut:
-        first.setdefault(text[:_PARITY_PREFIX], text)
-    return phrase_scores([first[text[:_PARITY_PREFIX]] for text in cut], gold, wordnet)
+    cut = [cut_text(text) for text in answers]
+    used = [first.setdefault(text[:40], text) for text in cut]
+    return phrase_scores(used, gold, wordnet)

@@ -29,7 +29,7 @@ class Clusters(NamedTuple):
     """Gold answers in clusters.
 
     labels : list of c str
-    members : ndarray of shape (g, c), bool, the answers in each cluster; in soft ones, those from which it was made
+    members : ndarray of shape (g, c), bool, the answers in each cluster; of a soft one, its group
     counts : ndarray of shape (g, c), people's count of each answer, by its clusters
     """
 
@@ -60,7 +60,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
 
 
 def cluster(question: Question, settings: ProbevalSettings, resources: Resources) -> Clusters:
-    """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
+    """Cluster the gold answers of a question; clusters are named c_1, c_2, ... in order of size, except people's."""
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
@@ -91,7 +91,7 @@ def match(
     resources: Resources,
     labels: list[str] | None = None,
 ) -> np.ndarray:
-    """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
+    """Match the answers of a question to its clusters; a blank answer is `wrong`, except by people's `labels`.
 
     Returns an ndarray of shape (u, c + 1), rows summing to 1, `wrong` last.
     """
@@ -114,14 +114,16 @@ def _match_said(
     if settings.matcher == "soft":
         probability = same_probability(answers, gold, resources.embeddings)
         matched = matched_shares(probability, threshold)
-        return np.hstack([memberships(probability, clusters.members, question.people) * matched, 1 - matched])
+        shares = memberships(probability, clusters.members, question.people)
+        return np.hstack([shares * matched, 1 - matched])
     if settings.matcher == "wordnet":
         scores = wordnet_scores(answers, gold, resources.wordnet, settings.parity)
         return assign(cluster_maximum(scores, clusters.members), threshold, strict=threshold == 0)
     vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
     if settings.matcher == "gp":
         return assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
-    return assign(cluster_maximum(np.clip(vectors @ gold_vectors.T, -1.0, 1.0), clusters.members), threshold)
+    cosines = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
+    return assign(cluster_maximum(cosines, clusters.members), threshold)
 
 
 def both_sides(
@@ -129,7 +131,7 @@ def both_sides(
 ) -> tuple[Side, Side]:
     """Return people's answers and the model's, whose `weights` are from `match`.
 
-    People's kinds of answers are clusters, or different answers if clusters are soft; the model's, different answers.
+    People's kinds are clusters, or different answers if clusters are soft; the model's, different answers.
     """
     if settings.clustering == "soft":
         times = question.people
@@ -148,9 +150,9 @@ def both_sides(
 
 
 def reached(weights: np.ndarray) -> np.ndarray:
-    """Return the clusters that an answer reaches: that to which it belongs the most, or several if they tie.
+    """Return the cluster to which each answer belongs the most, or several if they tie: (u, c + 1) to (u, c), bool.
 
-    An answer that is `wrong` by more than half reaches none. Maps weights (u, c + 1), from `match`, to (u, c), bool.
+    An answer that is `wrong` by more than half reaches none.
     """
     shares, wrong = weights[:, :-1], weights[:, -1:]
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
@@ -159,20 +161,15 @@ def reached(weights: np.ndarray) -> np.ndarray:
 def score_question(
     question: Question, labels: list[str] | None, settings: ProbevalSettings, resources: Resources
 ) -> dict[str, Any]:
-    """Cluster, match and score a question: its results, with `rarefy` means over samples, and its details if asked for.
+    """Cluster, match and score a question; returns its results, and with settings.details its details.
 
-    `labels` are people's of each answer, for matcher="human". Raises a ValueError that names the question if it has too
-    few answers to draw from, or too many, or if its divergence is infinite.
+    `labels` are people's, for matcher="human". Raises a ValueError that names the question if it has too few or
+    too many answers to draw from, or if its divergence is infinite.
     """
-    for name, size, n in (
-        ("rarefy", settings.rarefy, question.counts.sum()),
-        ("rarefy_people", settings.rarefy_people, question.people.sum()),
-    ):
+    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
+        size, name = getattr(settings, option), describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
-            raise ValueError(
-                f"{name} is {size}, and draws from at most {MOST_DRAWN:,} answers. Question "
-                f"{describe(question.name)} has {int(n):,}."
-            )
+            raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
     gold, model = both_sides(question, clusters, weights, settings)
@@ -182,7 +179,7 @@ def score_question(
     score = float(kl_divergence(p, q).mean()) - (jackknife_bias(gold, model) if settings.debias else 0.0)
     if not np.isfinite(score):
         raise ValueError(
-            f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
+            f"smoothing is {settings.smoothing:g}, and the model misses a cluster of question "
             f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
@@ -235,13 +232,15 @@ def describe_answers(
     # An automatic cluster lists its members with their whole counts.
     listed = clusters.counts if settings.clustering == "human" else clusters.members * people[:, None]
     described = []
-    for label, mass, column in zip(clusters.labels, clusters.counts.sum(axis=0).tolist(), listed.T, strict=True):
+    masses = clusters.counts.sum(axis=0).tolist()
+    for label, mass, column in zip(clusters.labels, masses, listed.T, strict=True):
         order = np.argsort(-column, kind="stable")[: np.count_nonzero(column)]
         answers = [{"text": question.gold[i], "count": int(column[i])} for i in order]
         described.append({"cluster": label, "count": mass, "answers": answers})
+    shares = clusters.counts / people[:, None]
     return {
         "clusters": described,
-        "gold_assignments": _assignments(question.gold, people, clusters.counts / people[:, None], clusters.labels),
+        "gold_assignments": _assignments(question.gold, people, shares, clusters.labels),
         "assignments": _assignments(question.answers, question.counts, weights, [*clusters.labels, WRONG]),
     }
 

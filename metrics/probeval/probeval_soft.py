@@ -1,14 +1,13 @@
-"""Soft clusters: the probability that two answers to a question say the same, and clusters with degrees of membership.
+"""Soft clusters: the probability that two answers say the same, and clusters with degrees of membership.
 
-The probability is a logistic regression on similarities of two answers: of their embeddings, relative to the question's
-other answers, of their spelling and of their words. It is fitted to people's clusters of the development set of
-Commonsense Frame Completion.
+The probability is a logistic regression on similarities of two answers: of their embeddings, their spelling and
+their words. It is fitted to people's clusters of the development set of Commonsense Frame Completion.
 """
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz import fuzz
@@ -17,7 +16,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import expit
 
-from .probeval_vectors import Embeddings
+from .probeval_vectors import Embeddings, unit_rows
 from .probeval_wordnet import STOP_WORDS
 
 # The features of a pair of answers, in order, with their weights.
@@ -64,21 +63,15 @@ class Words(NamedTuple):
 @lru_cache(maxsize=100_000)
 def words(text: str) -> Words:
     """Read an answer as words; an answer without words is read as its text in lower case."""
+    from nltk.stem import SnowballStemmer  # NLTK takes seconds to import
+
     tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _WORD.findall(text.lower())]
     tokens = tokens or [" ".join(text.lower().split())]
     content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
     start = tokens.index(content[0])
     end = next((i for i in range(start, len(tokens)) if tokens[i] not in content), len(tokens))
-    stem = _stemmer().stem
+    stem = SnowballStemmer("english").stem
     return Words(" ".join(content), "".join(tokens), frozenset(map(stem, content)), stem(tokens[end - 1]))
-
-
-@cache
-def _stemmer() -> Any:
-    # NLTK takes seconds to import.
-    from nltk.stem import SnowballStemmer
-
-    return SnowballStemmer("english")
 
 
 def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
@@ -99,7 +92,8 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     joined = [[content.replace(" ", "") for content in side] for side in contents]
     spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
     # For each stem, which answers have it, and for each answer the place of its head.
-    stems = {stem: i for i, stem in enumerate(dict.fromkeys(stem for own in (*left, *right) for stem in own.stems))}
+    known = set().union(*(answer.stems for answer in (*left, *right)))
+    stems = {stem: i for i, stem in enumerate(known)}
     has, gold_has = (np.array([[stem in own.stems for stem in stems] for own in side]) for side in (left, right))
     head, gold_head = (np.array([stems[own.head] for own in side]) for side in (left, right))
     both = has.astype(np.float64) @ gold_has.T
@@ -116,17 +110,12 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
 
 
 def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
-    """Compare embeddings as they are, relative to the mean of the gold answers, and to the nearest ones of both."""
+    """Compare embeddings: as they are, relative to the mean of the gold answers, and to the nearest ones."""
     cosine = np.clip(texts @ gold.T, -1.0, 1.0)
     center = gold.mean(axis=0)
-    centred = _unit(texts - center) @ _unit(gold - center).T
+    centred = unit_rows(texts - center, 1e-9) @ unit_rows(gold - center, 1e-9).T
     near, near_gold = (_neighbours(np.clip(side @ gold.T, -1.0, 1.0)) for side in (texts, gold))
     return [cosine, centred, 2 * cosine - near[:, None] - near_gold]
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 1e-9)
 
 
 def _neighbours(cosine: np.ndarray) -> np.ndarray:
@@ -148,8 +137,8 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
 def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:
     """Return the share of each answer that is not `wrong`: 0.5 where its highest probability is the threshold.
 
-    It rises from 0 to 1 linearly, from 0.125 below the threshold to 0.125 above it, or nearer, so that both ends are in
-    [0, 1]. Maps probabilities (n, g) to (n, 1).
+    It rises linearly from 0.125 below the threshold to 0.125 above it, or nearer, so that both ends are in [0, 1].
+    Maps probabilities (n, g) to (n, 1).
     """
     best = probability.max(axis=1, keepdims=True)
     tolerance = min(_TOLERANCE, threshold, 1 - threshold)
@@ -170,9 +159,9 @@ def soft_groups(probability: np.ndarray) -> np.ndarray:
 def memberships(probability: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Divide answers among the groups of gold answers.
 
-    The membership in a group is proportional to the square of the mean probability of saying the same as its answers,
-    weighted by the square roots of their counts. In the group of an equal answer it is also proportional to the square
-    root of how often people gave that answer: people rarely put two frequent answers into one cluster.
+    The membership in a group is proportional to the square of the mean probability of saying the same as its
+    answers, weighted by the square roots of their counts. In the group of an equal answer it is also proportional
+    to the root of that answer's count: people rarely put two frequent answers into one cluster.
 
     Parameters
     ----------

@@ -1,20 +1,23 @@
 """Embeddings of answers: by the encoder, or word vectors averaged over an answer."""
 
 import warnings
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from .core_vectors import WordVectors
 
 
-@cache
-def word_tokenizer() -> Any:
-    """Return NLTK's tokenizer of words; NLTK takes seconds to import."""
-    from nltk.tokenize import NLTKWordTokenizer
+def tokenize(text: str) -> list[str]:
+    """Tokenize as NLTK's `word_tokenize` does, without its sentence splitter."""
+    from nltk.tokenize import NLTKWordTokenizer  # NLTK takes seconds to import
 
-    return NLTKWordTokenizer()
+    return NLTKWordTokenizer().tokenize(text)
+
+
+def unit_rows(matrix: np.ndarray, smallest: float = 0.0) -> np.ndarray:
+    """Scale rows to length 1; those not longer than `smallest` become zero."""
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > smallest)
 
 
 class Embeddings:
@@ -27,11 +30,9 @@ class Embeddings:
     """
 
     def __init__(self, texts: list[str], matrix: np.ndarray) -> None:
-        matrix = np.asarray(matrix, dtype=np.float64)
-        norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+        self._matrix = unit_rows(np.asarray(matrix, dtype=np.float64))
         self._rows = {text: i for i, text in enumerate(texts)}
-        self._matrix = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
-        self._unknown = {text for text, norm in zip(texts, norms, strict=True) if norm == 0}
+        self._unknown = {texts[i] for i in np.flatnonzero(~self._matrix.any(axis=1))}
 
     def look_up(self, *groups: list[str]) -> list[np.ndarray]:
         """Embed groups of texts in one space: for each group an ndarray of shape (len(group), d'), unit rows.
@@ -39,28 +40,28 @@ class Embeddings:
         A text without an embedding gets a dimension of its own: it is like itself, and like nothing else.
         """
         unknown = sorted(self._unknown & set().union(*groups))
-        matrices = [self._matrix[[self._rows[text] for text in group]] for group in groups]
-        if not unknown:
-            return matrices
-        own = [np.array([[text == other for other in unknown] for text in group], dtype=float) for group in groups]
-        return [np.hstack(pair) for pair in zip(matrices, own, strict=True)]
+        embedded = []
+        for group in groups:
+            rows = self._matrix[[self._rows[text] for text in group]]
+            if unknown:
+                rows = np.hstack([rows, [[text == other for other in unknown] for text in group]])
+            embedded.append(rows)
+        return embedded
 
 
 def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.ndarray, str]:
     """Average word vectors over the words of each of n texts.
 
-    Returns an ndarray of shape (n, d), a zero row for a text without a known word, and the name of the vectors for the
-    signature. Warns with the count if texts have no known word. Raises a ValueError if the vectors are not all of one
-    length, or hold anything but finite numbers.
+    Returns an ndarray of shape (n, d), and the name of the vectors for the signature. A text without a known word
+    has a zero row, with a warning. Raises a ValueError if the vectors differ in length, or are not finite.
     """
-    known = [
-        [vector for word in word_tokenizer().tokenize(text) if (vector := vectors[word]) is not None] for text in texts
-    ]
+    found = [[vectors[word] for word in tokenize(text)] for text in texts]
+    known = [[vector for vector in row if vector is not None] for row in found]
     unknown = known.count([])
     if unknown:
         warnings.warn(
             f"{unknown} of {len(texts)} different answers have no word in vectors: each matches only itself.",
             stacklevel=4,
         )
-    length = next((len(own[0]) for own in known if own), 1)
-    return np.array([np.mean(own, axis=0) if own else np.zeros(length) for own in known]), vectors.identity
+    length = next((len(row[0]) for row in known if row), 1)
+    return np.array([np.mean(row, axis=0) if row else np.zeros(length) for row in known]), vectors.identity

@@ -1,7 +1,7 @@
 """The synsets of WordNet, and the WordNet score of two phrases.
 
-NLTK's reader requires the file `lexnames`, which Debian's package wordnet-base lacks, and refuses folders outside of
-NLTK's data. Only index.* and *.exc are read here.
+NLTK's reader requires the file `lexnames`, which Debian's package wordnet-base lacks, and refuses folders outside
+of NLTK's data. Only index.* and *.exc are read here.
 """
 
 import itertools
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .probeval_vectors import word_tokenizer
+from .probeval_vectors import tokenize
 
 _FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
 _HELP = (
-    "Install WordNet with 'apt-get install wordnet-base', or with 'python -m nltk.downloader wordnet', or set "
-    "WNSEARCHDIR to the folder that holds index.noun. matcher='cosine' does not need it."
+    "Install WordNet by 'apt-get install wordnet-base' or 'python -m nltk.downloader wordnet', "
+    "or set WNSEARCHDIR to the folder that contains index.noun."
 )
 # Suffixes of inflected forms and of their lemmas: morphy(7) of WordNet 3.0, in NLTK's order.
 _SUFFIX_RULES = {
@@ -41,8 +41,8 @@ aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn hasn't ha
 mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't wasn wasn't weren weren't won won't wouldn wouldn't
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-# Most states that are kept at a token, the best ones, and most steps from states to states in a pair of phrases. Beyond
-# that, in long phrases that share many words or repeat one, the score is a lower bound.
+# Most states that are kept at a token, the best ones, and most steps from states to states in a pair of phrases.
+# Beyond that, in long phrases that share many words or repeat one, the score is a lower bound.
 _MAX_STATES = 256
 _MAX_STEPS = 2**15
 
@@ -75,9 +75,9 @@ class WordNet:
             raise ValueError(f"WordNet in {folder} is incomplete: {error}. {_HELP}") from error
         version = re.search(r"WordNet (\d+\.\d+)", index)
         self.version = version.group(1) if version else "unknown"
-        names = (name for table in (self._offsets, self._exceptions) for part in table.values() for name in part)
         # The number of words of the longest collocation.
-        self.longest = max((name.count("_") for name in names), default=0) + 1
+        tables = (*self._offsets.values(), *self._exceptions.values())
+        self.longest = 1 + max(name.count("_") for table in tables for name in table)
 
     def synsets(self, form: str) -> set[tuple[str, str]]:
         """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
@@ -91,7 +91,7 @@ class WordNet:
 
 
 def load_wordnet() -> WordNet:
-    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; it is cached.
+    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data.
 
     Raises a ValueError that says how to get it if it is not found.
     """
@@ -113,9 +113,9 @@ def _load(folder: Path) -> WordNet:
     return WordNet(zipfile.Path(folder, "wordnet/") if folder.is_file() else folder)
 
 
-def tokenize(text: str) -> list[str]:
-    """Tokenize a phrase as NLTK's `word_tokenize` does, without its sentence splitter, and drop stop words."""
-    return [token for token in word_tokenizer().tokenize(text) if token not in STOP_WORDS]
+def content_tokens(text: str) -> list[str]:
+    """Tokenize a phrase, and drop stop words."""
+    return [token for token in tokenize(text) if token not in STOP_WORDS]
 
 
 class Phrase(NamedTuple):
@@ -130,12 +130,11 @@ class Phrase(NamedTuple):
 
 
 def parse_phrase(text: str, wordnet: WordNet) -> Phrase:
-    """Find the tokens of a phrase, and the synsets of their runs, none longer than WordNet's longest collocation.
+    """Find the tokens of a phrase, and the synsets of their runs, up to WordNet's longest collocation.
 
-    Surfaces of longer runs are not needed: where two are equal, their tokens match one to one, which is more matches
-    in the same places.
+    Surfaces of longer runs are not needed: where two are equal, their tokens match one to one.
     """
-    tokens = tokenize(text)
+    tokens = content_tokens(text)
     runs: dict[Any, list[tuple[int, int]]] = {}
     for start, token in enumerate(tokens):
         runs.setdefault(token, []).append((start, start + 1))
@@ -146,12 +145,12 @@ def parse_phrase(text: str, wordnet: WordNet) -> Phrase:
 
 
 def partition_score(a: Phrase, b: Phrase) -> float:
-    """Score two phrases by the best way to split each into runs of tokens, as the ProtoQA evaluator does: in [0, 1].
+    """Score two phrases by the best split of each into runs of tokens, as the ProtoQA evaluator does: in [0, 1].
 
     Runs match one to one, if their surfaces are equal or they share a synset; the score is the number of matches
-    divided by the larger number of runs, and 0 where a phrase has only stop words. The evaluator tries every pair of
-    partitions. The same maximum is found here by choosing disjoint matches from left to right, since the tokens between
-    two matches are best left as one run.
+    divided by the larger number of runs, and 0 where a phrase has only stop words. The evaluator tries every
+    pair of partitions. The same maximum is found here by choosing disjoint matches from left to right, since
+    the tokens between two matches are best left as one run.
     """
     common = a.runs.keys() & b.runs.keys()
     if not common:

@@ -14,6 +14,15 @@ _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Show a description as it stands, and in the usage what is required."""
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        """Add the usage, without the options that have defaults."""
+        shown = [action for action in actions if action.required or set(action.option_strings) <= {"-h", "--help"}]
+        super().add_usage(usage, shown, (), prefix)
+
+
 def make_parser(description: str | None) -> argparse.ArgumentParser:
     """Make a parser whose help shows a command's docstring as it stands, with its examples after the options."""
     return argparse.ArgumentParser(**_help(description or ""))
@@ -30,7 +39,7 @@ def _help(description: str) -> dict[str, Any]:
     return {
         "description": "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
         "epilog": "\n\n".join(["examples:", *examples]) if examples else None,
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "formatter_class": HelpFormatter,
     }
 
 
