@@ -99,7 +99,7 @@ def cluster_answers_of(path):
 def compare_with_itself(path):
     rows = read_rows(path, any_value=True)
     compare.pair_rows(rows, rows, "id")
-    return compare.read_values(rows, "t", True)
+    return compare.read_values(rows, "t")
 
 
 READERS = {
