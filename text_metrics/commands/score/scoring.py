@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,7 @@ class RowScorer:
     def reader(self, is_summed: bool = False) -> Reader:
         """Return what joins rows to units; for a score from sums, each row is one."""
         if is_summed:
-            return Reader(replace(self._command, one_set=False), TEXTS)
+            return Reader(Command(**{**vars(self._command), "one_set": False}), TEXTS)
         return Reader(self._command, self.items, self.columns)
 
     def schema(self, source: Source) -> pa.Schema | None:

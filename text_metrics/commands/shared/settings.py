@@ -2,11 +2,9 @@
 
 import argparse
 import importlib
-import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from text_metrics import METRICS, load
@@ -48,22 +46,6 @@ def check_names(settings: Iterable[str], names: Sequence[str], owner: str) -> No
     for name in settings:
         if name not in names:
             raise ValueError(f"--setting {name}: {owner} has no such setting. It has {', '.join(names)}.")
-
-
-def paths_of(settings: Mapping[str, Any]) -> list[str | Path]:
-    """List the paths that settings name, such as that of a model."""
-    return [
-        value
-        for name, value in settings.items()
-        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
-        if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
-    ]
-
-
-def cache_of(settings: Mapping[str, Any]) -> Path | None:
-    """Return the folder of the cache; None if there is none."""
-    folder = settings.get("cache_dir")
-    return Path(folder).expanduser() if folder and isinstance(folder, str) else None
 
 
 def load_metric(name: str) -> Any:
