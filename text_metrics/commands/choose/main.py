@@ -20,13 +20,13 @@ import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Done, Job, Step, run_job, show
+from text_metrics.commands.jobs.job import Job, Step, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared.columns import Column, add_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, settings_checked
+from text_metrics.commands.shared.settings import add_settings, settings_checked
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.metrics._core.core_results import SETS
@@ -40,27 +40,26 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
     add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, required=True, metavar="K", help="choose K texts of each group")
     add_columns(parser, "quality, of each text, in [0, 1],")
-    add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
+    add_settings(parser, "a setting of the encoder, such as model or cache_dir")
     parser.set_defaults(metric="choose", engine="local")
     command = parse(parser, words)
     for argument in command.columns:
         if argument != "quality":
             raise ValueError(f"--column {argument}: a column may give quality only.")
-    check_names(command.settings, ENCODER, "the encoder")
     return command
 
 
 def read_encoder(command: Command) -> EncoderSettings:
     """Read how texts are embedded."""
     with settings_checked():
-        return EncoderSettings(**command.settings, progress=not command.quiet)
+        return EncoderSettings.read({"progress": not command.quiet, **command.settings}, "choose")
 
 
 def open_choice(command: Command) -> Step:
     """Return the function that chooses texts of groups, and makes the rows to write."""
     encoder = read_encoder(command)
 
-    def step(units: list[Unit]) -> Done:
+    def step(units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         texts = [text for unit in units for text in unit.texts]
         quality = np.array([value for unit in units for value in unit.given.get("quality", [1.0] * len(unit.texts))])
         sizes = np.array([len(unit.texts) for unit in units])
@@ -80,7 +79,7 @@ def open_choice(command: Command) -> Step:
             facts["chosen"] += _score(embeddings, quality, start + places)
             facts["random"] += _score(embeddings, quality, start + drawn)
             rows += _rows(command, unit, np.sort(places).tolist())
-        return Done(facts, rows)
+        return facts, rows
 
     return step
 

@@ -3,7 +3,7 @@
 import argparse
 import importlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +11,6 @@ from text_metrics import METRICS, load
 from text_metrics.commands.shared.columns import parse_cell, parse_pairs
 from text_metrics.metrics._core.core_settings import suggest
 
-# The settings of the encoder that a command takes.
-ENCODER = ("model", "long_texts", "batch_size", "device", "cache_dir")
 # Optional imports of evaluate, which only its evaluators use: three quarters of its time.
 _OF_EVALUATORS = ("transformers", "scipy.stats")
 
@@ -39,13 +37,6 @@ def settings_checked() -> Iterator[None]:
         yield
     except TypeError as error:
         raise ValueError(str(error)) from None
-
-
-def check_names(settings: Iterable[str], names: Sequence[str], owner: str) -> None:
-    """Raise a ValueError for a setting that is not among the names that the owner has."""
-    for name in settings:
-        if name not in names:
-            raise ValueError(f"--setting {name}: {owner} has no such setting. It has {', '.join(names)}.")
 
 
 def load_metric(name: str) -> Any:
