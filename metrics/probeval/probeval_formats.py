@@ -93,8 +93,8 @@ def pair_rows(
             )
     paired = [key for key in given_by_id if key in gold_by_id]
     if not paired:
-        first = describe(given[0]["id"])
-        raise ValueError(f"predictions and references have no question in common, such as {first}.")
+        ids = [describe(rows[0]["id"]) for rows in (given, gold)]
+        raise ValueError(f"predictions and references have no question in common. Got {ids[0]} and {ids[1]}.")
     return [given_by_id[key] for key in paired], [gold_by_id[key] for key in paired], skipped
 
 
@@ -273,7 +273,7 @@ def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
             raise ValueError(f"{where} must have {len(texts)}, one for each answer. Got {len(in_order)}.")
         labels = {}
         for text, label in zip(texts, in_order, strict=True):
-            if labels.setdefault(text, label) != label:
+            if str(labels.setdefault(text, label)) != str(label):
                 raise ValueError(f"{where}: the answer {describe(text)} is in two clusters.")
     allowed = (WRONG, *(question.clusters or ()))
     for text in question.answers:
