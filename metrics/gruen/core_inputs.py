@@ -5,14 +5,13 @@ Every error names the parameter, the set and the text, and the value it got.
 
 import hashlib
 import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .core_numbers import NUMBERS, describe, parse_count, parse_matrix, to_array
+from .core_numbers import NUMBERS, describe, parse_matrix, parse_number, to_array
 
 Item = TypeVar("Item")
 
@@ -42,8 +41,8 @@ class Limits:
 LIMITS = Limits()
 # Wide enough for probabilities rounded to three digits or stored as float16.
 _SUM_TOLERANCE = 1e-3
-# Squared norms outside this range lose digits in float64.
-_SAFE_SQUARES = (1e-200, 1e200)
+# Squares of more, or less than its inverse, lose digits in float64.
+_LARGEST = 1e200
 
 
 class TextSets(NamedTuple):
@@ -88,14 +87,23 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     ValueError
         If there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
-    if set_size is not None:
-        set_size = parse_count(set_size, "set_size")
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
-        _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
         check_characters(items, lambda i: f"predictions[{i}]")
-        return _cut(items, set_size)
-    return _join(items, set_size)
+        size = set_size or len(items)
+        if len(items) % size:
+            raise ValueError(f"set_size must divide the number of predictions. Got {size} for {len(items)} texts.")
+        return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
+    members = [item if type(item) is list else _read_set(item, i) for i, item in enumerate(items)]
+    sizes = np.fromiter(map(len, members), np.int64, len(members))
+    if not sizes.all():
+        raise ValueError(f"predictions[{sizes.argmin()}] is an empty set: a set holds at least one text.")
+    if set_size is not None and (sizes != set_size).any():
+        i = int(np.argmax(sizes != set_size))
+        raise ValueError(f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts.")
+    sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
+    check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
+    return sets
 
 
 def parse_texts(predictions: Any) -> list[str]:
@@ -104,136 +112,57 @@ def parse_texts(predictions: Any) -> list[str]:
     Raises a TypeError if it is not a list of strings, and a ValueError if there is no text.
     """
     texts = _read_predictions(predictions, "a list of texts")
-    _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
     check_characters(texts, lambda i: f"predictions[{i}]")
     return texts
 
 
 def _read_predictions(predictions: Any, expected: str) -> list:
-    """Convert predictions to a list; the error for a table, a mapping or a set says how to make it one."""
-    try:
-        items = as_list(predictions, "predictions", expected)
-    except TypeError as error:
-        if isinstance(predictions, (str, bytes)) or not isinstance(predictions, Iterable):
-            raise
-        advice = "list(predictions)"
-        if isinstance(predictions, Mapping):
-            advice = "list(predictions.values())"
-        elif hasattr(predictions, "columns") or hasattr(predictions, "column_names"):
-            advice = 'one column as a list, such as predictions["text"].tolist()'
-        raise TypeError(f"{error} Pass {advice}.") from None
+    items = as_list(predictions, "predictions", expected)
     if not items:
         raise ValueError("predictions is empty: there is no text to score.")
     return items
 
 
+def _read_set(item: Any, i: int) -> list:
+    return as_list(item, f"predictions[{i}]", "a list of texts, if any is, or a text")
+
+
 def as_list(value: Any, name: str, expected: str) -> list:
     """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
-
-
-def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None:
-    if all(issubclass(kind, str) for kind in set(map(type, items))):
-        return
-    for i, item in enumerate(items):
-        if not isinstance(item, str):
-            raise TypeError(f"{name(i)} must be {expected}. Got {describe(item)}.")
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
+    return value if isinstance(value, list) else list(value)
 
 
 def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
-    """Raise a ValueError for a text with an unpaired surrogate, as in broken JSON: it cannot be encoded."""
-    for start in range(0, len(texts), LIMITS.tokenized_texts):
-        try:
-            "".join(texts[start : start + LIMITS.tokenized_texts]).encode()
-        except UnicodeEncodeError:
-            _name_surrogate(texts, name)
+    """Raise a TypeError for an item that is not a string, and a ValueError for one that cannot be encoded.
 
-
-def _name_surrogate(texts: list[str], name: Callable[[int], str]) -> None:
+    Such a text has an unpaired surrogate, as in broken JSON.
+    """
     for i, text in enumerate(texts):
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"{name(i)} holds an unpaired surrogate at character {error.start}. Got {describe(text)}."
-            ) from None
+        if not isinstance(text, str):
+            raise TypeError(f"{name(i)} must be a string. Got {describe(text)}.")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                problem = f"an unpaired surrogate at character {error.start}"
+                raise ValueError(f"{name(i)} holds {problem}. Got {describe(text)}.") from None
 
 
-def _cut(texts: list[str], set_size: int | None) -> TextSets:
-    size = len(texts) if set_size is None else set_size
-    if len(texts) % size:
-        raise ValueError(f"set_size must divide the number of predictions. Got set_size={size} for {len(texts)} texts.")
-    return TextSets(texts, np.full(len(texts) // size, size, dtype=np.int64), nested=False)
+def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
+    """Read one number per text, nested like the predictions or as one flat list.
 
-
-def _join(items: list, set_size: int | None) -> TextSets:
-    members = [item if type(item) is list and item else _read_set(item, i) for i, item in enumerate(items)]
-    sizes = np.fromiter(map(len, members), np.int64, len(members))
-    if set_size is not None and (sizes != set_size).any():
-        i = int(np.argmax(sizes != set_size))
-        raise ValueError(
-            f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts. Nested predictions need no set_size."
-        )
-    texts = list(itertools.chain.from_iterable(members))
-
-    def name(index: int) -> str:
-        set_index, text_index = locate(index, sizes)
-        return f"predictions[{set_index}][{text_index}]"
-
-    _check_texts(texts, name, "a string")
-    check_characters(texts, name)
-    return TextSets(texts, sizes, nested=True)
-
-
-def _read_set(item: Any, i: int) -> list:
-    if isinstance(item, str):
-        raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
-    if isinstance(item, Mapping):
-        raise TypeError(
-            f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such rows "
-            "alone, as in [row['text'] for row in predictions]."
-        )
-    members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
-    if not members:
-        raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
-    return members
-
-
-def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Read one number per text, shaped like the predictions.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64, all in [low, high]
-
-    Raises
-    ------
-    TypeError
-        If it is not a list, or an item is not a number.
-    ValueError
-        If its shape is not that of the predictions, or a number is NaN or out of range.
+    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if it is not a list, or an item is
+    not a number, and a ValueError if its shape is not that of the predictions, or a number is NaN or out of range.
     """
     flat = flatten(values, sets, name, "number")
-    if not all(_is_number_type(kind) for kind in set(map(type, flat))):
-        i = next(i for i, value in enumerate(flat) if not _is_number_type(type(value)))
-        raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
-    try:
-        numbers = np.asarray(flat, dtype=np.float64)
-    except OverflowError:  # an integer beyond the range of floats
-        numbers = np.array([value if abs(value) <= high else np.inf for value in flat])
-    bad = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
-    if bad.size:
-        i = int(bad[0])
-        raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {describe(flat[i])}.")
-    return numbers
+    for i, value in enumerate(flat):
+        if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
+            parse_number(value, f"{name} ({sets.where(i)})", 0, high)
+    return np.asarray(flat, dtype=np.float64)
 
 
 def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
@@ -265,13 +194,9 @@ def _is_list(value: Any) -> bool:
     return getattr(value, "ndim", 0) > 0 or (isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
 
 
-def _is_number_type(kind: type) -> bool:
-    return issubclass(kind, NUMBERS) and not issubclass(kind, bool)
-
-
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled so that each set sums to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=math.inf)
+    numbers = parse_values(values, sets, name, high=_LARGEST)
     sums = sum_by_set(numbers, sets.sizes)
     bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
     if bad.size:
@@ -295,26 +220,20 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     TypeError
         If it is not an array of numbers.
     ValueError
-        If its shape is wrong, or a row holds NaN or infinity, or is all zero, so that its cosine is undefined.
+        If its shape is wrong, or a row is not finite, or of no length, so that its cosine is undefined, or of one that
+        float64 cannot square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
-    extreme: list[int] = []
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
-        for i in (start + np.flatnonzero(odd)).tolist():
-            largest = float(np.abs(matrix[i]).max())
-            if not math.isfinite(largest):
-                raise ValueError(f"{name} row {i} ({sets.where(i)}) holds NaN or infinity.")
-            if largest == 0.0:
-                raise ValueError(f"{name} row {i} ({sets.where(i)}) is a zero vector, whose cosine is undefined.")
-            extreme.append(i)
-    if extreme and matrix.dtype == np.float64:
-        # Scaling such a row keeps its direction, and its square in the range of float64.
-        matrix = matrix.copy()
-        matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
+            squares = np.einsum("ij,ij->i", block, block, dtype=np.float64)
+        bad = np.flatnonzero(~((squares > 1 / _LARGEST) & (squares < _LARGEST)))
+        if bad.size:
+            i = start + int(bad[0])
+            raise ValueError(
+                f"{name} row {i} ({sets.where(i)}) must be finite, and of a length above 0. Got {describe(matrix[i])}."
+            )
     return matrix
 
 
@@ -336,21 +255,9 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
 
 
 def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:
-    """Find the sets of two texts or more, which are those with a score in a metric that compares texts.
+    """Find the sets of two texts or more, which have a score in a metric that compares texts: (m,), bool.
 
-    Parameters
-    ----------
-    singletons : "error" or "skip"
-        What to do with sets of one text.
-
-    Returns
-    -------
-    ndarray of shape (m,), bool
-
-    Raises
-    ------
-    ValueError
-        If a set has one text and `singletons` is "error".
+    Raises a ValueError if a set has one text and `singletons` is "error" and not "skip".
     """
     scored = sets.sizes > 1
     if singletons == "error" and not scored.all():
@@ -437,12 +344,9 @@ def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.
     Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own embeddings (n, d), only if
     their rows are equal too.
     """
-    ordered = {text: i for i, text in enumerate(sorted(set(texts)))}
-    ranks = np.fromiter(map(ordered.__getitem__, texts), np.int64, len(texts))
-    if embeddings is None or len(ordered) == len(texts):
-        return ranks
-    digests = np.zeros(len(texts), dtype=np.int64)
-    for i in np.flatnonzero(np.bincount(ranks)[ranks] > 1).tolist():
-        digest = hashlib.blake2b(embeddings[i].tobytes(), digest_size=8).digest()
-        digests[i] = int.from_bytes(digest, "big") >> 1
-    return np.unique(np.stack([ranks, digests], axis=1), axis=0, return_inverse=True)[1].ravel()
+    contents: list[Any] = texts
+    if embeddings is not None:
+        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
+        contents = list(zip(texts, digests, strict=True))
+    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
+    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))

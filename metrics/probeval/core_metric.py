@@ -4,7 +4,6 @@ import inspect
 import os
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -105,15 +104,12 @@ class TextMetric:
         ]
         return shared.replace(parameters=[*inputs, *settings])
 
-    def compute(
-        self, *texts: Any, predictions: Any = None, references: Any = None, **kwargs: Any
-    ) -> dict[str, Any] | None:
+    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score `predictions` together with everything added before.
 
         Args:
             predictions: the texts, or sets of texts, to score; None to score only what was added.
-            references: what to compare them with, in a metric that does; otherwise unused, with a warning, except
-                where `evaluate.combine` passes them to all of its metrics.
+            references: what to compare them with, in a metric that does; otherwise unused.
             **kwargs: the settings below.
 
         Returns
@@ -122,14 +118,9 @@ class TextMetric:
 
         """
         stored = self.writer is not None
-        if texts:
-            raise TypeError(f"{self.name} takes its texts by name: pass compute(predictions=...).")
         if predictions is None and not stored:
-            unknown = [name for name in kwargs if name not in self.settings.declared()]
-            if unknown:
-                raise TypeError(f"{self.name} has no argument {unknown[0]!r}: pass the texts as predictions=.")
+            self.settings.read(kwargs, self.name)
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
-        self._warn_of_unused(references)
         compared = {"references": references} if "references" in self._feature_names() else {}
         with one_thread():
             if not stored and self.num_process == 1:
@@ -143,24 +134,10 @@ class TextMetric:
 
         Args:
             predictions: a list of texts, or a list of sets of texts; the same form in all batches.
-            references: what to compare them with, in a metric that does; otherwise unused, with a warning.
+            references: what to compare them with, in a metric that does; otherwise unused.
 
         """
-        self._warn_of_unused(references)
-        self._add(predictions, references, kwargs)
-
-    def _add(self, predictions: Any, references: Any, kwargs: dict[str, Any]) -> None:
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
-
-    def _warn_of_unused(self, references: Any) -> None:
-        """Warn the caller of the method that calls this if the metric compares with no references.
-
-        `evaluate`, as in `combine`, passes references to all metrics: then the user cannot leave them out.
-        """
-        caller = sys._getframe(2).f_globals.get("__name__", "")
-        if references is None or "references" in self._feature_names() or caller.startswith("evaluate."):
-            return
-        warnings.warn(f"references: {self.name} compares with none, so they are unused. Leave them out.", stacklevel=3)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to the form that `evaluate` stores: here, texts or sets of texts.
@@ -183,13 +160,12 @@ class TextMetric:
 
         Args:
             prediction: a text, or a set of texts; the same form in all calls.
-            reference: what to compare it with, in a metric that does; otherwise unused, with a warning.
+            reference: what to compare it with, in a metric that does; otherwise unused.
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
-        self._warn_of_unused(reference)
-        self._add([prediction], [reference], kwargs)
+        self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
         """Return the range of the score under some settings; a metric overrides this if they change it."""

@@ -20,7 +20,7 @@ class WordVectors:
 
     def __init__(self, table: Any, identity: str) -> None:
         self._table, self.identity = table, identity
-        self._first: tuple[str, int] | None = None
+        self._shape: tuple[int, ...] | None = None
 
     def __getitem__(self, word: str) -> np.ndarray | None:
         """Look up the vector of a word, as written or in lower case; None if there is none.
@@ -35,22 +35,16 @@ class WordVectors:
 
     def _check(self, word: str, value: Any) -> np.ndarray:
         try:
-            vector = to_array(value)
-            vector = vector.astype(np.float64) if vector.dtype.kind in "iuf" else np.empty(0)
+            vector = to_array(value).astype(np.float64)
         except (TypeError, ValueError):
             vector = np.empty(0)
+        self._shape = self._shape or vector.shape
         # NaN is not below the bound either.
-        if vector.ndim != 1 or not len(vector) or not (np.abs(vector) <= _LARGEST).all():
+        is_sound = vector.ndim == 1 and vector.size and (np.abs(vector) <= _LARGEST).all()
+        if not is_sound or vector.shape != self._shape:
             raise ValueError(
-                f"vectors must hold an array of shape (d,) for each word, of finite numbers up to {_LARGEST:g}. "
-                f"Got {describe(value)} for {word!r}."
-            )
-        if self._first is None:
-            self._first = (word, len(vector))
-        first, length = self._first
-        if len(vector) != length:
-            raise ValueError(
-                f"vectors must all have the same length. Got {length} for {first!r}, and {len(vector)} for {word!r}."
+                f"vectors must hold an array of one shape (d,) for each word, of finite numbers up to {_LARGEST:g}. "
+                f"Got {describe(value)} for {word!r}; the first one has shape {self._shape}."
             )
         return vector
 

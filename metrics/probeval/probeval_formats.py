@@ -108,23 +108,20 @@ def _rows(value: Any, side: str) -> list[dict]:
         items: list[Any] = [{"id": key, "answers": answers} for key, answers in value.items()]
     else:
         items = as_list(value, side, "a list with the answers to each question")
-        if items and _is_answer(items[0]):
+        first = items[0] if items else None
+        if isinstance(first, str) or (isinstance(first, Mapping) and "text" in first):
             items = [items]
     if not items:
         raise ValueError(f"{side} is empty: there is no question to score.")
     rows = [parse_row(item, side, f"{side}[{i}]") for i, item in enumerate(items)]
-    first: dict[str, int] = {}
+    places: dict[str, int] = {}
     for i, row in enumerate(rows):
         name = row["id"]
         if bool(name) != bool(rows[0]["id"]):
             raise ValueError(f"{side}[0] and {side}[{i}] must both have an id, or none.")
-        if name and first.setdefault(name, i) != i:
-            raise ValueError(f"{side} has question {describe(name)} twice, at {first[name]} and {i}.")
+        if name and places.setdefault(name, i) != i:
+            raise ValueError(f"{side} has question {describe(name)} twice, at {places[name]} and {i}.")
     return rows
-
-
-def _is_answer(item: Any) -> bool:
-    return isinstance(item, str) or (isinstance(item, Mapping) and "text" in item)
 
 
 def parse_row(item: Any, side: str, where: str) -> dict:

@@ -18,9 +18,10 @@ from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distri
 from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
 from text_metrics.commands.meta_eval.scores import Scores, score_sets
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_objects, write_text
+from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import number
 from text_metrics.commands.shared.plots import new_figure, styled, to_svg
+from text_metrics.commands.shared.rows import read_rows
 
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 PAPER_METRICS = (
@@ -74,7 +75,7 @@ def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
     rows = []
     for generator in sorted(path.parent for path in folder.glob(f"*/{ORIGINAL}.jsonl")):
         paths = [generator / f"{kind}.jsonl" for kind in (ORIGINAL, *POORER)]
-        files = {path.stem: [line["sentences"] for _, line in read_objects(path)] for path in paths if path.is_file()}
+        files = {path.stem: [line["sentences"] for _, line in read_rows(path)] for path in paths if path.is_file()}
         drawn = np.random.default_rng(0).permutation(len(files[ORIGINAL]))[:CONCEPTS].tolist()
         for concept, i in enumerate(drawn):
             members = {kind: lines[i] for kind, lines in files.items()}

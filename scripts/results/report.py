@@ -14,7 +14,8 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics.commands.report.main import main as report
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.files import read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.rows import read_rows
 
 SYSTEMS = {
     "GPT-4": "gpt/original.jsonl",
@@ -30,7 +31,7 @@ def write_systems(data: Path, folder: Path) -> list[str]:
     words = []
     for name, file in SYSTEMS.items():
         rows = []
-        for where, row in read_objects(data / "diversity_sets" / file):
+        for where, row in read_rows(data / "diversity_sets" / file):
             number = numbers.setdefault(read_topic(row), len(numbers) + 1)
             rows.append({"prompt": f"concepts {number}", "texts": read_texts(row, "sentences", where)})
         path = folder / f"{name}.jsonl"

@@ -209,7 +209,8 @@ def main() -> int:
         if kind in (SETS, TEXTS):
             raise ValueError(f"--reference-key: {metric.name} takes no references.")
         columns.append(Column("references", arguments.reference_key))
-    by_name, partners = pair_rows(read_rows(arguments.a), read_rows(arguments.b), arguments.id_key)
+    first, second = (read_rows(path, any_value=True) for path in files)
+    by_name, partners = pair_rows(first, second, arguments.id_key)
     sides = list(by_name.values()), partners
     groups = None
     if key := arguments.group_key:

@@ -1,13 +1,13 @@
 """The pieces of a job on a Ray cluster: actors with one model each, on GPUs if there are any."""
 
 import logging
-import math
 import os
 import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from text_metrics.commands.jobs.job import Job, Worker
@@ -28,9 +28,6 @@ class Actor(Worker):
             os.chdir(folder)
         super().__init__(job, saved)
 
-    def ready(self) -> None:
-        """Return once the actor has its place on a machine."""
-
 
 def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:
     """Score pieces on the cluster of the command until the file ends; yields the number of each, in any order.
@@ -44,31 +41,20 @@ def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[
         n_workers = job.command.workers or max(1, int(resources.get("GPU" if device == "num_gpus" else "CPU", 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
         actor_class = ray.remote(**{device: 1}, max_restarts=0, max_task_retries=-1)(Actor)
-        shared = ray.put(job), ray.put(saved), os.getcwd()
-        yield from _score(ray, lambda: actor_class.remote(*shared), n_workers, numbers)
+        yield from _score(ray, lambda: actor_class.remote(job, saved, os.getcwd()), n_workers, numbers)
     finally:
         ray.shutdown()
 
 
 def _score(ray: Any, make_actor: Callable[[], Any], n_workers: int, numbers: Iterator[int]) -> Iterator[int]:
     n_machines = _count_machines(ray)
-    # What is waited for, with the actor and the number of its piece; None until the actor has its place.
-    waiting: dict[Any, tuple[Any, int | None]] = {}
-    idle: list[Any] = []
-    again: list[int] = []
-    end = math.inf
-    deaths: Counter[int | None] = Counter()
-    n_new = n_workers
-    while True:
-        for actor in [make_actor() for _ in range(n_new)]:
-            waiting[actor.ready.remote()] = actor, None
-        n_new = 0
-        while idle and (again or end == math.inf):
-            actor, new = idle.pop(), again.pop() if again else next(numbers)
-            waiting[actor.score_piece.remote(new)] = actor, new
-        held = [number for _, number in waiting.values() if number is not None and number < end]
-        if end < math.inf and not held:
-            return
+    deaths = Counter[int]()
+    # Actors with the numbers of their next pieces.
+    new = [(make_actor(), number) for number in islice(numbers, n_workers)]
+    waiting: dict[Any, tuple[Any, int]] = {}
+    while new or waiting:
+        waiting |= {actor.score_piece.remote(number): (actor, number) for actor, number in new}
+        new = []
         (result,), _ = ray.wait(list(waiting))
         actor, number = waiting.pop(result)
         try:
@@ -82,15 +68,14 @@ def _score(ray: Any, make_actor: Callable[[], Any], n_workers: int, numbers: Ite
             n_dead = n_machines - _count_machines(ray)
             cause = f"{n_dead} of {n_machines} machines died" if n_dead else "a worker died"
             print(f"A piece is done again by another worker, because {cause}.", file=sys.stderr)
-            again += [] if number is None else [number]
-            n_new = 1
+            new = [(make_actor(), number)]
             continue
-        idle.append(actor)
-        if number is not None and is_piece:
+        if is_piece:
             yield number
-        elif number is not None:
-            end = min(end, number)
-            again = [number for number in again if number < end]
+            new = [(actor, next(numbers))]
+        else:
+            # On a smaller cluster, a new actor waits for its place.
+            ray.kill(actor)
 
 
 def _count_machines(ray: Any) -> int:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import file_format, parquet_files
-from text_metrics.commands.shared.remote import copies, parse_path
+from text_metrics.commands.shared.files import data_files, file_format, parse_path
 from text_metrics.metrics._core.core_numbers import parse_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -54,7 +53,7 @@ class Command:
 
     def output(self, result: str, formats: tuple[str, ...] = _FORMATS) -> Path:
         """Return the file that is written last: by default, in the format of what is read."""
-        if self.out is None and self.data.is_relative_to(copies()):
+        if self.out is None and not isinstance(self.data, Path):
             raise ValueError(f"--out is needed: {self.data} is not in a folder of this machine.")
         ending = file_format(self.data) if not self.data.is_dir() else ".parquet"
         ending = ending if ending in formats else formats[-1] if len(formats) == 1 else ".jsonl"
@@ -65,10 +64,7 @@ class Command:
 
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON: a job continues only under an equal command."""
-        files = [self.data]
-        if self.data.is_dir():
-            files = parquet_files(self.data) or [self.data / "state.json"]
-        stats = [path.stat() for path in files]
+        stats = [path.stat() for path in data_files(self.data)]
         return {
             **{name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT},
             "data": str(self.data),

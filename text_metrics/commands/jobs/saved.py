@@ -32,7 +32,7 @@ class SavedJob:
         self.out, self._command, self.decisive = out, command, command.decisive()
         self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
         self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
-        reads: list[str | Path] = [command.data, *paths_of({**command.settings, "metric": command.metric})]
+        reads: list[str | Path] = [str(command.data), *paths_of({**command.settings, "metric": command.metric})]
         writes = [*dict.fromkeys((out, self._summary)), self.bad, cache_of(command.settings)]
         check_outputs(reads, writes, [self.folder])
 

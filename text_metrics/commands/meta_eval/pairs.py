@@ -3,12 +3,10 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
-
-if TYPE_CHECKING:  # its import takes a second
-    import pandas as pd
+from text_metrics.commands.shared.files import read_texts, read_topic
+from text_metrics.commands.shared.rows import read_rows
 
 _HIGH = {"original", "para_a", "para_b", "para_c"}
 _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
@@ -16,12 +14,12 @@ _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
 Sets = dict[tuple[str, ...], int]
 
 
-def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.DataFrame]":
+def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
     """Read pairs from files of JSON lines; a file x_high or x_low belongs to the data set x.
 
     Returns
     -------
-    judged : the pairs that the judge decided, with the columns
+    judged : data frame of the pairs that the judge decided, with the columns
 
         - first, second : numbers of sets
         - verdict : the set that the judge calls more diverse, 0 or 1
@@ -29,14 +27,14 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
         - data, part : the data set, and "high" or "low" quality or ""
         - label1, label2 : how the sets were made, or ""
         - concept : the same number for pairs about the same thing
-    people : the pairs that people judged, with `first`, `second`, `concept`,
+    people : data frame of the pairs that people judged, with `first`, `second`, `concept`,
         `votes`, a list with the verdict of each person, and `verdict`, the judge's or 0.5
     """
     judged: list[dict[str, Any]] = []
     people: list[dict[str, Any]] = []
     left_out = 0
     for path in paths:
-        for where, record in read_objects(path):
+        for where, record in read_rows(path):
             first, second = (read_texts(record, key, where) for key in ("set1", "set2"))
             if len(first) != len(second):
                 got = f"Got {len(first)} and {len(second)}."
@@ -71,8 +69,9 @@ def is_clear(record: dict[str, Any]) -> bool:
         return True
 
 
-def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
+def _with_concepts(rows: list[dict[str, Any]]) -> Any:
     """Add the number of the topic of each row; a row without a topic is about something of its own."""
+    # Its import takes a second.
     import pandas as pd
 
     topics = [row.pop("topic") or i for i, row in enumerate(rows)]

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import read_json_or_lines, read_objects
+from text_metrics.commands.shared.files import read_json
+from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, parse_row, read_questions
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
 
@@ -14,7 +15,7 @@ Rows = list[dict[str, Any]]
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield questions with their places: objects with an id of their own, or records of a released file."""
     names = set()
-    for where, record in read_objects(path):
+    for where, record in read_rows(path):
         # Commonsense Frame Completion or ProtoQA.
         if "metadata" in record:
             record = parse_target(record, where)
@@ -46,7 +47,12 @@ def read_predictions(path: Path, references: Rows) -> tuple[list[Question], list
     Returns the questions that both have, and the ids of the model's others. Raises a ValueError that names the file if
     it is not valid, or if they share no question.
     """
-    released = read_json_or_lines(path)
+    try:
+        released = read_json(path)
+    except ValueError:
+        released = [value for _, value in read_rows(path)]
+    if not isinstance(released, (dict, list)):
+        raise ValueError(f"{path} must be a JSON object or a list. Got {type(released).__name__}.")
     try:
         predictions, gold, skipped = pair_rows(read_answers(released), references, unknown="skip", missing="skip")
     except (TypeError, ValueError) as error:

@@ -1,10 +1,11 @@
-"""Files as all commands read and write them: JSON and lines of it; errors name the file and the line."""
+"""Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there."""
 
 import base64
 import errno
 import io
 import json
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,9 +25,26 @@ def file_format(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
 
 
-def parquet_files(folder: Path) -> list[Path]:
-    """List the Parquet files of a folder in order of their names; none for one that `datasets` saved."""
-    return sorted(folder.glob("*.parquet"))
+def parse_path(text: str) -> Path:
+    """Read a path, or a URL that `fsspec` opens, as a type of argparse."""
+    if "://" not in text:
+        return Path(text)
+    from upath import UPath
+
+    try:
+        path: Any = UPath(text)
+        exists = path.exists()
+    except Exception as error:  # Each file system has its own, such as those of missing credentials.
+        raise ArgumentTypeError(f"{text} cannot be read: {type(error).__name__}: {error}") from None
+    if not exists:
+        raise ArgumentTypeError(f"{text} does not exist.")
+    # Outputs are compared with paths of this machine.
+    return Path(path.path) if path.protocol in ("file", "local") else path
+
+
+def data_files(path: Path) -> list[Path]:
+    """List a file, or of a folder its Parquet files, or the one that describes what `datasets` saved."""
+    return [path] if not path.is_dir() else sorted(path.glob("*.parquet")) or [path / "state.json"]
 
 
 @contextmanager
@@ -66,40 +84,6 @@ def parse_line(raw: bytes) -> Any:
         return parse_json(raw.decode("utf-8-sig"))
 
 
-def parse_lines(path: Path) -> Iterator[tuple[int, Any, str, bytes]]:
-    """Yield the lines of a file of JSON lines that are not blank: number, value, why it is not valid, and itself."""
-    with open_file(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield number, parse_line(line), "", line
-            except ValueError as error:
-                if line.strip(b" \t\r\n\xef\xbb\xbf"):
-                    yield number, None, f"is not valid JSON: {error}", line
-
-
-def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield each line of a file of JSON lines that is not blank: its file and line, for errors, and its value.
-
-    Raises a ValueError if the file cannot be read, a line is not JSON, or all lines are blank.
-    """
-    where = ""
-    for number, value, error, _ in parse_lines(path):
-        where = f"{path}, line {number}"
-        if error:
-            raise ValueError(f"{where} {error}.")
-        yield where, value
-    if not where:
-        raise ValueError(f"{path} is empty.")
-
-
-def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
-    for where, value in read_jsonl(path):
-        if not isinstance(value, dict):
-            raise ValueError(f"{where} must be a JSON object. Got {type(value).__name__}.")
-        yield where, value
-
-
 def read_json(path: Path) -> Any:
     """Read a file that is one JSON value; raises a ValueError that names it if it is not valid."""
     with open_file(path) as file:
@@ -108,20 +92,6 @@ def read_json(path: Path) -> Any:
         return parse_json(data.decode("utf-8-sig"))
     except ValueError as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
-
-
-def read_json_or_lines(path: Path) -> Any:
-    """Read a file that is one JSON object or list, or an object on each line: then a list of them."""
-    try:
-        value = read_json(path)
-    except ValueError as error:
-        # A complete value and another one after it.
-        if "Extra data" not in str(error):
-            raise
-        return [value for _, value in read_objects(path)]
-    if not isinstance(value, (dict, list)):
-        raise ValueError(f"{path} must be a JSON object or a list. Got {type(value).__name__}.")
-    return value
 
 
 def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:

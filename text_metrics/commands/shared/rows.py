@@ -19,6 +19,8 @@ from text_metrics.metrics._core.core_numbers import describe
 _ROWS = 1024
 # Characters of a field of CSV, which bounds what an unclosed quote can swallow.
 _CSV_FIELD = 1_000_000
+# What may be left of a blank line: a byte order mark, too.
+_BLANK = b" \t\r\n\xef\xbb\xbf"
 # What pyarrow and `datasets` raise for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 # Characters of a bad row that are set aside with it.
@@ -69,23 +71,25 @@ class Source:
         self.path, self._any_value = path, any_value
         if not path.exists():
             raise ValueError(f"{path} does not exist.")
+        self._files = files.data_files(path)
+        self._is_saved = path.is_dir() and self._files[0].suffix == ".json"
         self._is_table = path.is_dir() or files.file_format(path) == ".parquet"
-        self._files = [] if not self._is_table else files.parquet_files(path) if path.is_dir() else [path]
         if self._is_table:
             try:
                 self._open_table()
             except _DAMAGE as error:
-                kind = "Parquet" if self._files else "`datasets`"
+                kind = "`datasets`" if self._is_saved else "Parquet"
                 raise ValueError(f"{path} is no {kind}, or is damaged: {_first_line(error)}") from None
 
     def _open_table(self) -> None:
-        if not self._files:
+        if self._is_saved:
             import datasets
 
             self._dataset = datasets.load_from_disk(str(self.path))
             if isinstance(self._dataset, datasets.DatasetDict):
                 raise ValueError(f"pass the folder of a split: {', '.join(self._dataset)}.")
             self.schema = self._dataset.features.arrow_schema
+            return
         for path in self._files:
             with path.open("rb") as file:
                 schema = pq.read_schema(file)
@@ -113,12 +117,14 @@ class Source:
             for number, value in enumerate(files.read_json(self.path), 1):
                 yield self._json_row(number, value, b"")
             return
-        for number, value, error, line in files.parse_lines(self.path):
-            if type(value) is dict:
-                yield Row(number, value)
-            elif error:
-                yield Row(number, None, error, _show(line))
-            else:
+        with files.open_file(self.path) as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    value = files.parse_line(line)
+                except ValueError as error:
+                    if line.strip(_BLANK):
+                        yield Row(number, None, f"is not valid JSON: {error}", _show(line))
+                    continue
                 yield self._json_row(number, value, line)
 
     def _is_array(self) -> bool:
@@ -141,7 +147,7 @@ class Source:
             records = csv.reader(lines, strict=True)
             names = self._header(records)
             while True:
-                begin, fields, problem = records.line_num, list[str](), ""
+                begin, problem, fields = records.line_num, "", []
                 try:
                     fields = next(records)
                     "".join(fields).encode()
@@ -149,13 +155,12 @@ class Source:
                     return
                 except (csv.Error, UnicodeEncodeError) as error:
                     problem = f"is not valid CSV in UTF-8: {error}"
-                if fields and not problem and len(fields) != len(names):
-                    problem = f"has {len(fields)} fields, not {len(names)}"
-                if problem:
+                if len(fields) == len(names) and not problem:
+                    yield Row(begin + 1, dict(zip(names, fields, strict=True)))
+                elif fields or problem:
+                    problem = problem or f"has {len(fields)} fields, not {len(names)}"
                     raw = _show(",".join(fields).encode(errors="replace"))
                     yield Row(begin + 1, None, problem, raw, records.line_num - begin)
-                elif fields:
-                    yield Row(begin + 1, dict(zip(names, fields, strict=True)))
 
     def _header(self, records: Any) -> list[str]:
         try:
@@ -168,9 +173,10 @@ class Source:
         return names
 
     def _tables(self, columns: list[str] | None) -> Iterator[Any]:
-        if not self._files:
+        if self._is_saved:
             dataset = self._dataset.select_columns(columns) if columns else self._dataset
             yield from dataset.with_format("arrow").iter(_ROWS)
+            return
         for path in self._files:
             with path.open("rb") as file:
                 table = pq.ParquetFile(file)
@@ -193,9 +199,9 @@ class Source:
             begin += len(rows)
 
 
-def read_rows(path: Path) -> list[tuple[str, Any]]:
-    """Read all rows of a file, each with its place; raises a ValueError if one is bad, or there is none."""
-    source, rows = Source(path, any_value=True), []
+def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
+    """Read all rows of a file, each with its place, for errors; raises a ValueError if one is bad, or there is none."""
+    source, rows = Source(path, any_value), []
     for row in source.rows():
         where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"
         if row.error:
