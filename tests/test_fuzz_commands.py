@@ -238,7 +238,7 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         rows, error = [], ""
         with bounded(f"case {i}"):
             try:
-                rows = read_file(data, Keys("texts", "n"))
+                rows = read_file("a", data, Keys("texts", "n"))
             except ValueError as problem:
                 error = str(problem)
         if rows:

@@ -110,8 +110,8 @@ def _run(options: argparse.Namespace) -> int:
     for hint in inputs.hints:
         print(hint, file=sys.stderr)
     # They import torch and matplotlib.
-    from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages
+    from text_metrics.commands.report.scores import build
 
     with tempfile.TemporaryDirectory() as folder:
         report = build(options, inputs, options.cache_dir or Path(folder))
