@@ -20,7 +20,7 @@ from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.command import add_command, command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.settings import add_settings, cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import add_settings, parse_settings
 
 REPORTS: dict[str, tuple[Any, str]] = {
     "report": (report, "score the answers of models beside people's"),
@@ -32,8 +32,8 @@ REPORTS: dict[str, tuple[Any, str]] = {
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting)
-    reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ())), *paths_of(settings)]
-    check_outputs(reads, [arguments.out, cache_of(settings)])
+    reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ()))]
+    check_outputs(reads, [arguments.out], settings)
     result = module.measure(arguments, read_references(arguments.targets), settings)
     # Its import takes a second.
     from pandas import DataFrame
