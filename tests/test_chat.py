@@ -17,7 +17,7 @@ from text_metrics.commands.shared.chat import Chat, Journal, Request, add_argume
 
 
 def requests(*texts, sample=0):
-    return [Request(f"request {text}", few_shot("Say", [], text), int, sample) for text in texts]
+    return [Request(f"request {text}", few_shot("Say", text), lambda answer, _: int(answer), sample) for text in texts]
 
 
 NINE = requests(*map(str, range(9)))
@@ -189,6 +189,6 @@ def test_a_file_that_is_no_journal_is_named_and_kept(tmp_path):
 
 
 def test_few_shot_messages():
-    turns = few_shot("Say", [("a", "b"), ("c", "d")], "e")
+    turns = few_shot("Say", "e", ("a", "b"), ("c", "d"))
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user", "assistant", "user"]
     assert [turn["content"] for turn in turns] == ["Say\n\na", "b", "c", "d", "e"]

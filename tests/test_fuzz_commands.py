@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
-from text_metrics.commands import cluster_answers, compare
+from text_metrics.commands import compare
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
@@ -91,15 +91,10 @@ def read_journal(path):
     return Journal(path).answers
 
 
-def cluster_answers_of(path):
-    people = beside(path, "people.jsonl", "".join(json.dumps(row) + "\n" for row in PEOPLE))
-    return cluster_answers.read(people, path)
-
-
 def compare_with_itself(path):
     rows = read_rows(path, any_value=True)
     compare.pair_rows(rows, rows, "id")
-    return compare.read_values(rows, "t", True)
+    return compare.read_values(rows, "t")
 
 
 READERS = {
@@ -123,9 +118,6 @@ READERS = {
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
         read_model,
     ),
-    "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
-    "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),
-    "cluster_answers, answers": ("model.jsonl", lines(MODEL), cluster_answers_of),
     "from_cfc": (
         *("targets.jsonl", lines(TARGETS)),
         lambda path: from_released(str(path), {"q0": ["dog", "cat"], "q1": ["dog"]}),
@@ -246,7 +238,7 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         rows, error = [], ""
         with bounded(f"case {i}"):
             try:
-                rows = read_file(data, Keys("texts", "n"))
+                rows = read_file("a", data, Keys("texts", "n"))
             except ValueError as problem:
                 error = str(problem)
         if rows:

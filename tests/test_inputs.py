@@ -173,7 +173,7 @@ REFUSED = [
     ("semantic_entropy", {"patience": 2}),
     ("chamfer_diversity", {"device": "abacus"}),
     ("self_bleu", {"confidence": 2}),
-    ("probeval", {"vectors": "nowhere.vec"}),
+    ("probeval", {"threshold": 2}),
     ("gruen", {"markup": "vibes"}),
 ]
 

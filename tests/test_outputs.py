@@ -65,14 +65,7 @@ COMMANDS = {
         ["data.jsonl", MODEL],
         ["rate-quality", "--likelihood", "--model", "./folder2", "data.jsonl", "--out"],
     ),
-    "cluster-answers": (
-        ["data.jsonl", "other.jsonl"],
-        ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl", "--out"],
-    ),
-    "cluster-answers --answers": (
-        ["data.jsonl", "other.jsonl"],
-        ["cluster-answers", *CHAT, "data.jsonl", "--out", "clustered.jsonl", "--answers", "other.jsonl"],
-    ),
+    "cluster-answers": (["data.jsonl"], ["cluster-answers", *CHAT, "data.jsonl", "--out"]),
     "probe ask": (["data.jsonl"], ["probe", "ask", *CHAT, "data.jsonl", "--out"]),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
     "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
@@ -84,10 +77,6 @@ PAIRS_OF_OUTPUTS = {
     "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
     "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}"],
     "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
-    "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "--out", "{0}", "--answers", "other.jsonl", "{1}"],
-    "cluster-answers, journal": [
-        *("cluster-answers", *CHAT, "data.jsonl", "--out", "{0}", "--answers", "other.jsonl", "{1}.journal"),
-    ],
     "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
@@ -213,7 +202,7 @@ def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
     Path("folder").mkdir()
     null = Path(os.devnull)
     check_outputs(["data.jsonl", "folder", None, "an/id-of-the-hub"], [Path("out.jsonl"), None, Path(), null, null])
-    check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], [Path("data.jsonl.parts")])
+    check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], removed=Path("data.jsonl.parts"))
 
 
 # Disks that are full.

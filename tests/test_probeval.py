@@ -259,7 +259,7 @@ def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cf
     references[1]["answers"][0]["cluster"] = ""
     given = {"predictions": own_cfc["predictions"], "references": references}
     assert "clustering:soft|matcher:soft|threshold:0.475|" in probeval.compute(**given)["signature"]
-    with pytest.raises(ValueError, match="Question 'q2' has answers without one"):
+    with pytest.raises(ValueError, match="question 'q2'"):
         probeval.compute(predictions=own_cfc["predictions"], references=references, clustering="human")
 
 
@@ -398,11 +398,11 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"rarefy": 11}, ValueError, "rarefy .*11.*'q1' has 10"),
         ({"rarefy_people": 15}, ValueError, "rarefy_people .*15.*'q2' has 14"),
         ({"rarefy": 5, "debias": True}, ValueError, "debias and rarefy"),
-        ({"smoothing": 0, "debias": True}, ValueError, "debias needs smoothing > 0"),
-        ({"clustering": "soft", "matcher": "cosine"}, ValueError, "matcher='soft'.*'cosine'"),
+        ({"smoothing": 0, "debias": True}, ValueError, "smoothing must be above 0"),
+        ({"clustering": "soft", "matcher": "cosine"}, ValueError, "matcher .*'cosine'"),
         ({"matcher": "human"}, ValueError, "labels"),
         ({"labels": {}}, ValueError, "labels"),
-        ({"matcher": "human", "labels": {}, "clustering": "hac"}, ValueError, "clustering='human'"),
+        ({"matcher": "human", "labels": {}, "clustering": "hac"}, ValueError, "clustering .*'hac'"),
         ({"matcher": "human", "labels": "a"}, TypeError, "labels .*'a'"),
         ({"matcher": "human", "labels": []}, ValueError, "labels .*2 questions. Got 0"),
         ({"matcher": "human", "labels": [["wrong"]] * 2}, ValueError, "labels of question 'q1'"),

@@ -311,10 +311,10 @@ def test_every_format_is_read_to_the_same_sets(tmp_path):
     words += ["--text-key", "texts", "--id-key", "prompt", "--quality-key", "reward"]
     inputs = read_inputs(parse_options(words))
     assert inputs.bad == []
-    first, *others = inputs.systems
-    for system in others:
-        for prompt, members in system.sets.items():
-            assert members == first.sets[prompt]
+    first, *others = inputs.texts
+    assert all(other == first for other in others)
+    ratings = inputs.quality.reshape(len(paths), -1)
+    assert (ratings == ratings[0]).all()
 
 
 def test_a_column_of_quality(tmp_path, cache, load):

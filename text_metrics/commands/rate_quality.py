@@ -15,7 +15,7 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -37,15 +37,10 @@ _TOP = 5
 _LEAST_SHARE = 0.5
 
 
-class Rated(NamedTuple):
-    """The rating of a text, in [0, 1], and whether it follows from probabilities of answers."""
-
-    quality: float
-    by_probability: bool
-
-
-def read_answer(answer: str, top: dict[str, float] | None) -> Rated:
+def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]:
     """Rate a text by the expected value of the answer to the question.
+
+    Returns the rating, in [0, 1], and whether it follows from probabilities of answers.
 
     `top` holds log-probabilities of the most probable first tokens, of which the spellings of an answer count together.
     If they hold less than half of the probability, or the answer's text says something else than they, the rating is
@@ -61,30 +56,34 @@ def read_answer(answer: str, top: dict[str, float] | None) -> Rated:
     first = re.search(r"\w+", answer)
     written = "" if first is None else first[0].casefold()
     if total >= _LEAST_SHARE and (not written or shares.get(written) == max(shares.values())):
-        return Rated(sum(share * VALUES[word] for word, share in shares.items()) / total, True)
+        return sum(share * VALUES[word] for word, share in shares.items()) / total, True
     if written not in VALUES:
         raise ValueError("it must begin with Yes or No")
-    return Rated(VALUES[written], False)
+    return VALUES[written], False
 
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
     """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
-    asked = [text for text in texts if text]
-    requests = [
-        Request(f"the text {text!r:.60}", few_shot(QUESTION, (), f"Text:\n{text}"), read_answer, top=_TOP)
-        for text in asked
-    ]
-    values, code = Chat(arguments, arguments.out).ask(requests)
     digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
     # An empty text makes no sense.
-    rated = {text: Rated(0.0, True) for text in texts if not text} | dict(zip(asked, values, strict=True))
-    rated = {text: rating for text, rating in rated.items() if rating is not None}
-    if plain := sum(not rating.by_probability for rating in rated.values()):
-        said = f"{plain} of {len(rated)} ratings are the answer itself, 1 or 0"
+    asked = [text for text in texts if text]
+    ratings: dict[str, float] = {text: 0.0 for text in texts if not text}
+    requests = []
+    for text in asked:
+        messages = few_shot(QUESTION, f"Text:\n{text}")
+        requests.append(Request(f"the text {text!r:.60}", messages, read_answer, top=_TOP))
+    answers, code = Chat(arguments, arguments.out).ask(requests)
+    plain = 0
+    for text, answer in zip(asked, answers, strict=True):
+        if answer is not None:
+            ratings[text], by_probability = answer
+            plain += not by_probability
+    if plain:
+        said = f"{plain} of {len(ratings)} ratings are the answer itself, 1 or 0"
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
-    print(f"{arguments.out}: {len(rated)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()], code
+    print(f"{arguments.out}: {len(ratings)} of {len(texts)} different texts are rated.", file=sys.stderr)
+    return [{"text": text, "quality": rating, "signature": signed} for text, rating in ratings.items()], code
 
 
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:

@@ -14,12 +14,9 @@ import text_metrics
 from text_metrics.metrics._core.core_inputs import (
     TextSets,
     flatten,
-    gather,
-    lists_by_set,
     parse_embeddings,
     parse_probabilities,
     parse_sets,
-    split_list,
 )
 from text_metrics.metrics._core.core_results import SETS
 from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
@@ -43,6 +40,11 @@ class Subsets(NamedTuple):
     of_set: np.ndarray
     rows: np.ndarray
     weights: np.ndarray | None = None
+
+    def part(self, places: Any) -> "Subsets":
+        """Return those at some places, a slice or indices."""
+        weights = None if self.weights is None else self.weights[places]
+        return Subsets(self.of_set[places], self.rows[places], weights)
 
 
 class Asked:
@@ -119,25 +121,23 @@ class Asked:
         settings : replace those of the caller
         """
         common = {name: value for name, value in self.settings.items() if name not in {*_OF_RESULT, *self.given}}
-        for chunk in gather(_pieces(subsets), lambda piece: piece.rows.size, _TEXTS_AT_ONCE):
-            of_set = np.concatenate([piece.of_set for piece in chunk])
-            rows = np.concatenate([piece.rows.ravel() for piece in chunk])
-            sizes = np.repeat([piece.rows.shape[1] for piece in chunk], [len(piece.rows) for piece in chunk])
-            given = {name: self._slice(name, of_set, rows, sizes) for name in self.given if name not in _OF_RESULT}
-            if WEIGHTS in given:
-                weights = np.concatenate([self._weights(piece).ravel() for piece in chunk])
-                given[WEIGHTS] = lists_by_set(weights, sizes)
-            predictions: list[Any] = [self.sets.texts[i] for i in rows.tolist()]
-            if len(sizes) > 1 and sizes.min() == sizes.max() > 1:
-                given["set_size"] = int(sizes[0])  # so many lists take longer than their scores
-            else:
-                predictions = split_list(predictions, sizes)
-            yield of_set, self.metric.compute(predictions=predictions, **(common | given | settings))
+        for whole in subsets:
+            size = whole.rows.shape[1]
+            step = max(1, _TEXTS_AT_ONCE // size)
+            for start in range(0, len(whole.rows), step):
+                part = whole.part(slice(start, start + step))
+                given = {name: self._slice(name, part) for name in self.given if name not in _OF_RESULT}
+                predictions: list[Any] = [self.sets.texts[i] for i in part.rows.ravel().tolist()]
+                if len(part.rows) > 1 and size > 1:
+                    given["set_size"] = size  # so many lists take longer than their scores
+                else:
+                    predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
+                yield part.of_set, self.metric.compute(predictions=predictions, **(common | given | settings))
 
-    def scores(self, subsets: Iterable[Subsets], **settings: Any) -> np.ndarray:
+    def scores(self, subsets: Subsets, **settings: Any) -> np.ndarray:
         """Return the score of each subset; NaN for one that has none."""
-        found = [result["scores"] for _, result in self.results(subsets, **settings)]
-        return np.array([score for scores in found for score in scores], dtype=np.float64)
+        scores = [result["scores"] for _, result in self.results([subsets], **settings)]
+        return np.array(list(chain.from_iterable(scores)), dtype=np.float64)
 
     def has_weight(self, rows: np.ndarray) -> np.ndarray:
         """Whether any text of each subset has a weight, without which it has no score: (s, k) to (s,)."""
@@ -145,31 +145,21 @@ class Asked:
             return np.ones(len(rows), dtype=bool)
         return self.given[WEIGHTS][rows].sum(axis=1) > 0
 
-    def _weights(self, subsets: Subsets) -> np.ndarray:
-        """Return the probability of each text within its subset: (s, k)."""
-        weights = self.given[WEIGHTS][subsets.rows] if subsets.weights is None else subsets.weights
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def _slice(self, name: str, of_set: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> Any:
-        """Return what is given for the texts of subsets: of their sets, flat indices and sizes."""
-        values, kind = self.given[name], self.declared[name].given
+    def _slice(self, name: str, subsets: Subsets) -> Any:
+        """Return what is given for the texts of subsets."""
+        values, kind, rows = self.given[name], self.declared[name].given, subsets.rows
+        if name == WEIGHTS:
+            weights = values[rows] if subsets.weights is None else subsets.weights
+            return (weights / weights.sum(axis=1, keepdims=True)).tolist()
         if kind == ITEM:
-            return [values[i] for i in of_set.tolist()]
+            return [values[i] for i in subsets.of_set.tolist()]
         if kind == PAIR:
-            places = np.split(rows - np.repeat(self.starts[of_set], sizes), np.cumsum(sizes)[:-1])
-            return [values[i][np.ix_(part, part)] for i, part in zip(of_set.tolist(), places, strict=True)]
+            places = rows - self.starts[subsets.of_set, None]
+            matrices = [values[i] for i in subsets.of_set.tolist()]
+            return [matrix[np.ix_(part, part)] for matrix, part in zip(matrices, places, strict=True)]
         if isinstance(values, np.ndarray):
-            return values[rows]
-        return split_list([values[i] for i in rows.tolist()], sizes)
-
-
-def _pieces(subsets: Iterable[Subsets]) -> Iterator[Subsets]:
-    """Divide subsets so that none has more texts than are scored at a time, but for a single one."""
-    for of_set, rows, weights in subsets:
-        step = max(1, _TEXTS_AT_ONCE // rows.shape[1])
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            yield Subsets(of_set[part], rows[part], None if weights is None else weights[part])
+            return values[rows.ravel()]
+        return [[values[i] for i in row] for row in rows.tolist()]
 
 
 def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:

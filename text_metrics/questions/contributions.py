@@ -51,6 +51,6 @@ def score_contributions(
             of_set, left_out = np.repeat(members, size), rows.ravel()
             scored = asked.has_weight(rests) & ~np.isnan(whole[of_set])
             of_set, left_out, rests = of_set[scored], left_out[scored], rests[scored]
-            values[left_out] = whole[of_set] - asked.scores([Subsets(of_set, rests)], **asked.skipping)
+            values[left_out] = whole[of_set] - asked.scores(Subsets(of_set, rests), **asked.skipping)
     known = ~np.isnan(values)
     return asked.plain, lists_by_set(values[known], asked.sets.sizes, known)

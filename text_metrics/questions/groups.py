@@ -1,15 +1,13 @@
 """How many groups of texts there really are, such as the systems that wrote them: alpha, beta and gamma diversity.
 
 The entropy S of all texts of a set is that of the mixture of its groups, which have shares w_g of the probability.
-Holevo's quantity chi = S - sum of w_g S_g is 0 if the groups do not differ and H(w), the entropy of the shares, if no
-text of a group has anything in common with one of another. It needs a score whose entropies mix so: Vendi's at order 1,
-and the entropy of classes.
+Holevo's chi = S - sum of w_g S_g is 0 if the groups do not differ, and at most H(w), the entropy of the shares. This
+needs a score whose entropies mix so: Vendi's at order 1, and the entropy of classes.
 
 References
 ----------
-Holevo, A. S. (1973). Bounds for the quantity of information transmitted by a quantum communication channel. Problems
-of Information Transmission 9(3), 177-183.
-Leinster, T., & Cobbold, C. A. (2012). Measuring diversity: the importance of species similarity. Ecology 93, 477-489.
+Holevo, A. S. (1973). Problems of Information Transmission 9(3), 177-183.
+Leinster, T., & Cobbold, C. A. (2012). Measuring diversity. Ecology 93, 477-489.
 Reeve, R., et al. (2014). How to partition diversity. arXiv 1404.6520.
 """
 
@@ -34,9 +32,8 @@ def between_groups(
 ) -> dict[str, Any]:
     """Divide the diversity of each set into that within and that between groups of its texts, and test the difference.
 
-    A permutation draws which text of a set takes which slot. The slots, each a group and a weight, stay: so the level
-    of the test holds whatever the weights. The draws follow from `seed`, the place of the set and the sorted texts and
-    slots, not from the order of a set, unless equal texts carry different values.
+    A permutation draws which text of a set takes which slot, each a group and a weight, so that the level of the test
+    holds whatever the weights. The draws follow from `seed`, the place of the set and its sorted texts and slots.
 
     Parameters
     ----------
@@ -47,17 +44,16 @@ def between_groups(
 
     Returns
     -------
-    dict with means over the m sets, and values for each as `<name>_scores`:
+    dict with means over the m sets, values for each as `<name>_scores`, and with `confidence` their intervals:
         within : effective number of different texts, or meanings, within a group (alpha), in [1, pooled]
         pooled : of all groups together (gamma)
-        between : pooled over within in each set, the effective number of different groups (beta), in [1, exp(H(w))],
-            which is the number of groups at equal shares; 1 for a set of one group
+        between : pooled over within, the effective number of different groups (beta), in [1, exp(H(w))]
         between_expected : what `between` is if texts are permuted, as a geometric mean for each set
-    `<name>_confidence_interval` of the first three with `confidence`, and
+    and
         p_value : one-sided, of the sum of chi over sets against the means and variances of its permutations, by the
             normal distribution; 1 where no permutation changes chi
-        permutation_p : only for fewer than 20 sets with several groups: the share of permutations, the observed
-            arrangement counted among them, of at least this sum; at least 1 / (1 + permutations)
+        permutation_p : only for fewer than 20 sets with several groups: the share of arrangements of at least this
+            sum, the observed one included
         share : how far chi is from its expectation, over how far it can be: 0 by chance, 1 if groups have nothing in
             common; it may be negative. None if nothing is possible beyond chance
         signature : of the plain score, and `groups`, `permutations` and `seed`
@@ -156,7 +152,7 @@ def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
         rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
         keys = np.concatenate([rows, weights.view(np.int64)], axis=1)
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        different = asked.scores([Subsets(of_set[first], rows[first], weights[first])])
+        different = asked.scores(Subsets(of_set, rows, weights).part(first))
         scores[members] = different[inverse.ravel()].reshape(len(members), -1)
     return scores
 

@@ -2,24 +2,26 @@
 
 import math
 from collections.abc import Iterator
-from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from text_metrics.metrics._core.core_inputs import batches_by_size
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by, result_numbers
 from text_metrics.questions.asked import Asked, Subsets
+
+# Texts of sets whose subsets are drawn at a time, to bound the memory.
+_TEXTS_AT_ONCE = 2**10
 
 
 def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int = 0, **settings: Any) -> dict[str, Any]:
     """Return the expected scores of k texts of each set, drawn without replacement.
 
-    The expectation is the mean over all subsets of k texts if there are at most `draws`, else over so many different
-    random ones. They follow from `seed` and the size of a set, after its texts are sorted, and so not from their order,
-    unless equal texts carry different values.
+    The expectation is the mean over all subsets of k texts, or over `draws` different random ones if there are more.
+    They follow from `seed` and the size of a set, after its texts are sorted.
 
     Parameters
     ----------
@@ -30,10 +32,9 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
 
     Returns
     -------
-    dict, as of `compute`, in which every number is an expectation: `scores` and other lists have None for a set of
-    fewer than k texts, and means are over the other sets. With `details=True`, `details` has the expected numbers of
-    each set. Besides, `n_too_small`, the number of sets of fewer than k texts, and `k`, `draws` and `seed` in the
-    signature.
+    dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
+    fewer than k texts, without which means are. Besides, `n_too_small`, the number of these sets, and `rarefy`, `draws`
+    and `seed` in the signature.
 
     Raises
     ------
@@ -42,13 +43,19 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     """
     k, draws, seed = parse_count(k, "k"), parse_count(draws, "draws"), parse_count(seed, "seed", 0)
     asked = Asked(metric, predictions, settings)
+    details = {"details": True} if "details" in asked.declared else {}
     with asked.remembering(**asked.skipping):
         score, mean = asked.plain[asked.metric.name], pd.Series(asked.plain["scores"], dtype=float).mean()
         if score is not None and not math.isclose(score, mean, rel_tol=1e-6, abs_tol=1e-9):
             raise ValueError(f"rarefied needs a mean of scores of sets: {asked.metric.name} pools the sets here.")
-        expected = _expectations(asked, _subsets(asked, k, draws, seed))
-    result = _like(asked, expected, k)
-    if settings.get("details"):
+        of_subsets = [_numbers(*part) for part in asked.results(_subsets(asked, k, draws, seed), **details)]
+    expected = pd.concat([pd.DataFrame(), *of_subsets]).groupby(level=0).mean().reindex(range(len(asked.sets.sizes)))
+    result = {
+        name: _like(asked, name, value, expected, k)
+        for name, value in asked.plain.items()
+        if not isinstance(value, (int, str))
+    }
+    if "details" in result:
         columns = expected[[name for name in expected if not name.endswith("scores")]]
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
         result["details"] = [row if size >= k else None for row, size in zip(rows, asked.sets.sizes, strict=True)]
@@ -58,16 +65,17 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
 
 
 def _subsets(asked: Asked, k: int, draws: int, seed: int) -> Iterator[Subsets]:
-    places = cache(lambda size: _places(size, k, draws, seed))
-    for i, (start, size) in enumerate(zip(asked.starts.tolist(), asked.sets.sizes.tolist(), strict=True)):
+    """Choose subsets of k texts of each set, the same for sets of one size."""
+    for members, rows in batches_by_size(asked.sets.sizes, _TEXTS_AT_ONCE):
+        size = rows.shape[1]
         if size < k:
             continue
+        places = _places(size, k, draws, seed)
         # So that the subsets do not follow from the order of the texts.
-        order = np.array(sorted(range(start, start + size), key=asked.sets.texts.__getitem__))
+        by_text = np.array([sorted(of_set, key=asked.sets.texts.__getitem__) for of_set in rows.tolist()])
         # In the order of the caller, which some results read.
-        rows = np.sort(order[places(size)], axis=1)
-        rows = rows[asked.has_weight(rows)]
-        yield Subsets(np.full(len(rows), i), rows)
+        chosen = np.sort(by_text[:, places], axis=2).reshape(-1, k)
+        yield Subsets(np.repeat(members, len(places)), chosen).part(asked.has_weight(chosen))
 
 
 def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
@@ -81,33 +89,24 @@ def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
     return np.array(list(found))
 
 
-def _expectations(asked: Asked, subsets: Iterator[Subsets]) -> pd.DataFrame:
-    """Return the mean of each number of a set over its subsets: a row for each of m sets, NaN without any."""
-    details = {"details": True} if "details" in asked.declared else {}
-    tables = [pd.DataFrame()]
-    for of_set, result in asked.results(subsets, **details):
-        columns = {name: values for name, values in result.items() if name.endswith("scores")}
-        rows = pd.DataFrame([dict(result_numbers(row or {})) for row in result.get("details", ())])
-        table = pd.DataFrame(columns | rows.to_dict("list"), index=of_set, dtype=float)
-        tables.append(table)
-    return pd.concat(tables).groupby(level=0).mean().reindex(range(len(asked.sets.sizes)))
+def _numbers(of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
+    """Return the numbers of each subset of a result, a row of the index of its set."""
+    scores = {name: values for name, values in result.items() if name.endswith("scores")}
+    details = pd.DataFrame([dict(result_numbers(row or {})) for row in result.get("details", ())])
+    return pd.DataFrame(scores | details.to_dict("list"), index=of_set, dtype=float)
 
 
-def _like(asked: Asked, expected: pd.DataFrame, k: int) -> dict[str, Any]:
-    """Return a result of the names of the plain one, with expectations in place of its numbers."""
-    result: dict[str, Any] = {}
-    for name, value in asked.plain.items():
-        if name.endswith("confidence_interval"):
-            result[name] = _interval(asked, name.removesuffix("confidence_interval"), expected, k)
-        elif name.endswith("scores"):
-            result[name] = [None if math.isnan(number) else number for number in _column(expected, name).tolist()]
-        elif isinstance(value, dict):
-            result[name] = {key: _mean(_column(expected, f"{name}_{key}")) for key in value}
-        elif isinstance(value, float) or value is None:
-            # The mean of its own list of scores, if it has one, else of a number in `details`.
-            own = f"{name.removesuffix(asked.metric.name)}scores" if name.endswith(asked.metric.name) else ""
-            result[name] = _mean(_column(expected, own, f"{name}_scores", name))
-    return result
+def _like(asked: Asked, name: str, value: Any, expected: pd.DataFrame, k: int) -> Any:
+    """Return the expectation of a number, a dict or a list of the plain result."""
+    if name.endswith("confidence_interval"):
+        return _interval(asked, name.removesuffix("confidence_interval"), expected, k)
+    if name.endswith("scores"):
+        return [None if math.isnan(number) else number for number in _column(expected, name).tolist()]
+    if isinstance(value, dict):
+        return {key: _mean(_column(expected, f"{name}_{key}")) for key in value}
+    # The mean of its own list of scores, if it has one, else of a number in `details`.
+    own = f"{name.removesuffix(asked.metric.name)}scores" if name.endswith(asked.metric.name) else ""
+    return _mean(_column(expected, own, f"{name}_scores", name))
 
 
 def _column(expected: pd.DataFrame, *names: str) -> pd.Series:

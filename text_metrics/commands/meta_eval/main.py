@@ -10,16 +10,13 @@ verdict (0: set 1 is the more diverse, 1: set 2, 2: neither). docs/meta-eval.md 
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
-
-if TYPE_CHECKING:  # its import takes a second
-    import pandas as pd
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -34,7 +31,7 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def show(results: "dict[str, pd.DataFrame]") -> str:
+def show(results: dict[str, Any]) -> str:
     """Format agreement in percent as text: with people, with the judge by data, and between groups of metrics."""
     parts = []
     if "people" in results:

@@ -3,13 +3,9 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from text_metrics.commands.shared.files import read_texts, read_topic
 from text_metrics.commands.shared.rows import read_rows
-
-if TYPE_CHECKING:  # its import takes a second
-    import pandas as pd
 
 _HIGH = {"original", "para_a", "para_b", "para_c"}
 _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
@@ -17,12 +13,12 @@ _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
 Sets = dict[tuple[str, ...], int]
 
 
-def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.DataFrame]":
+def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
     """Read pairs from files of JSON lines; a file x_high or x_low belongs to the data set x.
 
     Returns
     -------
-    judged : the pairs that the judge decided, with the columns
+    judged : data frame of the pairs that the judge decided, with the columns
 
         - first, second : numbers of sets
         - verdict : the set that the judge calls more diverse, 0 or 1
@@ -30,7 +26,7 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
         - data, part : the data set, and "high" or "low" quality or ""
         - label1, label2 : how the sets were made, or ""
         - concept : the same number for pairs about the same thing
-    people : the pairs that people judged, with `first`, `second`, `concept`,
+    people : data frame of the pairs that people judged, with `first`, `second`, `concept`,
         `votes`, a list with the verdict of each person, and `verdict`, the judge's or 0.5
     """
     judged: list[dict[str, Any]] = []
@@ -56,6 +52,22 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.Dat
     return _with_concepts(judged), _with_concepts(people)
 
 
+def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
+    """Read a non-empty list of strings from an object."""
+    if key not in record:
+        raise ValueError(f"{where} has no {key!r}.")
+    texts = record[key]
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{where}: {key!r} must be a list of strings, at least one. Got {texts!r:.80}.")
+    return texts
+
+
+def read_topic(record: dict[str, Any]) -> str:
+    """Read the topic of an object from its `src`, a string or a list of strings; empty if there is none."""
+    topic = record.get("src") or ""
+    return ", ".join(map(str, topic)) if isinstance(topic, list) else str(topic)
+
+
 def add_set(texts: list[str], sets: Sets) -> int:
     """Return the number of a set, which is added if it is new."""
     return sets.setdefault(tuple(texts), len(sets))
@@ -72,8 +84,9 @@ def is_clear(record: dict[str, Any]) -> bool:
         return True
 
 
-def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
+def _with_concepts(rows: list[dict[str, Any]]) -> Any:
     """Add the number of the topic of each row; a row without a topic is about something of its own."""
+    # Its import takes a second.
     import pandas as pd
 
     topics = [row.pop("topic") or i for i, row in enumerate(rows)]

@@ -62,23 +62,21 @@ def run(arguments: argparse.Namespace) -> int:
     names = [name for name in questions for _ in range(arguments.samples)]
     requests = []
     # Two questions of the same words are asked each for itself.
-    numbers: dict[str, count[int]] = defaultdict(count)
+    samples: dict[str, count[int]] = defaultdict(count)
     for name in names:
-        messages = few_shot(INSTRUCTIONS, (), questions[name])
-        requests.append(Request(f"question {name!r}", messages, str, next(numbers[questions[name]])))
+        text = questions[name]
+        messages = few_shot(INSTRUCTIONS, text)
+        requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, next(samples[text])))
     answers, code = Chat(arguments, out).ask(requests)
     given: dict[str, list[str]] = defaultdict(list)
     for name, answer in zip(names, answers, strict=True):
         if answer is not None:
             given[name].append(answer)
-    asked = {"model": arguments.model, "temperature": arguments.temperature}
-    write_jsonl(
-        out,
-        (
-            {"id": name, "question": questions[name], "answers": list(map(clean, raw)), "raw": raw, **asked}
-            for name, raw in given.items()
-        ),
-    )
+    rows = []
+    for name, raw in given.items():
+        row = {"id": name, "question": questions[name], "answers": list(map(clean, raw)), "raw": raw}
+        rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
+    write_jsonl(out, rows)
     n_complete = sum(len(raw) == arguments.samples for raw in given.values())
     print(f"{out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return code

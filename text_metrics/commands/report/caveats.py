@@ -39,11 +39,10 @@ def find_caveats(inputs: Inputs, options: argparse.Namespace) -> list[dict[str, 
 def _of_reading(inputs: Inputs) -> _Caveats:
     """Say what was set aside, what is missing, what was rarefied, and what may be several systems."""
     n, sizes = len(inputs.ids), inputs.sizes
-    n_all = len({prompt for system in inputs.systems for prompt in system.sets})
     if inputs.bad:
         yield "rows set aside", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
-    if n < n_all:
-        prompts = count(n_all, "prompt")
+    if n < inputs.n_all:
+        prompts = count(inputs.n_all, "prompt")
         yield "missing prompts", f"Of {prompts}, every system has two texts or more only of {n:,}, which are used."
     if inputs.smallest is not None:
         yield (

@@ -14,19 +14,18 @@ _MOST_IN_NAME = 20
 
 
 class Picture(NamedTuple):
-    """A picture: its section, its caption, and its SVG."""
+    """A picture with its caption."""
 
-    section: str
     caption: str
     svg: str
 
 
 @styled()
-def pictures(report: Report) -> list[Picture]:
-    """Draw the report from its numbers alone, in the order of its sections."""
+def pictures(report: Report) -> dict[str, Picture]:
+    """Draw the pictures of a report by section, from its numbers alone."""
     main, quality = in_section(report, "diversity")[0], in_section(report, "quality")
-    drawn = [_distributions(report, main)]
-    return [*drawn, _plane(report, main, quality[0])] if quality else drawn
+    drawn = {"diversity": _distributions(report, main)}
+    return {**drawn, "quality": _plane(report, main, quality[0])} if quality else drawn
 
 
 def _distributions(report: Report, metric: dict[str, Any]) -> Picture:
@@ -52,7 +51,7 @@ def _distributions(report: Report, metric: dict[str, Any]) -> Picture:
         f"{metric['title']}: the mark is the mean with its interval, the bars are prompts. A system that collapses has "
         "bars on the left."
     )
-    return Picture("diversity", caption, to_svg(figure, caption))
+    return Picture(caption, to_svg(figure, caption))
 
 
 def _plane(report: Report, across: dict[str, Any], up: dict[str, Any]) -> Picture:
@@ -73,7 +72,7 @@ def _plane(report: Report, across: dict[str, Any], up: dict[str, Any]) -> Pictur
     axes.set_ylabel(_label(up, axes.get_ylim()[0]))
     figure.legend(loc="outside lower left", ncols=2)
     caption = f"Each mark is the mean of a system, with both intervals: {up['title']} against {across['title']}."
-    return Picture("quality", caption, to_svg(figure, caption))
+    return Picture(caption, to_svg(figure, caption))
 
 
 def _label(metric: dict[str, Any], low: float) -> str:

@@ -59,7 +59,7 @@ def _first(report: Report) -> str:
         return answer
     rest = [metric for metric in rest if metric["better"] is not None]
     agreeing = sum(metric["best"] == main["best"] for metric in rest)
-    return f"{answer} Of {len(rest)} other metrics, {agreeing} agree."
+    return f"{answer} It is first by {agreeing} of the {len(rest)} other metrics, too."
 
 
 def _poor(metric: dict[str, Any]) -> list[int]:

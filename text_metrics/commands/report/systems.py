@@ -6,6 +6,7 @@ Nothing here imports torch, so that what is wrong with a file is said at once.
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +22,6 @@ from text_metrics.metrics._core.core_numbers import describe
 _LARGEST = sys.float_info.max
 # A column with more values holds something else than systems.
 _MOST_SYSTEMS = 20
-# Texts, each with its quality; NaN where no column holds it.
-Rated = list[tuple[str, float]]
 
 
 class Keys(NamedTuple):
@@ -34,39 +33,34 @@ class Keys(NamedTuple):
     quality: str | None = None
 
 
-class System(NamedTuple):
-    """A system: its sets by prompt, and its file with the numbers of rows, prompts and texts."""
-
-    name: str
-    sets: dict[str, Rated]
-    source: dict[str, Any]
-
-
 class Inputs(NamedTuple):
     """What a report is made from.
 
-    systems : those that were read
-    people : texts of people by prompt; None without their file
+    systems : their names
+    sources : for each system, its file, and numbers of rows, prompts and texts
     bad : file, row and error of each row that is set aside
     hints : which columns may hold systems that count as one
+    n_all : the number of prompts of any system
     ids : the p prompts of which every system has two texts or more, in order
     texts : for each system, for each of these prompts, a list of texts
     quality : of all these texts, in order: ndarray of shape (n,), NaN where no column holds it
+    people : texts of people by prompt; None without their file
     """
 
-    systems: list[System]
-    people: dict[str, list[str]] | None
+    systems: list[str]
+    sources: list[dict[str, Any]]
     bad: list[dict[str, Any]]
     hints: list[str]
+    n_all: int
     ids: list[str]
     texts: list[list[list[str]]]
     quality: np.ndarray
+    people: dict[str, list[str]] | None
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
-        names = [system.name for system in self.systems]
-        texts = [[text for texts in sets for text in texts] for sets in self.texts]
-        return dict(zip(names, texts, strict=True))
+        texts = [list(chain.from_iterable(sets)) for sets in self.texts]
+        return dict(zip(self.systems, texts, strict=True))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -83,67 +77,61 @@ class Inputs(NamedTuple):
 def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError if a file or a column is wrong."""
     keys = Keys(options.text_key, options.id_key, options.system_key, options.quality_key)
-    files = {name: (path, read_file(path, keys)) for name, path in options.files.items()}
-    systems = [system for name, (path, rows) in files.items() for system in _systems(name, path, rows, keys)]
-    hints = [hint for path, rows in files.values() for hint in _hints(path, rows, keys)]
-    n_rows = sorted({system.source["n_rows"] for system in systems})
+    files = [(path, read_file(name, path, keys)) for name, path in options.files.items()]
+    n_rows = sorted({len(rows) for _, rows in files})
     if keys.prompt is None and len(n_rows) > 1:
         raise ValueError(f"--by-line requires files of one length. Got {n_rows} rows: pass --id-key to pair them.")
-    ids, people = _common(systems), None
+    hints = [hint for path, rows in files for hint in _hints(path, rows, keys)]
+    systems, sources, sets = [], [], []
+    for path, rows in files:
+        for system in dict.fromkeys(row.given["system"] for row in rows if row.given["system"]):
+            members = [row for row in rows if row.given["system"] == system]
+            sets.append(_sets(members))
+            systems.append(system)
+            sources.append(
+                {
+                    "file": str(path),
+                    "n_rows": len(members),
+                    "n_bad": sum(bool(row.error) for row in members),
+                    "n_prompts": len(sets[-1]),
+                    "n_texts": sum(map(len, sets[-1].values())),
+                }
+            )
+    ids = _common(sets)
+    people = None
     if options.people is not None:
-        of_people = keys._replace(system=None, quality=None)
-        files[""] = options.people, read_file(options.people, of_people)
-        (system,) = _systems("people", *files[""], of_people)
-        people = {prompt: [text for text, _ in members] for prompt, members in system.sets.items()}
+        rows = read_file("people", options.people, keys._replace(system=None, quality=None))
+        files.append((options.people, rows))
+        people = {prompt: [text for text, _ in members] for prompt, members in _sets(rows).items()}
         if people.keys().isdisjoint(ids):
             raise ValueError("--people has no text for any prompt of the systems: check --id-key.")
     bad = [
-        {"file": str(path), "row": row.number, "error": row.error}
-        for path, rows in files.values()
-        for row in rows
-        if row.error
+        {"file": str(path), "row": row.number, "error": row.error} for path, rows in files for row in rows if row.error
     ]
-    sets = [[system.sets[prompt] for prompt in ids] for system in systems]
-    texts = [[[text for text, _ in members] for members in of_system] for of_system in sets]
-    quality = [rating for of_system in sets for members in of_system for _, rating in members]
-    return Inputs(systems, people, bad, hints, ids, texts, np.array(quality))
+    texts = [[[text for text, _ in of_system[prompt]] for prompt in ids] for of_system in sets]
+    quality = np.array([rating for of_system in sets for prompt in ids for _, rating in of_system[prompt]])
+    return Inputs(systems, sources, bad, hints, len(set().union(*sets)), ids, texts, quality, people)
 
 
-def _common(systems: Sequence[System]) -> list[str]:
+def _sets(rows: Sequence[Row]) -> dict[str, list[tuple[str, float]]]:
+    """Join texts and their quality by prompt, in order of content: that of the rows does not matter."""
+    sets: dict[str, list[tuple[str, float]]] = {}
+    for row in rows:
+        if not row.error:
+            rated = zip(row.texts, row.given["quality"], strict=True)
+            sets.setdefault(row.given["prompt"], []).extend(rated)
+    return {prompt: sorted(members, key=itemgetter(0)) for prompt, members in sets.items()}
+
+
+def _common(systems: Sequence[dict[str, Any]]) -> list[str]:
     """List the prompts of which every system has two texts or more, since one text has no diversity."""
-    large = [{prompt for prompt, members in system.sets.items() if len(members) > 1} for system in systems]
-    common = sorted(set.intersection(*large))
+    common = [prompt for prompt in sorted(systems[0]) if all(len(sets.get(prompt, ())) > 1 for sets in systems)]
     if not common:
         raise ValueError(
             "there is nothing to compare: no prompt has two texts or more of every system, and one text has no "
             "diversity. Check --id-key and --text-key."
         )
     return common
-
-
-def _systems(name: str, path: Path, rows: Sequence[Row], keys: Keys) -> list[System]:
-    """Join the texts of each prompt of a system, in order of content: that of the rows does not matter."""
-    by_system: dict[str, list[Row]] = {}
-    for row in rows:
-        if system := name if keys.system is None else row.given.get("system"):
-            by_system.setdefault(system, []).append(row)
-    systems = []
-    for system, members in by_system.items():
-        sets: dict[str, Rated] = {}
-        for row in members:
-            if not row.error:
-                rated = zip(row.texts, row.given["quality"], strict=True)
-                sets.setdefault(row.given["prompt"], []).extend(rated)
-        source = {
-            "file": str(path),
-            "n_rows": len(members),
-            "n_bad": sum(bool(row.error) for row in members),
-            "n_prompts": len(sets),
-            "n_texts": sum(map(len, sets.values())),
-        }
-        ordered = {prompt: sorted(texts, key=itemgetter(0)) for prompt, texts in sets.items()}
-        systems.append(System(system, ordered, source))
-    return systems
 
 
 def _hints(path: Path, rows: Sequence[Row], keys: Keys) -> list[str]:
@@ -166,7 +154,7 @@ def _hints(path: Path, rows: Sequence[Row], keys: Keys) -> list[str]:
     return hints
 
 
-def read_file(path: Path, keys: Keys) -> list[Row]:
+def read_file(name: str, path: Path, keys: Keys) -> list[Row]:
     """Read the rows of a file, of which at least one is good; those of a set with a bad row are bad too.
 
     A good row has `texts`, and `given` its prompt, its system, and the quality of its texts.
@@ -179,7 +167,7 @@ def read_file(path: Path, keys: Keys) -> list[Row]:
     causes: dict[tuple[Any, Any], Row] = {}
     for i, row in enumerate(rows, 1):
         try:
-            _read_row(row, str(i), keys, file_format(path) == ".csv")
+            _read_row(row, name, str(i), keys, file_format(path) == ".csv")
         except (TypeError, ValueError) as error:
             row.error = str(error)
         if row.error and row.given["prompt"] is not None:
@@ -193,17 +181,17 @@ def read_file(path: Path, keys: Keys) -> list[Row]:
     return rows
 
 
-def _read_row(row: Row, line: str, keys: Keys, is_csv: bool) -> None:
+def _read_row(row: Row, name: str, line: str, keys: Keys, is_csv: bool) -> None:
     """Read the prompt of a row, its system, and its text or list of texts, which is JSON in CSV."""
     row.given = {
         "prompt": line if keys.prompt is None else read_key(row.values, keys.prompt),
-        "system": None if keys.system is None else read_key(row.values, keys.system),
+        "system": name if keys.system is None else read_key(row.values, keys.system),
     }
     if row.error:
         return
     if row.given["prompt"] is None:
         raise ValueError(f"has no {keys.prompt!r}")
-    if keys.system is not None and not row.given["system"]:
+    if not row.given["system"]:
         raise ValueError(f"has no {keys.system!r}")
     texts = row.values.get(keys.text)
     if is_csv and all(isinstance(text, str) for text in parse_list(texts)):

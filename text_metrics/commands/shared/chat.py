@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,21 +21,21 @@ class Request(NamedTuple):
     """A request for one answer.
 
     name : what errors call it
-    parse : reads the answer; raises ValueError if it cannot. With `top`, it takes a second argument: the
-        log-probabilities of the most probable first tokens, or None if the endpoint gives none
+    parse : reads the answer, given with the log-probabilities of the most probable first tokens, or None if the
+        endpoint gives none; raises a ValueError if it cannot
     sample : distinguishes requests with equal messages
     top : how many of the most probable first tokens to request
     """
 
     name: str
     messages: list[dict[str, str]]
-    parse: Callable[..., Any]
+    parse: Callable[[str, dict[str, float] | None], Any]
     sample: int = 0
     top: int = 0
 
 
-def few_shot(instructions: str, examples: Iterable[tuple[str, str]], question: str) -> list[dict[str, str]]:
-    """Write messages: instructions and an example in the first one, further examples with answers, and a question."""
+def few_shot(instructions: str, question: str, *examples: tuple[str, str]) -> list[dict[str, str]]:
+    """Write messages: instructions, examples with answers, and a question."""
     turns = []
     for asked, answer in examples:
         turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
@@ -186,17 +186,16 @@ class Chat:
                 temperature=self._settings.temperature,
                 **options,
             )
-            choice = response.choices[0]
-            record = {"answer": choice.message.content}
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             if not request.top:
                 raise
             # Some endpoints reject requests for log-probabilities.
             return self._request(request._replace(top=0))
-        except (AttributeError, LookupError, TypeError):
-            return {"answer": None}
-        # Not all endpoints return them.
+        record: dict[str, Any] = {"answer": None}
+        # Endpoints may leave out any part.
         with suppress(AttributeError, LookupError, TypeError):
+            choice = response.choices[0]
+            record["answer"] = choice.message.content
             entries = choice.logprobs.content[0].top_logprobs
             record["top"] = {entry.token: min(entry.logprob, 0.0) for entry in entries}
         return record
@@ -210,6 +209,6 @@ def _parse(request: Request, record: dict[str, Any]) -> Any:
     try:
         # No file can hold an unpaired surrogate.
         answer.encode()
-        return request.parse(answer, *([record.get("top")] if request.top else []))
+        return request.parse(answer, record.get("top"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{error}. Got {answer!r:.200}.") from None
