@@ -23,9 +23,11 @@ EXIT_BAD_ROWS = 3
 HOPELESS_ROWS = 1000
 
 
-# Makes of units what the summary needs, None if none can be scored, and the rows to write; a unit that cannot be scored
-# has errors in its rows.
-Step = Callable[[list[Unit]], tuple[dict[str, Any] | None, list[dict[str, Any]]]]
+Rows = list[dict[str, Any]]
+# What the summary needs of units, None if none can be scored, and the rows to write.
+Done = tuple[dict[str, Any] | None, Rows]
+# A unit that cannot be scored has errors in its rows.
+Step = Callable[[list[Unit]], Done]
 Records = Iterator[dict[str, Any]]
 
 
@@ -92,7 +94,7 @@ class Worker:
         return self._job.pieces()
 
 
-def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], Rows]:
     """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
     good = [unit for unit in units if unit.rows]
     facts, rows = step(good) if good else (None, [])

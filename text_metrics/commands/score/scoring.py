@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Step
+from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.rows import Source
@@ -119,7 +119,7 @@ def open_scores(command: Command) -> Step:
     """Load the metric; returns the function that scores units, and adds the results to their rows."""
     scorer = RowScorer(command)
 
-    def step(units: list[Unit]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    def step(units: list[Unit]) -> Done:
         units, done = score_those_that_can(scorer.score, units)
         if done is None:
             return None, []
