@@ -99,11 +99,11 @@ def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> flo
     return subset_score(vectors @ vectors.T, quality[rows])
 
 
-def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the counts, average the scores over groups, and name the encoder."""
     total = {"n_groups": 0, "n_chosen": 0, "chosen": 0.0, "random": 0.0}
     signed: dict[str, str] = {}
-    for facts in (record["facts"] for record in records if record["facts"] is not None):
+    for facts in pieces:
         total = {name: value + facts[name] for name, value in total.items()}
         if facts["signed"] != (signed or facts["signed"]):
             raise ValueError(f"the encoder changed since the job was begun, from {signed} to {facts['signed']}.")

@@ -102,7 +102,7 @@ def run(command: Command) -> int:
         n_texts = command.batch_size * (_SUMMED if summed else 1)
         job = Job(command, source, scorer.reader(summed), open_step, scorer.schema(source), n_texts)
         summarized = score_sums if summed else summarize
-        summary = run_job(job, saved, lambda records: summarized(records, scorer))
+        summary = run_job(job, saved, partial(summarized, scorer=scorer))
     if not command.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer.results, command.confidence)
