@@ -204,9 +204,8 @@ def main() -> int:
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs(files, [arguments.out], {**settings, "metric": arguments.metric})
-    for path in files:
-        if not path.exists():
-            raise ValueError(f"{path} does not exist.")
+    if absent := [path for path in files if not path.exists()]:
+        raise ValueError(f"{absent[0]} does not exist.")
     metric = load_metric(arguments.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.

@@ -42,7 +42,7 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
 
     for title, text, table in module.sections(result):
         print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(table))}")
-    for signature in result["signatures"]:
+    for signature in dict.fromkeys(result["signatures"]):
         print(f"`{signature}`")
     if arguments.out:
         write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -59,7 +59,8 @@ def main() -> int:
     for name, (module, purpose) in REPORTS.items():
         part = add_command(commands, name, purpose, module.DESCRIPTION)
         part.add_argument("targets", type=Path, help="questions with people's answers")
-        module.add_options(part)
+        if hasattr(module, "add_options"):
+            module.add_options(part)
         add_settings(part, "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir")
         part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
         part.set_defaults(run=partial(write_report, module))
