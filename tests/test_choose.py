@@ -145,7 +145,7 @@ def test_other_files_give_the_same(tmp_path):
     [
         (("--keep", 0), "--keep"),
         (("--keep", 1, "--column", "weights=reward"), "--column weights"),
-        (("--keep", 1, "--set", "q=2"), "--setting q"),
+        (("--keep", 1, "--set", "q=2"), "'q'"),
         (("--keep", 1, "--batch-size", 0), "--batch-size"),
     ],
 )

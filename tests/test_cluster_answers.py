@@ -101,7 +101,7 @@ def test_unreadable_clusters(answer, message):
 
 @pytest.mark.parametrize(
     ("people", "message"),
-    [([{"id": "q", "answers": []}], "needs at least one gold answer"), ([{"answers": ["a"]}], "must have an 'id'")],
+    [([{"id": "q", "answers": []}], "question 'q'"), ([{"answers": ["a"]}], "must have an 'id'")],
 )
 def test_bad_input_is_named_before_anything_is_asked(run, tmp_path, people, message):
     path, out = write_jsonl(tmp_path / "people.jsonl", people), tmp_path / "out.jsonl"

@@ -155,7 +155,7 @@ def test_rows_of_groups_hold_one_text(tmp_path):
     assert choose.main(choose_words(data, "--group-key", "p", "--keep", 3)) == score.EXIT_BAD_ROWS
     chosen, bad, _ = results_of(data)
     assert chosen == [rows[0], rows[2]]
-    assert "list ['a cat', 'the sea']" in bad[0]["error"]
+    assert "['a cat', 'the sea']" in bad[0]["error"]
 
 
 def test_rows_that_are_left_over(tmp_path):

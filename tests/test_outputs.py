@@ -202,7 +202,7 @@ def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
     Path("folder").mkdir()
     null = Path(os.devnull)
     check_outputs(["data.jsonl", "folder", None, "an/id-of-the-hub"], [Path("out.jsonl"), None, Path(), null, null])
-    check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], [Path("data.jsonl.parts")])
+    check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], removed=Path("data.jsonl.parts"))
 
 
 # Disks that are full.

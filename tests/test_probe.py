@@ -193,7 +193,7 @@ def test_other_people_are_as_close_as_people(load, rng):
 def test_models_unlike_people_are_farther(report):
     against = {name: row["against_people"] for name, row in by_name(report).items()}
     for name in ("wrong", "stuck"):
-        assert against[name]["p"] < 0.01
+        assert against[name]["p"] <= against[name]["p_holm"] < 0.01
         assert against[name]["interval"][0] > 0
     # All models meet the same halves of people.
     assert against["good"]["people"] == pytest.approx(against["wrong"]["people"], abs=0.05)

@@ -47,7 +47,7 @@ def test_a_default_is_declared_in_its_canonical_form(load, name, setting):
 )
 def test_a_misspelled_argument(load, name, misspelled, close):
     hint = f": did you mean {close!r}\\?" if close else r"\."
-    message = rf"^{name} has no argument '{misspelled}'{hint} It has {next(iter(load(name).settings.declared()))}, "
+    message = rf"^{name} has no argument '{misspelled}'{hint}"
     with pytest.raises(TypeError, match=message):
         load(name).compute(predictions=["a", "b"], **{misspelled: 1})
 

@@ -40,10 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"text-metrics {text_metrics.__version__}")
         return 0
     if name not in COMMANDS:
-        from text_metrics.metrics._core.core_settings import suggest
-
-        hint = suggest(name, list(COMMANDS))
-        print(f"text-metrics: there is no command {name!r}{hint} The commands are:\n{_listed()}", file=sys.stderr)
+        print(f"text-metrics: there is no command {name!r}. The commands are:\n{_listed()}", file=sys.stderr)
         return 2
     sys.argv = [f"text-metrics {name}", *options]
     return importlib.import_module(f"text_metrics.commands.{COMMANDS[name].module}").main()

@@ -1,4 +1,4 @@
-"""Read the texts of a call as a flat list and the size of each set, and the numbers that belong to each text.
+"""Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
 
 Every error names the parameter, the set and the text, and the value it got.
 """
@@ -22,20 +22,16 @@ class Limits:
 
     block_rows : rows held in float64, 6 MB at 384 dimensions
     tile_rows : rows of a tile of the similarities of one large set
-    tokenized_texts : texts that are tokenized or checked together
+    tokenized_texts : texts that are tokenized, or pairs that are asked about, together
     cached_texts : texts that are computed and stored together: a kill loses at most these
-    grouped_items : different texts that are grouped together
     side_by_side : most different texts of a set that is grouped side by side with others
-    asked_pairs : pairs that a function of the caller's sees together
     """
 
     block_rows: int = 2048
     tile_rows: int = 768
     tokenized_texts: int = 10_000
     cached_texts: int = 10_000
-    grouped_items: int = 2048
     side_by_side: int = 256
-    asked_pairs: int = 10_000
 
 
 LIMITS = Limits()
@@ -92,12 +88,12 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
         check_characters(items, lambda i: f"predictions[{i}]")
         size = set_size or len(items)
         if len(items) % size:
-            raise ValueError(f"set_size must divide the number of predictions. Got {size} for {len(items)} texts.")
+            raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
         return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
     members = [item if type(item) is list else _read_set(item, i) for i, item in enumerate(items)]
     sizes = np.fromiter(map(len, members), np.int64, len(members))
     if not sizes.all():
-        raise ValueError(f"predictions[{sizes.argmin()}] is an empty set: a set holds at least one text.")
+        raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
     if set_size is not None and (sizes != set_size).any():
         i = int(np.argmax(sizes != set_size))
         raise ValueError(f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts.")
@@ -137,9 +133,9 @@ def as_list(value: Any, name: str, expected: str) -> list:
 
 
 def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
-    """Raise a TypeError for an item that is not a string, and a ValueError for one that cannot be encoded.
+    """Raise a TypeError for an item that is not a string, and a ValueError for an unpaired surrogate.
 
-    Such a text has an unpaired surrogate, as in broken JSON.
+    A text with one, as in broken JSON, cannot be encoded.
     """
     for i, text in enumerate(texts):
         if not isinstance(text, str):
@@ -155,8 +151,8 @@ def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
 def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
     """Read one number per text, nested like the predictions or as one flat list.
 
-    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if it is not a list, or an item is
-    not a number, and a ValueError if its shape is not that of the predictions, or a number is NaN or out of range.
+    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an item is
+    not a number, and a ValueError if the shape is another, or a number is out of range.
     """
     flat = flatten(values, sets, name, "number")
     for i, value in enumerate(flat):
@@ -168,8 +164,8 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
 def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither. `noun` is what a value is, for
-    errors.
+    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither. Errors call
+    a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
@@ -177,15 +173,15 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
     if not nested or is_flat:
         if len(rows) != len(sets.texts):
-            raise ValueError(f"{name} must have one {noun} for each of the {len(sets.texts)} texts. Got {len(rows)}.")
+            raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
         return rows
     if len(rows) != len(sets.sizes):
-        raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
+        raise ValueError(f"{name} must have a list for each of {len(sets.sizes)} sets. Got {len(rows)}.")
     flat: list = []
     for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
         members = as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
         if len(members) != size:
-            raise ValueError(f"{name}[{i}] must have {size} {noun}s, one for each text of set {i}. Got {len(members)}.")
+            raise ValueError(f"{name}[{i}] must have {size} {noun}s. Got {len(members)}.")
         flat += members
     return flat
 
@@ -195,21 +191,21 @@ def _is_list(value: Any) -> bool:
 
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
-    """Read the probability of each text within its set: (n,), float64, scaled so that each set sums to 1 exactly."""
+    """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
     numbers = parse_values(values, sets, name, high=_LARGEST)
     sums = sum_by_set(numbers, sets.sizes)
     bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
     if bad.size:
         i = int(bad[0])
         raise ValueError(
-            f"{name} must sum to 1 over the texts of a set. Those of set {i} sum to {sums[i]:.6g}. Pass ratings of the "
-            "texts as quality=."
+            f"{name} must sum to 1 over a set. Those of set {i} sum to {sums[i]:.6g}. "
+            "Pass ratings of the texts as quality=."
         )
     return numbers / np.repeat(sums, sets.sizes)
 
 
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
-    """Read an (n, d) array of floats with a row for each text, set after set, or a list of (k, d) arrays for the sets.
+    """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
 
     Returns
     -------
@@ -220,8 +216,8 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     TypeError
         If it is not an array of numbers.
     ValueError
-        If its shape is wrong, or a row is not finite, or of no length, so that its cosine is undefined, or of one that
-        float64 cannot square.
+        If its shape is wrong, or a row is not finite, or zero, so that its cosine is undefined, or
+        float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -232,7 +228,7 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         if bad.size:
             i = start + int(bad[0])
             raise ValueError(
-                f"{name} row {i} ({sets.where(i)}) must be finite, and of a length above 0. Got {describe(matrix[i])}."
+                f"{name} row {i} ({sets.where(i)}) must be finite, and not zero. Got {describe(matrix[i])}."
             )
     return matrix
 
@@ -250,21 +246,20 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
         return embeddings
     for i, (part, size) in enumerate(zip(parts, sets.sizes.tolist(), strict=False)):
         if len(part) != size:
-            raise ValueError(f"{name}[{i}] must have {size} rows, one for each text of set {i}. Got {len(part)}.")
+            raise ValueError(f"{name}[{i}] must have {size} rows, one for each text. Got {len(part)}.")
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
-def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:
-    """Find the sets of two texts or more, which have a score in a metric that compares texts: (m,), bool.
+def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
+    """Find the sets of two texts or more, whose texts can be compared: (m,), bool.
 
     Raises a ValueError if a set has one text and `singletons` is "error" and not "skip".
     """
     scored = sets.sizes > 1
     if singletons == "error" and not scored.all():
-        name = f"predictions (set {int(np.argmin(scored))})" if len(scored) > 1 or sets.nested else "predictions"
         raise ValueError(
-            f"{name} holds one text, and {metric} is undefined for a set of one ({int((~scored).sum())} of "
-            f"{len(scored)} sets). Pass singletons='skip' to leave such sets out of the mean."
+            f"predictions (set {int(scored.argmin())}) has one text, which is compared with none. "
+            "Pass singletons='skip' to leave such sets out of the mean."
         )
     return scored
 
@@ -339,10 +334,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 
 
 def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, so that an algorithm can visit them in an order that the caller does not choose.
+    """Rank texts by their content, for an order that the caller does not choose.
 
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own embeddings (n, d), only if
-    their rows are equal too.
+    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own embeddings
+    (n, d), only if their rows are equal too.
     """
     contents: list[Any] = texts
     if embeddings is not None:

@@ -159,7 +159,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         settings = ChamferSettings.read(given, "chamfer_diversity")
         sets = parse_sets(predictions, settings.set_size)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
-        scored = find_scored_sets(sets, settings.singletons, "chamfer_diversity")
+        scored = find_scored_sets(sets, settings.singletons)
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds)
 

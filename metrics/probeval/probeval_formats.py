@@ -93,8 +93,8 @@ def pair_rows(
             )
     paired = [key for key in given_by_id if key in gold_by_id]
     if not paired:
-        first = describe(given[0]["id"])
-        raise ValueError(f"predictions and references have no question in common, such as {first}.")
+        ids = [describe(rows[0]["id"]) for rows in (given, gold)]
+        raise ValueError(f"predictions and references have no question in common. Got {ids[0]} and {ids[1]}.")
     return [given_by_id[key] for key in paired], [gold_by_id[key] for key in paired], skipped
 
 
@@ -108,23 +108,20 @@ def _rows(value: Any, side: str) -> list[dict]:
         items: list[Any] = [{"id": key, "answers": answers} for key, answers in value.items()]
     else:
         items = as_list(value, side, "a list with the answers to each question")
-        if items and _is_answer(items[0]):
+        first = items[0] if items else None
+        if isinstance(first, str) or (isinstance(first, Mapping) and "text" in first):
             items = [items]
     if not items:
         raise ValueError(f"{side} is empty: there is no question to score.")
     rows = [parse_row(item, side, f"{side}[{i}]") for i, item in enumerate(items)]
-    first: dict[str, int] = {}
+    places: dict[str, int] = {}
     for i, row in enumerate(rows):
         name = row["id"]
         if bool(name) != bool(rows[0]["id"]):
             raise ValueError(f"{side}[0] and {side}[{i}] must both have an id, or none.")
-        if name and first.setdefault(name, i) != i:
-            raise ValueError(f"{side} has question {describe(name)} twice, at {first[name]} and {i}.")
+        if name and places.setdefault(name, i) != i:
+            raise ValueError(f"{side} has question {describe(name)} twice, at {places[name]} and {i}.")
     return rows
-
-
-def _is_answer(item: Any) -> bool:
-    return isinstance(item, str) or (isinstance(item, Mapping) and "text" in item)
 
 
 def parse_row(item: Any, side: str, where: str) -> dict:
@@ -273,7 +270,7 @@ def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
             raise ValueError(f"{where} must have {len(texts)}, one for each answer. Got {len(in_order)}.")
         labels = {}
         for text, label in zip(texts, in_order, strict=True):
-            if labels.setdefault(text, label) != label:
+            if str(labels.setdefault(text, label)) != str(label):
                 raise ValueError(f"{where}: the answer {describe(text)} is in two clusters.")
     allowed = (WRONG, *(question.clusters or ()))
     for text in question.answers:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
 DRAWS = 1_000
 MOST_DRAWN = 10**9  # of numpy's multivariate_hypergeometric
@@ -32,7 +32,10 @@ def smooth(counts: np.ndarray, smoothing: float | np.ndarray) -> np.ndarray:
 
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """KL(p ‖ q) in nats, over the last axis; infinite if p has mass where q has none."""
-    return np.maximum(rel_entr(p, q).sum(axis=-1), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The ratio of a common and a very rare cluster may overflow.
+        terms = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)
+    return np.maximum(terms.sum(axis=-1), 0.0)
 
 
 def entropy(p: np.ndarray) -> np.ndarray:

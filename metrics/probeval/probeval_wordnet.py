@@ -129,6 +129,7 @@ class Phrase(NamedTuple):
     runs: dict[Any, list[tuple[int, int]]]
 
 
+@lru_cache(maxsize=10_000)
 def parse_phrase(text: str, wordnet: WordNet) -> Phrase:
     """Find the tokens of a phrase, and the synsets of their runs, up to WordNet's longest collocation.
 

@@ -158,7 +158,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = SelfBleuSettings.read(given, "self_bleu")
         sets = parse_sets(predictions, settings.set_size)
-        scored = find_scored_sets(sets, settings.singletons, "self_bleu")
+        scored = find_scored_sets(sets, settings.singletons)
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds)
 

@@ -65,17 +65,15 @@ def parse_choice(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def parse_matrix(values: Any, n_rows: int, name: str) -> np.ndarray:
-    """Read an array of floats of shape (n_rows, d), without the checks of its rows in `parse_embeddings`."""
+    """Read an array of floats of shape (n_rows, d); its values are not checked."""
     try:
         matrix = to_array(values)
     except (TypeError, ValueError):
         matrix = np.empty(0, dtype=object)
     if matrix.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be an (n, d) array of numbers, none of them masked. Got {describe(values)}.")
+        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(values)}.")
     if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != n_rows:
-        raise ValueError(
-            f"{name} must have shape (n, d), with a row for each of the {n_rows} texts. Got shape {matrix.shape}."
-        )
+        raise ValueError(f"{name} must have shape ({n_rows}, d). Got shape {matrix.shape}.")
     return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
 
 
@@ -89,14 +87,15 @@ def to_array(values: Any) -> np.ndarray:
         if values.is_floating_point() and values.element_size() < 4:
             values = values.float()  # bfloat16 is unknown to numpy
     elif isinstance(values, (list, tuple)):
-        values = [to_array(value) if hasattr(value, "detach") or hasattr(value, "mask") else value for value in values]
+        are_rows = any(hasattr(value, "detach") or hasattr(value, "mask") for value in values)
+        values = list(map(to_array, values)) if are_rows else values
     if np.ma.is_masked(values):
         raise ValueError("An entry is masked.")
     return np.asarray(values)
 
 
 def float_type(values: Any) -> str:
-    """Name the floating-point type of an array, a tensor or a list of them; "float64" for anything else."""
+    """Name the floating-point type of an array, a tensor or a list; "float64" for others."""
     while isinstance(values, (list, tuple)) and values:
         values = values[0]
     name = str(getattr(values, "dtype", "")).removeprefix("torch.")

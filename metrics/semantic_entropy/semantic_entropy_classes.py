@@ -104,7 +104,7 @@ def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _all_pairs(sizes: np.ndarray) -> np.ndarray:
     """List all pairs of items of one set: ndarray of shape (e, 2), the earlier first."""
     pairs = [np.empty((0, 2), dtype=np.int64)]
-    for _, rows in batches_by_size(sizes, LIMITS.grouped_items):
+    for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         i, j = np.triu_indices(rows.shape[1], 1)
         pairs.append(np.stack([rows[:, i].ravel(), rows[:, j].ravel()], axis=1))
     return np.concatenate(pairs)
@@ -115,8 +115,8 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
     unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ordered = list(unique)
     answers = [np.empty(0, dtype=bool)]
-    for start in range(0, len(ordered), LIMITS.asked_pairs):
-        left, right = map(list, zip(*ordered[start : start + LIMITS.asked_pairs], strict=True))
+    for start in range(0, len(ordered), LIMITS.tokenized_texts):
+        left, right = map(list, zip(*ordered[start : start + LIMITS.tokenized_texts], strict=True))
         answer = same(left, right)
         try:
             array = to_array(answer)

@@ -52,7 +52,7 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
     of the class, with "greedy" if it is the same as the first of them.
     """
     labels = np.empty(len(items.first), dtype=np.int64)
-    for _, rows in batches_by_size(items.sizes, LIMITS.grouped_items):
+    for _, rows in batches_by_size(items.sizes, LIMITS.block_rows):
         k = rows.shape[1]
         if k <= LIMITS.side_by_side:
             labels[rows] = _group_matrices(same(rows, slice(0, k)), grouping)
@@ -84,7 +84,7 @@ def _group_large(row: np.ndarray, same: Same, grouping: str) -> np.ndarray:
     k = row.shape[1]
     labels, is_first = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=bool)
     n_classes = 0
-    step = max(1, LIMITS.grouped_items * LIMITS.side_by_side // k)
+    step = max(1, LIMITS.block_rows * LIMITS.side_by_side // k)
     for start in range(0, k, step):
         places = slice(start, min(start + step, k))
         for i, similar in enumerate(same(row, places)[0], start):

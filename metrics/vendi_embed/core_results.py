@@ -11,7 +11,7 @@ from .core_numbers import describe
 
 VERSION = "0.8.0"
 
-# What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
+# What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 # Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
@@ -67,7 +67,8 @@ def signature(metric: str, **settings: object) -> str:
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
     """
-    return "|".join([metric, *(f"{name}:{value}" for name, value in settings.items()), f"version:{VERSION}"])
+    entries = {**settings, "version": VERSION}
+    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -79,7 +80,7 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
         return np.arange(n_items)
     rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
     if len(rows) != n_items:
-        raise ValueError(f"confidence_by must have a label for each of the {n_items} {noun}s. Got {len(rows)}.")
+        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
     for i, label in enumerate(rows):
         if not isinstance(label, (str, int)) or isinstance(label, bool):
             raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
@@ -144,7 +145,7 @@ class Estimate(NamedTuple):
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
-        """Return the t statistic of the null hypothesis that the truth is 0, by Hall's transformation."""
+        """Return the t statistic of a truth of 0, by Hall's transformation."""
         a = self.skewness / math.sqrt(self.n)
         t = self.value / self.error
         return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
@@ -169,7 +170,7 @@ def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
 
 
 def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
-    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; each is a unit by default."""
+    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; by default its own."""
     if units is None or not len(values):
         return ratio_estimate(values, np.ones(len(values)))
     index = np.unique(units, return_inverse=True)[1]

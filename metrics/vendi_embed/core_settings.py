@@ -1,7 +1,8 @@
 """The settings of a metric, each declared once: type, default, check, and what it is given for.
 
-The settings of a metric are a frozen dataclass, a subclass of `Settings` with fields made by `setting`. The signature
-of `compute`, its checks, and what the package's questions and columns of files accept follow from the declarations.
+The settings of a metric are a frozen dataclass, a subclass of `Settings` with fields made by
+`setting`. The signature of `compute`, its checks, and what the package's questions and columns of
+files accept follow from the declarations.
 """
 
 import difflib
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from .core_numbers import parse_flag, parse_level
 
-# What a setting has a value for: the call, each item that is scored, or each text, or pair of texts, of an item.
+# What a setting has a value for: the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
 
@@ -21,10 +22,10 @@ class Declared(NamedTuple):
     """The declaration of a setting, besides its name and type.
 
     default : its value if it is not passed
-    check : function of any other value, and the name; returns the value in its canonical form, or raises a TypeError or
-        ValueError
+    check : function of any other value, and the name; returns the value in its canonical form, or
+        raises a TypeError or ValueError
     given : what it has a value for: CALL, or each ITEM, TEXT or PAIR
-    numbers : the range of its values for items, if these are numbers or arrays; None if they are labels or texts
+    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
     """
 
     default: Any
@@ -45,14 +46,14 @@ def setting(
     numbers: tuple[float, float] | None = None,
     **bounds: Any,
 ) -> Any:
-    """Declare a setting, as a field of a subclass of `Settings`; `bounds` are further arguments of the check."""
+    """Declare a setting, as a field; `bounds` are further arguments of the check."""
     declared = Declared(default, partial(check, **bounds), given, numbers)
     return field(default=default, metadata={"declared": declared})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric, with those that all have. A setting that has its default is not checked.
+    """Base of the settings of a metric, with those that all have; a default is not checked.
 
     Raises
     ------
@@ -71,20 +72,20 @@ class Settings:
         self.check()
 
     def check(self) -> None:
-        """Raise a TypeError or ValueError for settings that cannot be combined; a metric overrides this."""
+        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
 
     def check_found(self) -> None:
         """Raise an error for a model or a device that cannot be found, without loading anything."""
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which the score is no mean over items, so that it does not follow from those of batches."""
+        """The setting by which a score does not follow from those of batches: it pools all items."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: those of a class before those of its bases."""
+        """Return the declaration of each setting by its name: first those of the class itself."""
         names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
@@ -100,7 +101,7 @@ class Settings:
         names = list(cls.declared())
         for name in given:
             if name not in names:
-                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)} It has {', '.join(names)}.")
+                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
         return cls(**given)
 
     def passed(self) -> dict[str, Any]:
@@ -114,9 +115,10 @@ class Settings:
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that differ from their defaults."""
-        declared, passed = self.declared(), self.passed()
-        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
+        """Return the signature entries of those of the named settings that were passed."""
+        passed, declared = self.passed(), self.declared()
+        of_call = {name: declared[name].given == CALL for name in names if name in passed}
+        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
 
     def signed_interval(self) -> dict[str, Any]:
         """Return the signature entries of the confidence interval; none without one."""
@@ -130,6 +132,6 @@ class Settings:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: a question for the most similar name, or a full stop."""
+    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
     close = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {close[0]!r}?" if close else "."

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from scripts import ROOT
 from scripts.arguments import data_folder
+from text_metrics.commands.meta_eval.pairs import read_texts, read_topic
 from text_metrics.commands.report.main import main as report
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.rows import read_rows
 
 SYSTEMS = {

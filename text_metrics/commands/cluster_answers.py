@@ -105,10 +105,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write them with clusters")
     add_arguments(parser)
     arguments = parser.parse_args()
-    out = arguments.out
-    check_outputs([arguments.people], [out, journal_file(out)])
+    check_outputs([arguments.people], [arguments.out, journal_file(arguments.out)])
     references = read_references(arguments.people)
-    clustered, code = ask_clusters(Chat(arguments, out), references)
-    write_jsonl(out, clustered)
-    print(f"{out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
+    clustered, code = ask_clusters(Chat(arguments, arguments.out), references)
+    write_jsonl(arguments.out, clustered)
+    print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
     return code

@@ -32,14 +32,7 @@ from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import missing, read_rows
-from text_metrics.commands.shared.settings import (
-    add_confidence,
-    add_settings,
-    cache_of,
-    load_metric,
-    parse_settings,
-    paths_of,
-)
+from text_metrics.commands.shared.settings import add_confidence, add_settings, load_metric, parse_settings
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_numbers import parse_level
@@ -194,17 +187,16 @@ def main() -> int:
     confidence, name = parse_level(arguments.confidence), arguments.result
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
-    check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])
-    for path in files:
-        if not path.exists():
-            raise ValueError(f"{path} does not exist.")
+    check_outputs(files, [arguments.out], {**settings, "metric": arguments.metric})
+    if absent := [path for path in files if not path.exists()]:
+        raise ValueError(f"{absent[0]} does not exist.")
     metric = load_metric(arguments.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
-    columns = list(columns_of(metric, parse_pairs(arguments.column)))
+    columns = columns_of(metric, parse_pairs(arguments.column))
     if arguments.reference_key:
         if kind in (SETS, TEXTS):
             raise ValueError(f"--reference-key: {metric.name} takes no references.")

@@ -13,7 +13,6 @@ docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,13 +20,13 @@ import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Done, Job, Step, run_job, show
-from text_metrics.commands.jobs.options import Command, add_arguments
+from text_metrics.commands.jobs.job import Job, Step, run_job, show
+from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.shared.columns import Column, add_columns, parse_pairs
+from text_metrics.commands.shared.columns import Column, add_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings, settings_checked
+from text_metrics.commands.shared.settings import add_settings, settings_checked
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.metrics._core.core_results import SETS
@@ -35,45 +34,32 @@ from text_metrics.metrics._core.core_results import SETS
 _SEED = 0
 
 
-@dataclass(frozen=True)
-class ChooseCommand(Command):
-    """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid."""
-
-    keep: int = 1
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without the file."""
-        super().__post_init__()
-        if self.keep < 1:
-            raise ValueError(f"--keep must be at least 1. Got {self.keep}.")
-        for argument in self.columns:
-            if argument != "quality":
-                raise ValueError(f"--column {argument}: a column may give quality only.")
-
-    def encoder(self) -> EncoderSettings:
-        """Return how texts are embedded."""
-        check_names(self.settings, ENCODER, "the encoder")
-        with settings_checked():
-            return EncoderSettings(**self.settings, progress=not self.quiet)
-
-
-def parse_command(words: Sequence[str] | None = None) -> ChooseCommand:
-    """Read the command line; exits with 2 where argparse cannot read it."""
+def parse_command(words: Sequence[str] | None = None) -> Command:
+    """Read the command line, as `parse` does."""
     parser = make_parser(__doc__)
     add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, required=True, metavar="K", help="choose K texts of each group")
     add_columns(parser, "quality, of each text, in [0, 1],")
-    add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
-    options = vars(parser.parse_args(words))
-    columns, settings = parse_pairs(options.pop("column")), parse_settings(options.pop("setting"))
-    return ChooseCommand(metric="choose", settings=settings, columns=columns, **options)
+    add_settings(parser, "a setting of the encoder, such as model or cache_dir")
+    parser.set_defaults(metric="choose", engine="local")
+    command = parse(parser, words)
+    for argument in command.columns:
+        if argument != "quality":
+            raise ValueError(f"--column {argument}: a column may give quality only.")
+    return command
 
 
-def open_choice(command: ChooseCommand) -> Step:
+def read_encoder(command: Command) -> EncoderSettings:
+    """Read how texts are embedded."""
+    with settings_checked():
+        return EncoderSettings.read({"progress": not command.quiet, **command.settings}, "choose")
+
+
+def open_choice(command: Command) -> Step:
     """Return the function that chooses texts of groups, and makes the rows to write."""
-    encoder = command.encoder()
+    encoder = read_encoder(command)
 
-    def step(units: list[Unit]) -> Done:
+    def step(units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         texts = [text for unit in units for text in unit.texts]
         quality = np.array([value for unit in units for value in unit.given.get("quality", [1.0] * len(unit.texts))])
         sizes = np.array([len(unit.texts) for unit in units])
@@ -93,12 +79,12 @@ def open_choice(command: ChooseCommand) -> Step:
             facts["chosen"] += _score(embeddings, quality, start + places)
             facts["random"] += _score(embeddings, quality, start + drawn)
             rows += _rows(command, unit, np.sort(places).tolist())
-        return Done(facts, rows)
+        return facts, rows
 
     return step
 
 
-def _rows(command: ChooseCommand, unit: Unit, places: list[int]) -> list[dict[str, Any]]:
+def _rows(command: Command, unit: Unit, places: list[int]) -> list[dict[str, Any]]:
     """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
     if command.is_grouped:
         return [unit.rows[i].values for i in places]
@@ -126,16 +112,12 @@ def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {**total, **scores, **signed}
 
 
-def run(command: ChooseCommand) -> int:
+def run(command: Command) -> int:
     """Choose texts of the file; returns the exit code."""
     source = Source(command.data)
     source.check_columns(command.text_key, command.group_key, *command.columns.values())
-    columns = []
-    if command.columns:
-        from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
-
-        columns = [Column.of("quality", command.columns["quality"], VendiSettings.declared()["quality"], SETS)]
-    command.encoder()
+    columns = [Column("quality", name, per_text=True, numbers=(0, 1)) for name in command.columns.values()]
+    read_encoder(command)
     saved = SavedJob(command.output("chosen"), command)
     summary = saved.finished()
     if summary is None:

@@ -9,7 +9,6 @@ import numpy as np
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.columns import Column, is_missing, parse_list
 from text_metrics.commands.shared.rows import Row, Source, missing, read_key
-from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
 
@@ -60,7 +59,6 @@ class Reader:
             yield self._whole(rows)
         else:
             while members := list(islice(rows, size)):
-                self._check_count(members)
                 left_over = f"is left over: fewer than {size} rows remain in the file"
                 yield self._unit(members, left_over if len(members) < size else "")
 
@@ -93,20 +91,11 @@ class Reader:
                 raise ValueError(f"--one-set holds all texts in memory, at most {LARGEST_SET:,}: this file has more.")
         return self._unit(good)._replace(bad=bad) if good else Unit(bad=bad)
 
-    def _check_count(self, rows: Sequence[Row]) -> None:
-        """Raise a ValueError if a row of CSV may be any number of rows, so that the later sets are unknown."""
-        for row in rows if self._command.set_size else ():
-            if row.n_lines > 1:
-                raise ValueError(
-                    f"{self._command.data}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as "
-                    f"rows of sets of --set-size: the first {row.error}. Correct these lines."
-                )
-
     def _unit(self, members: list[Row], problem: str = "") -> Unit:
         """Join rows to a unit: it is incomplete if one of them is bad, or if there is a problem with another one."""
-        good, bad = members, list[Row]()
-        if any(row.error for row in members):
-            good, bad = ([row for row in members if bool(row.error) == is_bad] for is_bad in (False, True))
+        good, bad = members, [row for row in members if row.error]
+        if bad:
+            good = [row for row in members if not row.error]
             place = f"rows {members[0].number} to {members[-1].number}"
             problem = f"is set aside with its set, {place}, because of row {bad[0].number}: {bad[0].error}"
         if good and (self._chooses or not problem):
@@ -135,7 +124,15 @@ class Reader:
         return given
 
     def _check(self, row: Row) -> Row:
-        """Read the texts of a row, and its values of arguments; what is wrong with them is its error."""
+        """Read the texts of a row, and its values of arguments; what is wrong with them is its error.
+
+        Raises a ValueError if a row of CSV may be any number of rows, so that the later sets are unknown.
+        """
+        if row.n_lines > 1 and self._command.set_size:
+            raise ValueError(
+                f"{self._command.data}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as rows "
+                f"of sets of --set-size: the first {row.error}. Correct these lines."
+            )
         if not row.error:
             try:
                 row.texts = self._texts(row.values)
@@ -164,8 +161,6 @@ class Reader:
         for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"{key!r} must hold texts. Got {describe(text)}")
-            if not text.isascii():
-                check_characters([text], lambda _: f"a text of {key!r}")
         return texts
 
     def _values(self, row: Row) -> dict[str, Any]:
@@ -183,18 +178,16 @@ class Reader:
 def check_keys(source: Source, name: str) -> None:
     """Raise a ValueError if a key comes back after rows of another one."""
     hashes = np.fromiter((hash(key) for _, key in _runs(source, name)), np.int64)
-    values, counts = np.unique(hashes, return_counts=True)
+    if len(np.unique(hashes)) == len(hashes):
+        return
     # Equal hashes are not yet equal keys.
-    repeated = set(values[counts > 1].tolist())
     first: dict[str, int] = {}
-    for number, key in _runs(source, name) if repeated else ():
-        if key in first:
+    for number, key in _runs(source, name):
+        if first.setdefault(key, number) != number:
             raise ValueError(
                 f"{source.path}: {name!r} is {key!r:.80} in row {first[key]}, and again in row {number}, after other "
                 f"rows. The rows of a set must be next to each other: sort the file by {name!r} first."
             )
-        if hash(key) in repeated:
-            first[key] = number
 
 
 def _runs(source: Source, name: str) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,7 @@ import json
 import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
 from typing import Any, NamedTuple
@@ -23,20 +23,9 @@ EXIT_BAD_ROWS = 3
 HOPELESS_ROWS = 1000
 
 
-class Done(NamedTuple):
-    """What was made of units.
-
-    facts : what the summary needs; None if no unit is good
-    rows : to write
-    failed : the units that cannot be scored, and why
-    """
-
-    facts: dict[str, Any] | None
-    rows: list[dict[str, Any]]
-    failed: Sequence[tuple[Unit, str]] = ()
-
-
-Step = Callable[[list[Unit]], Done]
+# Makes of units what the summary needs, None if none can be scored, and the rows to write; a unit that cannot be scored
+# has errors in its rows.
+Step = Callable[[list[Unit]], tuple[dict[str, Any] | None, list[dict[str, Any]]]]
 Records = Iterator[dict[str, Any]]
 
 
@@ -106,19 +95,15 @@ class Worker:
 def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
     good = [unit for unit in units if unit.rows]
-    done = step(good) if good else Done(None, [])
-    bad = [(row.number, row.error, row.show()) for unit in units for row in unit.bad]
-    for unit, error in done.failed:
-        numbers = [row.number for row in unit.rows]
-        rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
-        bad += [(row.number, f"{rows}{error}", row.show()) for row in unit.rows]
+    facts, rows = step(good) if good else (None, [])
+    bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
     record = {
-        "n_texts": sum(len(unit.texts) for unit in good) - sum(len(unit.texts) for unit, _ in done.failed),
+        "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
         "n_incomplete": sum(unit.is_incomplete for unit in units),
-        "bad": sorted(bad),
-        "facts": done.facts,
+        "bad": sorted((row.number, row.error, row.show()) for row in bad),
+        "facts": facts,
     }
-    return record, done.rows
+    return record, rows
 
 
 def score_here(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:

@@ -1,57 +1,28 @@
-"""The options of a command on the rows of a file, as one typed object that is checked once."""
+"""The options of a command on the rows of a file."""
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from text_metrics.commands.shared.columns import parse_pairs
 from text_metrics.commands.shared.files import data_files, file_format, parse_path
-from text_metrics.metrics._core.core_numbers import parse_level
+from text_metrics.commands.shared.settings import parse_settings
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
 _WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
 _FORMATS = (".parquet", ".jsonl", ".csv")
 
 
-@dataclass(frozen=True)
-class Command:
-    """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid."""
-
-    data: Path
-    metric: str
-    text_key: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    group_key: str | None = None
-    set_size: int | None = None
-    one_set: bool = False
-    reference_key: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    out: Path | None = None
-    engine: str = "local"
-    address: str | None = None
-    workers: int | None = None
-    batch_size: int = 4096
-    fail_under: Mapping[str, float] = field(default_factory=dict)
-    fail_over: Mapping[str, float] = field(default_factory=dict)
-    confidence: float = 0.95
-    restart: bool = False
-    quiet: bool = False
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without the metric and the file."""
-        parse_level(self.confidence, "--confidence")
-        for name in ("batch_size", "set_size", "workers"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
+class Command(argparse.Namespace):
+    """What was asked for; each attribute is the option of its name."""
 
     @property
     def is_grouped(self) -> bool:
         """Whether several rows make a set."""
         return self.one_set or self.group_key is not None or self.set_size is not None
 
-    def output(self, result: str, formats: tuple[str, ...] = _FORMATS) -> Path:
+    def output(self, result: str, formats: Sequence[str] = _FORMATS) -> Path:
         """Return the file that is written last: by default, in the format of what is read."""
         if self.out is None and not isinstance(self.data, Path):
             raise ValueError(f"--out is needed: {self.data} is not in a folder of this machine.")
@@ -99,3 +70,16 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
     parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> Command:
+    """Read the command line; exits with 2 where argparse cannot read it, and raises a ValueError for invalid values."""
+    command = parser.parse_args(words, Command())
+    options = vars(command)
+    options["columns"] = parse_pairs(options.pop("column"))
+    options["settings"] = parse_settings(options.pop("setting"))
+    for name in ("batch_size", "set_size", "workers", "keep"):
+        value = options.get(name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
+    return command

@@ -15,7 +15,6 @@ import numpy as np
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.files import write_text, written_whole
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.settings import cache_of, paths_of
 
 
 class SavedJob:
@@ -32,9 +31,8 @@ class SavedJob:
         self.out, self._command, self.decisive = out, command, command.decisive()
         self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
         self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
-        reads: list[str | Path] = [str(command.data), *paths_of({**command.settings, "metric": command.metric})]
-        writes = [*dict.fromkeys((out, self._summary)), self.bad, cache_of(command.settings)]
-        check_outputs(reads, writes, [self.folder])
+        writes = [*dict.fromkeys((out, self._summary)), self.bad]
+        check_outputs([str(command.data)], writes, {**command.settings, "metric": command.metric}, self.folder)
 
     def finished(self) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do."""

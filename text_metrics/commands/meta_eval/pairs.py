@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import read_texts, read_topic
 from text_metrics.commands.shared.rows import read_rows
 
 _HIGH = {"original", "para_a", "para_b", "para_c"}
@@ -51,6 +50,22 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
     if paths and not judged and not people:
         raise ValueError(f"{paths[0]}: no pair has a verdict.")
     return _with_concepts(judged), _with_concepts(people)
+
+
+def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
+    """Read a non-empty list of strings from an object."""
+    if key not in record:
+        raise ValueError(f"{where} has no {key!r}.")
+    texts = record[key]
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{where}: {key!r} must be a list of strings, at least one. Got {texts!r:.80}.")
+    return texts
+
+
+def read_topic(record: dict[str, Any]) -> str:
+    """Read the topic of an object from its `src`, a string or a list of strings; empty if there is none."""
+    topic = record.get("src") or ""
+    return ", ".join(map(str, topic)) if isinstance(topic, list) else str(topic)
 
 
 def add_set(texts: list[str], sets: Sets) -> int:

@@ -20,7 +20,7 @@ from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.command import add_command, command, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.settings import add_settings, cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import add_settings, parse_settings
 
 REPORTS: dict[str, tuple[Any, str]] = {
     "report": (report, "score the answers of models beside people's"),
@@ -32,8 +32,8 @@ REPORTS: dict[str, tuple[Any, str]] = {
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting)
-    reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ())), *paths_of(settings)]
-    check_outputs(reads, [arguments.out, cache_of(settings)])
+    reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ()))]
+    check_outputs(reads, [arguments.out], settings)
     result = module.measure(arguments, read_references(arguments.targets), settings)
     # Its import takes a second.
     from pandas import DataFrame
@@ -42,7 +42,7 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
 
     for title, text, table in module.sections(result):
         print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(table))}")
-    for signature in result["signatures"]:
+    for signature in dict.fromkeys(result["signatures"]):
         print(f"`{signature}`")
     if arguments.out:
         write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -59,7 +59,8 @@ def main() -> int:
     for name, (module, purpose) in REPORTS.items():
         part = add_command(commands, name, purpose, module.DESCRIPTION)
         part.add_argument("targets", type=Path, help="questions with people's answers")
-        module.add_options(part)
+        if hasattr(module, "add_options"):
+            module.add_options(part)
         add_settings(part, "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir")
         part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
         part.set_defaults(run=partial(write_report, module))

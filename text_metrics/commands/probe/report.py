@@ -14,7 +14,7 @@ from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import Rows, read_predictions
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
 from text_metrics.commands.shared.settings import add_confidence
-from text_metrics.commands.shared.statistics import randomization_p
+from text_metrics.commands.shared.statistics import holm, randomization_p
 from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_formats import Question
 
@@ -37,7 +37,7 @@ is that of the smoothed distribution, people's in parentheses. The divergence de
 _AGAINST = """\
 In {rounds} rounds, people's answers are split at random: one half are the gold answers, the other half serves as the
 model. Of the model and these people, the larger sample is drawn down to the size of the smaller, question by question.
-p: paired randomization test over questions."""
+p: paired randomization test over questions, after Holm's correction for all models."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +76,8 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
         compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
         rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
     rows.sort(key=lambda row: row["probeval"])
+    for row, p in zip(rows, holm([row["against_people"]["p"] for row in rows]), strict=True):
+        row["against_people"]["p_holm"] = p
     return {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
 
 
@@ -175,7 +177,7 @@ def sections(report: dict[str, Any]) -> list[tuple[str, str, Any]]:
                 "KL": number(against["own"], 3),
                 "KL of people": number(against["people"], 3),
                 "difference": estimate(against["difference"], against["interval"], 3),
-                "p": p_value(against["p"]),
+                "p": p_value(against["p_holm"]),
             }
         )
     return [

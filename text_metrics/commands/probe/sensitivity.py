@@ -73,10 +73,6 @@ def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"change": name, "step": step, "probeval": score, **ranks(shares, counts)}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command: it has none of its own."""
-
-
 def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
     """Average the scores of each step over the questions that have clusters enough."""
     # Its import takes a second.

@@ -23,7 +23,7 @@ from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_json, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings, paths_of
+from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
 from text_metrics.metrics._core.core_numbers import parse_level
 
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
@@ -68,7 +68,9 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     if options.by_line and (options.system_key or options.people):
         raise ValueError("--system-key and --people require --id-key.")
     options.setting = parse_settings(options.setting)
-    check_names(options.setting, _SETTINGS, "the report")
+    for name in options.setting:
+        if name not in _SETTINGS:
+            raise ValueError(f"--setting must be one of {', '.join(_SETTINGS)}. Got {name}.")
     parse_level(options.confidence, "--confidence")
     return options
 
@@ -84,8 +86,8 @@ def _name_file(word: str) -> tuple[str, Path]:
 def _check_outputs(options: argparse.Namespace) -> None:
     """Raise an error if what is written would replace anything but an earlier report."""
     out = options.out
-    reads = [*options.files.values(), options.people, *paths_of(options.setting)]
-    check_outputs(reads, [out, *(out / name for name in _FILES), options.cache_dir])
+    writes = [out, *(out / name for name in _FILES), options.cache_dir]
+    check_outputs([*options.files.values(), options.people], writes, options.setting)
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     if out.is_dir() and any(out.iterdir()):

@@ -25,15 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.jobs.job import EXIT_BAD_ROWS, Job, run_job, show
-from text_metrics.commands.jobs.options import Command, add_arguments
+from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.one_set import is_summed, open_sums, score_sums
 from text_metrics.commands.score.scoring import RowScorer, open_scores
 from text_metrics.commands.score.summary import intervals, summarize
-from text_metrics.commands.shared.columns import add_columns, parse_pairs
+from text_metrics.commands.shared.columns import add_columns
 from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, command, make_parser
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings, settings_checked
+from text_metrics.commands.shared.settings import add_confidence, add_settings, settings_checked
+from text_metrics.metrics._core.core_numbers import parse_level
 from text_metrics.metrics._core.core_results import TEXTS, result_numbers
 
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_USAGE", "main", "run"]
@@ -46,7 +47,7 @@ _SAMPLED = 1000
 
 
 def parse_command(words: Sequence[str] | None = None) -> Command:
-    """Read the command line; exits with 2 where argparse cannot read it, and raises a ValueError as `Command` does."""
+    """Read the command line, as `parse` does."""
     parser = make_parser(__doc__)
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
@@ -68,10 +69,9 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
             help=f"end with exit code 5 if this number of the summary is {direction} the value",
         )
     add_confidence(parser, help="level of the intervals in the summary")
-    options = vars(parser.parse_args(words))
-    options |= {name: dict(options[name]) for name in ("fail_under", "fail_over")}
-    columns, settings = parse_pairs(options.pop("column")), parse_settings(options.pop("setting"))
-    return Command(settings=settings, columns=columns, **options)
+    command = parse(parser, words)
+    parse_level(command.confidence, "--confidence")
+    return command
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -114,7 +114,7 @@ def run(command: Command) -> int:
 
 def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
     """Score one unit, and raise a ValueError for a limit of a number that the summary will not have."""
-    limits = [*command.fail_under, *command.fail_over]
+    limits = [name for name, _ in [*command.fail_under, *command.fail_over]]
     rows = islice(source.rows(), 2 if command.one_set else _SAMPLED)
     for unit in scorer.reader().units(rows) if limits else ():
         with suppress(ValueError):
@@ -132,7 +132,7 @@ def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
 def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
     """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null."""
     for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
-        for name, limit in limits.items():
+        for name, limit in limits:
             value = summary.get(name)
             if value is None or (value < limit if option == "under" else value > limit):
                 print(f"{name} is {'null' if value is None else value}: --fail-{option} {limit:g}.", file=sys.stderr)

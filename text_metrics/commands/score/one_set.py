@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.job import Done, Step
+from text_metrics.commands.jobs.job import Step
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.score.scoring import RowScorer, score_those_that_can
 from text_metrics.commands.score.summary import facts_of, merge_signatures
@@ -33,12 +33,11 @@ def open_sums(command: Command) -> Step:
         embeddings, _ = embed_part([text for unit in units for text in unit.texts], scorer.settings)
         return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
-    def step(units: list[Unit]) -> Done:
-        good, sums, failed = score_those_that_can(add_up, units)
+    def step(units: list[Unit]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        good, sums = score_those_that_can(add_up, units)
         if sums is None:
-            return Done(None, [], failed)
-        n = sum(len(unit.texts) for unit in good)
-        return Done({"signature": signature, "sums": sums, "n": n}, [], failed)
+            return None, []
+        return {"signature": signature, "sums": sums, "n": sum(len(unit.texts) for unit in good)}, []
 
     return step
 

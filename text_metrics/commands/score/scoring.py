@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,13 @@ import pyarrow as pa
 
 from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Done, Step
+from text_metrics.commands.jobs.job import Step
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
 from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
-
-
-class _OfColumn:
-    """The value of an argument that a column gives, before any row is read."""
-
-    def __repr__(self) -> str:
-        return "a column"
 
 
 class RowScorer:
@@ -72,22 +64,19 @@ class RowScorer:
 
     def _read_settings(self) -> Settings:
         """Check the settings of the command, before a file is read."""
-        given, declared = self._command.settings, self.metric.settings.declared()
-        for setting in given:
-            if setting in ("set_size", "confidence"):
-                raise ValueError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
-            if setting in declared and declared[setting].given != CALL:
-                raise ValueError(
-                    f"--setting {setting} cannot be given to a command: it has a value for each "
-                    f"{declared[setting].given}: pass --column {setting}=COLUMN."
-                )
-        of_columns = {name: _OfColumn() for name in self._command.columns if name != "confidence_by"}
-        return self.metric.settings.read({**given, **of_columns}, self.metric.name)
+        declared = self.metric.settings.declared()
+        for name in self._command.settings:
+            if name in ("set_size", "confidence"):
+                raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
+            if name in declared and declared[name].given != CALL:
+                raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
+        of_columns = {column.argument: "a column" for column in self._computed if column.argument in declared}
+        return self.metric.settings.read({**self._command.settings, **of_columns}, self.metric.name)
 
     def reader(self, is_summed: bool = False) -> Reader:
         """Return what joins rows to units; for a score from sums, each row is one."""
         if is_summed:
-            return Reader(replace(self._command, one_set=False), TEXTS)
+            return Reader(Command(**{**vars(self._command), "one_set": False}), TEXTS)
         return Reader(self._command, self.items, self.columns)
 
     def schema(self, source: Source) -> pa.Schema | None:
@@ -130,10 +119,10 @@ def open_scores(command: Command) -> Step:
     """Load the metric; returns the function that scores units, and adds the results to their rows."""
     scorer = RowScorer(command)
 
-    def step(units: list[Unit]) -> Done:
-        units, done, failed = score_those_that_can(scorer.score, units)
+    def step(units: list[Unit]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        units, done = score_those_that_can(scorer.score, units)
         if done is None:
-            return Done(None, [], failed)
+            return None, []
         scores, result = done
         numbers = dict(result_numbers(result))
         facts = {
@@ -144,32 +133,31 @@ def open_scores(command: Command) -> Step:
             "labels": [unit.given["confidence_by"] for unit in units] if "confidence_by" in command.columns else [],
         }
         if command.one_set:
-            return Done(facts, [], failed)
-        rows = [_join(command, scorer.keys, unit, results) for unit, results in zip(units, scores, strict=True)]
-        return Done(facts, rows, failed)
+            return facts, []
+        return facts, [_join(command, scorer.keys, unit, results) for unit, results in zip(units, scores, strict=True)]
 
     return step
 
 
-def score_those_that_can(
-    score: Callable[[list[Unit]], Any], units: list[Unit]
-) -> tuple[list[Unit], Any, list[tuple[Unit, str]]]:
-    """Score units together; if that fails, each alone first, to find those that cannot be scored.
+def score_those_that_can(score: Callable[[list[Unit]], Any], units: list[Unit]) -> tuple[list[Unit], Any]:
+    """Score units together; if that fails, each alone first, to name the error in the rows of those that fail.
 
-    Returns the units that are scored, what `score` returns for them, None without any, and those that fail, with why.
+    Returns the units that are scored, and what `score` returns for them, None without any.
     """
     try:
-        return units, score(units), []
+        return units, score(units)
     except (TypeError, ValueError):
         good: list[Unit] = []
-        failed: list[tuple[Unit, str]] = []
     for unit in units:
         try:
             score([unit])
             good.append(unit)
         except (TypeError, ValueError) as error:
-            failed.append((unit, str(error)))
-    return good, score(good) if good else None, failed
+            first, last = unit.rows[0].number, unit.rows[-1].number
+            place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
+            for row in unit.rows:
+                row.error = f"{place}{error}"
+    return good, score(good) if good else None
 
 
 def _join(command: Command, keys: Mapping[str, str], unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:

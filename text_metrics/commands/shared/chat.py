@@ -186,17 +186,16 @@ class Chat:
                 temperature=self._settings.temperature,
                 **options,
             )
-            choice = response.choices[0]
-            record = {"answer": choice.message.content}
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             if not request.top:
                 raise
             # Some endpoints reject requests for log-probabilities.
             return self._request(request._replace(top=0))
-        except (AttributeError, LookupError, TypeError):
-            return {"answer": None}
-        # Not all endpoints return them.
+        record: dict[str, Any] = {"answer": None}
+        # Endpoints may leave out any part.
         with suppress(AttributeError, LookupError, TypeError):
+            choice = response.choices[0]
+            record["answer"] = choice.message.content
             entries = choice.logprobs.content[0].top_logprobs
             record["top"] = {entry.token: min(entry.logprob, 0.0) for entry in entries}
         return record

@@ -1,11 +1,12 @@
 """Columns with the values of arguments that are given for sets or texts: --column ARGUMENT=COLUMN."""
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
+
+import msgspec
 
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
@@ -35,12 +36,6 @@ class Column(NamedTuple):
     numbers: tuple[float, float] | None = None
     concatenated: bool = False
 
-    @classmethod
-    def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
-        """Return the column of an argument by its `Declared`, for a metric of SETS, TEXTS or QUESTIONS."""
-        per_text = declared.given in (TEXT, PAIR) or (declared.given == ITEM and items == TEXTS)
-        return cls(argument, name, per_text, declared.numbers, per_text and items == TEXTS)
-
     def read(self, row: Any, n_texts: int | None) -> Any:
         """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
 
@@ -53,10 +48,9 @@ class Column(NamedTuple):
             # A bare text is one answer.
             reference = parse_cell(value)
             return [reference] if isinstance(reference, str) else reference
-        if not self.per_text:
-            return self._checked(value, "")
-        if n_texts is None:
-            return [self._checked(value, "")]
+        if not self.per_text or n_texts is None:
+            value = self._checked(value, "")
+            return [value] if self.per_text else value
         values = parse_cell(value)
         if not isinstance(values, list) or len(values) != n_texts:
             got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
@@ -83,8 +77,9 @@ class Column(NamedTuple):
 def parse_cell(value: Any) -> Any:
     """Parse a value that is a string, as in CSV, as JSON; a string that is none is returned."""
     if isinstance(value, str):
-        with suppress(ValueError):
-            return json.loads(value)
+        # Rejects unpaired surrogates, which no file can hold.
+        with suppress(ValueError, RecursionError):
+            return msgspec.json.decode(value)
     return value
 
 
@@ -118,18 +113,22 @@ def parse_pairs(pairs: Sequence[str], option: str = "--column") -> dict[str, str
     return values
 
 
-def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
+def columns_of(metric: Any, columns: Mapping[str, str]) -> list[Column]:
     """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items."""
     settings: type[Settings] | None = getattr(metric, "settings", None)
     declared = settings.declared() if settings else {}
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
-    for argument in columns:
+    found = []
+    for argument, name in columns.items():
         if argument not in given:
             raise ValueError(
                 f"--column {argument}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
                 "given once for a call is a --setting."
             )
-    return tuple(Column.of(argument, name, given[argument], metric.items) for argument, name in columns.items())
+        kind, of_texts = given[argument].given, metric.items == TEXTS
+        per_text = kind in (TEXT, PAIR) or (kind == ITEM and of_texts)
+        found.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts))
+    return found
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

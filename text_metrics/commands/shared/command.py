@@ -74,7 +74,8 @@ def install(extra: str) -> str:
 def describe_os_error(error: OSError) -> str:
     """Describe what the system refused, with the name of the file: every error of writing has one, except stdout's."""
     if error.filename is not None:
-        return f"{error.filename} cannot be used: {error.strerror}."
+        # Some libraries give their own words.
+        return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."
     if error.errno not in _WRITING:
         return str(error)
     try:

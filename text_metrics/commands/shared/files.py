@@ -1,7 +1,6 @@
 """Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there."""
 
 import base64
-import errno
 import io
 import json
 import os
@@ -94,22 +93,6 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
-def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
-    """Read a non-empty list of strings from an object."""
-    if key not in record:
-        raise ValueError(f"{where} has no {key!r}.")
-    texts = record[key]
-    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"{where}: {key!r} must be a list of strings, at least one. Got {texts!r:.80}.")
-    return texts
-
-
-def read_topic(record: dict[str, Any]) -> str:
-    """Read the topic of an object from its `src`, a string or a list of strings; empty if there is none."""
-    topic = record.get("src") or ""
-    return ", ".join(map(str, topic)) if isinstance(topic, list) else str(topic)
-
-
 def to_line(value: Any) -> str:
     """Format a value as a line of JSON; binary data become base64, and times and decimals strings."""
     return json.dumps(value, ensure_ascii=False, default=to_plain) + "\n"
@@ -140,10 +123,10 @@ def temporary_name(path: Path) -> Path:
 
 @contextmanager
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
-    """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names `path`."""
+    """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names a file."""
     temporary = temporary or temporary_name(path)
     try:
-        with named_writing(path, temporary):
+        with named_writing(path):
             yield temporary
             if temporary != path:
                 put(temporary, path)
@@ -161,13 +144,10 @@ def put(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def named_writing(path: Path, temporary: Path | None = None) -> Iterator[None]:
+def named_writing(path: Path) -> Iterator[None]:
     """Name the file in errors of writing it: on a full disk, the system's error has no name."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None and str(error.filename) not in (str(path), str(temporary)):
-            raise
-        # Some libraries give the system's message alone.
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+        error.filename = error.filename or str(path)
+        raise

@@ -131,7 +131,7 @@ class Source:
         if files.file_format(self.path) != ".json":
             return False
         with files.open_file(self.path) as file:
-            return file.peek().removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+            return file.peek().lstrip(_BLANK)[:1] == b"["
 
     def _json_row(self, number: int, value: Any, line: bytes) -> Row:
         if type(value) is dict or (self._any_value and value is not None):

@@ -2,19 +2,15 @@
 
 import argparse
 import importlib
-import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from text_metrics import METRICS, load
 from text_metrics.commands.shared.columns import parse_cell, parse_pairs
 from text_metrics.metrics._core.core_settings import suggest
 
-# The settings of the encoder that a command takes.
-ENCODER = ("model", "long_texts", "batch_size", "device", "cache_dir")
 # Optional imports of evaluate, which only its evaluators use: three quarters of its time.
 _OF_EVALUATORS = ("transformers", "scipy.stats")
 
@@ -41,29 +37,6 @@ def settings_checked() -> Iterator[None]:
         yield
     except TypeError as error:
         raise ValueError(str(error)) from None
-
-
-def check_names(settings: Iterable[str], names: Sequence[str], owner: str) -> None:
-    """Raise a ValueError for a setting that is not among the names that the owner has."""
-    for name in settings:
-        if name not in names:
-            raise ValueError(f"--setting {name}: {owner} has no such setting. It has {', '.join(names)}.")
-
-
-def paths_of(settings: Mapping[str, Any]) -> list[str | Path]:
-    """List the paths that settings name, such as that of a model."""
-    return [
-        value
-        for name, value in settings.items()
-        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
-        if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
-    ]
-
-
-def cache_of(settings: Mapping[str, Any]) -> Path | None:
-    """Return the folder of the cache; None if there is none."""
-    folder = settings.get("cache_dir")
-    return Path(folder).expanduser() if folder and isinstance(folder, str) else None
 
 
 def load_metric(name: str) -> Any:
