@@ -9,7 +9,7 @@ from text_metrics.commands.shared.plots import new_figure, styled, system_style,
 
 # In pixels of a page.
 _WIDTH, _ROW = 340, 40
-_BINS = 40
+_BINS = 24
 _MOST_IN_NAME = 20
 
 
