@@ -223,13 +223,13 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", block, block, dtype=np.float64)
-        bad = np.flatnonzero(~((squares > 1 / _LARGEST) & (squares < _LARGEST)))
-        if bad.size:
-            i = start + int(bad[0])
-            raise ValueError(
-                f"{name} row {i} ({sets.where(i)}) must be finite, and not zero. Got {describe(matrix[i])}."
-            )
+            squares = np.einsum("ij,ij->i", block, block)
+            odd = ~((squares > 1 / _LARGEST) & (squares < _LARGEST))
+        for i in (start + np.flatnonzero(odd)).tolist():
+            # In float32, squares of small or large numbers are 0 or infinite.
+            if not 1 / _LARGEST < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST:
+                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 # The types of a number, of which bool is none, although it is an int.
 INTEGERS = (int, np.integer)
-NUMBERS = (*INTEGERS, float, np.floating)
+NUMBERS = (float, *INTEGERS, np.floating)
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
 # Machine epsilon of the floating-point types that numbers are given in.

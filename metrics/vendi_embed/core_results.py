@@ -41,7 +41,7 @@ class ItemResult(NamedTuple):
 
 def format_order(q: float) -> str:
     """Format an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
-    return str(int(q)) if float(q).is_integer() and q < 1e16 else repr(float(q))
+    return repr(float(q)).removesuffix(".0")
 
 
 def format_sizes(sizes: np.ndarray) -> str:
