@@ -34,7 +34,7 @@ def test_the_command_line_lists_its_commands(capsys):
     shown = capsys.readouterr().out
     assert all(f"\n  {name} " in shown for name in COMMANDS)
     assert main(["scores"]) == 2
-    assert "scores" in capsys.readouterr().err
+    assert "'scores'" in capsys.readouterr().err
 
 
 # Of each command, words that name a file that does not exist.
@@ -103,8 +103,8 @@ WITHOUT_EXTRAS = """
 import importlib, sys
 sys.modules |= dict.fromkeys(("openai", "ray"))  # as if they were not installed
 from text_metrics.__main__ import COMMANDS, main
-for command in COMMANDS.values():
-    importlib.import_module(f"text_metrics.commands.{command.module}")
+for module, _ in COMMANDS.values():
+    importlib.import_module(f"text_metrics.commands.{module}")
 raise SystemExit(main(["rate-quality", *sys.argv[1:], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]))
 """
 
@@ -164,8 +164,8 @@ from text_metrics.__main__ import COMMANDS
 texts = json.loads(sys.argv[1])
 names = ("gruen", "vendi_embed")
 found = {name: text_metrics.load(name).compute(predictions=texts) for name in names}
-for command in COMMANDS.values():
-    importlib.import_module(f"text_metrics.commands.{command.module}")
+for module, _ in COMMANDS.values():
+    importlib.import_module(f"text_metrics.commands.{module}")
 ours = [module for name, module in sys.modules.items() if name.startswith("text_metrics.")]
 files = [module.__file__ for module in ours if module.__file__]
 print(json.dumps({"root": str(text_metrics.FOLDER.parent), "files": files, "found": found}))

@@ -3,29 +3,21 @@
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
 
-
-class Command(NamedTuple):
-    """A command: the module in `text_metrics.commands` whose `main` runs it, and its purpose."""
-
-    module: str
-    purpose: str
-
-
+# The modules in `text_metrics.commands` whose `main` runs them, and their purposes.
 COMMANDS = {
-    "demo": Command("demo", "score two sets of sentences by the metrics of diversity"),
-    "score": Command("score.main", "score a file of texts, of any size"),
-    "report": Command("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
-    "compare": Command("compare", "compare two systems"),
-    "choose": Command("choose.main", "choose a diverse subset of texts"),
-    "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),
-    "cluster-answers": Command("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
-    "meta-eval": Command("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
-    "rate-quality": Command("rate_quality", "rate texts by a language model: which make sense"),
+    "demo": ("demo", "score two sets of sentences by the metrics of diversity"),
+    "score": ("score.main", "score a file of texts, of any size"),
+    "report": ("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
+    "compare": ("compare", "compare two systems"),
+    "choose": ("choose.main", "choose a diverse subset of texts"),
+    "probe": ("probe.main", "ask a model questions, and compare its answers with people's"),
+    "cluster-answers": ("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
+    "meta-eval": ("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
+    "rate-quality": ("rate_quality", "rate texts by a language model: which make sense"),
 }
 
 
@@ -43,11 +35,11 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"text-metrics: there is no command {name!r}. The commands are:\n{_listed()}", file=sys.stderr)
         return 2
     sys.argv = [f"text-metrics {name}", *options]
-    return importlib.import_module(f"text_metrics.commands.{COMMANDS[name].module}").main()
+    return importlib.import_module(f"text_metrics.commands.{COMMANDS[name][0]}").main()
 
 
 def _listed() -> str:
-    return "\n".join(f"  {name:<16} {command.purpose}" for name, command in COMMANDS.items())
+    return "\n".join(f"  {name:<16} {purpose}" for name, (_, purpose) in COMMANDS.items())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A metric as a step of any engine that maps batches: Ray Data, `datasets`, Daft, Spark."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Scorer:
         self._metric.settings.read(self._settings, metric)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (self._metric.name, self._text_key, self._settings | self._columns)
+        return partial(Scorer, self._metric.name, self._text_key, **self._settings, **self._columns), ()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Score a batch, a dict of columns of n rows; returns it with the column `<metric>`, and `<metric>_<name>`."""
@@ -48,10 +49,6 @@ class Scorer:
         # Rows of arrays as lists, which engines can store.
         kept = {key: _plain(rows) if getattr(rows, "dtype", "") == np.object_ else rows for key, rows in batch.items()}
         return kept | added
-
-
-def _make(metric: str, text_key: str, settings: dict[str, Any]) -> Scorer:
-    return Scorer(metric, text_key, **settings)
 
 
 def _plain(values: Any) -> list[Any]:

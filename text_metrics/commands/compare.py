@@ -20,12 +20,11 @@ import numpy as np
 
 from text_metrics.commands.shared.columns import (
     Column,
-    Row,
     add_columns,
     columns_of,
     parse_list,
     parse_pairs,
-    read_columns,
+    to_arguments,
 )
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
@@ -45,6 +44,9 @@ from text_metrics.metrics._core.core_results import (
     parse_confidence_by,
 )
 
+# A row with its file and line, for errors.
+Row = tuple[str, Any]
+
 
 def read_values(rows: Sequence[Row], key: str | None) -> list[Any]:
     """Return the values of a key; the rows themselves without one."""
@@ -56,6 +58,20 @@ def read_values(rows: Sequence[Row], key: str | None) -> list[Any]:
         if value.get(key) is None:
             raise ValueError(f"{where} {missing(key, value)}.")
     return [value[key] for _, value in rows]
+
+
+def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
+    """Read the arguments that columns give for the items of rows; raises a ValueError that names an invalid line."""
+    values = []
+    for (where, row), item in zip(rows, items, strict=True):
+        if columns and not isinstance(item, (str, list)):
+            raise ValueError(f"{where}: --column requires a text or a list of texts. Got {item!r:.80}.")
+        n_texts = len(item) if isinstance(item, list) else None
+        try:
+            values.append({column.argument: column.read(row, n_texts) for column in columns})
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}.") from None
+    return to_arguments(columns, values)
 
 
 def read_names(rows: Sequence[Row], key: str) -> list[str | int]:

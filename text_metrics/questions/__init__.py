@@ -1,1 +1,1 @@
-"""Further questions about the score of a set, answered for any metric of sets by calls of its `compute`."""
+"""Further questions about scores of sets, answered by calls of `compute`."""

@@ -81,7 +81,7 @@ class Asked:
 
     @property
     def skipping(self) -> dict[str, Any]:
-        """The setting that gives sets of one text no score, in place of an error; empty for a metric without it."""
+        """The setting by which a set of one text has no score, if the metric has it."""
         return {"singletons": "skip"} if "singletons" in self.declared else {}
 
     @contextmanager
@@ -140,7 +140,7 @@ class Asked:
         return np.array(list(chain.from_iterable(scores)), dtype=np.float64)
 
     def has_weight(self, rows: np.ndarray) -> np.ndarray:
-        """Whether any text of each subset has a weight, without which it has no score: (s, k) to (s,)."""
+        """Whether any text of each subset has a weight: (s, k) to (s,)."""
         if WEIGHTS not in self.given:
             return np.ones(len(rows), dtype=bool)
         return self.given[WEIGHTS][rows].sum(axis=1) > 0
@@ -163,7 +163,7 @@ class Asked:
 
 
 def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
-    """Return a list of m values or matrices of sets, or the values of n texts: an array of embeddings and weights."""
+    """Return m values or matrices of sets, or the values of n texts."""
     if kind == ITEM:
         return list(values)
     if kind == PAIR:
@@ -176,7 +176,7 @@ def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
 
 
 def _remembering(ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of lists that asks another once about each item, or each pair of items of two lists."""
+    """Return a function of lists that asks another once about each item."""
     answers: dict[tuple[str, ...], Any] = {}
 
     @wraps(ask)

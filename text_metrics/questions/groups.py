@@ -1,4 +1,4 @@
-"""How many groups of texts there really are, such as the systems that wrote them: alpha, beta and gamma diversity.
+"""How many groups of texts there really are: alpha, beta and gamma diversity.
 
 The entropy S of all texts of a set is that of the mixture of its groups, which have shares w_g of the probability.
 Holevo's chi = S - sum of w_g S_g is 0 if the groups do not differ, and at most H(w), the entropy of the shares. This
@@ -30,7 +30,7 @@ _FEW_SETS = 20
 def between_groups(
     metric: Any, predictions: Any, groups: Any, permutations: int = 100, seed: int = 0, **settings: Any
 ) -> dict[str, Any]:
-    """Divide the diversity of each set into that within and that between groups of its texts, and test the difference.
+    """Divide the diversity of each set into that within and between groups of its texts.
 
     A permutation draws which text of a set takes which slot, each a group and a weight, so that the level of the test
     holds whatever the weights. The draws follow from `seed`, the place of the set and its sorted texts and slots.
@@ -142,7 +142,7 @@ def _arrange(
 
 
 def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
-    """Score b batches of s subsets, (b, s): each different subset once, since permutations repeat them."""
+    """Score b batches of s subsets, (b, s): each different subset once."""
     scores = np.empty((len(batches), len(batches[0].rows)))
     sizes = np.array([batch.rows.shape[1] for batch in batches])
     for size in np.unique(sizes):
@@ -158,7 +158,7 @@ def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
 
 
 def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
-    """Name the results of m sets: pooled entropies (m,), chi (m, 1 + permutations) and its limits (m,)."""
+    """Name the results: pooled entropies (m,), chi (m, 1 + permutations), its limits (m,)."""
     observed, permuted = chi[:, 0], chi[:, 1:]
     expected = permuted.mean(axis=1)
     settings = asked.settings
@@ -180,9 +180,10 @@ def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarr
 
 
 def _p_value(observed: np.ndarray, permuted: np.ndarray) -> float:
-    """Return the one-sided p-value of the sum over sets; the means of permutations are estimates too."""
+    """Return the one-sided p-value of the sum over sets."""
     from scipy.special import ndtr
 
+    # The means of permutations are estimates too.
     variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
     if variance <= len(observed) * _ROUNDING**2:
         return 1.0

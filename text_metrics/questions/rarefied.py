@@ -1,4 +1,4 @@
-"""Expected scores of k texts of each set, so that sets of different sizes can be compared."""
+"""Expected scores of k texts of each set."""
 
 import math
 from collections.abc import Iterator
@@ -49,13 +49,10 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
         if score is not None and not math.isclose(score, mean, rel_tol=1e-6, abs_tol=1e-9):
             raise ValueError(f"rarefied needs a mean of scores of sets: {asked.metric.name} pools the sets here.")
         of_subsets = [_numbers(*part) for part in asked.results(_subsets(asked, k, draws, seed), **details)]
-    expected = pd.concat([pd.DataFrame(), *of_subsets]).groupby(level=0).mean().reindex(range(len(asked.sets.sizes)))
-    result = {
-        name: _like(asked, name, value, expected, k)
-        for name, value in asked.plain.items()
-        if not isinstance(value, (int, str))
-    }
-    if "details" in result:
+    table = pd.concat([pd.DataFrame(), *of_subsets])
+    expected = table.groupby(level=0).mean().reindex(range(len(asked.sets.sizes)))
+    result = _summary(asked, expected, k)
+    if settings.get("details"):
         columns = expected[[name for name in expected if not name.endswith("scores")]]
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
         result["details"] = [row if size >= k else None for row, size in zip(rows, asked.sets.sizes, strict=True)]
@@ -96,34 +93,30 @@ def _numbers(of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(scores | details.to_dict("list"), index=of_set, dtype=float)
 
 
-def _like(asked: Asked, name: str, value: Any, expected: pd.DataFrame, k: int) -> Any:
-    """Return the expectation of a number, a dict or a list of the plain result."""
-    if name.endswith("confidence_interval"):
-        return _interval(asked, name.removesuffix("confidence_interval"), expected, k)
-    if name.endswith("scores"):
-        return [None if math.isnan(number) else number for number in _column(expected, name).tolist()]
-    if isinstance(value, dict):
-        return {key: _mean(_column(expected, f"{name}_{key}")) for key in value}
-    # The mean of its own list of scores, if it has one, else of a number in `details`.
-    own = f"{name.removesuffix(asked.metric.name)}scores" if name.endswith(asked.metric.name) else ""
-    return _mean(_column(expected, own, f"{name}_scores", name))
-
-
-def _column(expected: pd.DataFrame, *names: str) -> pd.Series:
-    """Return the first of these columns that there is; else one of NaN."""
-    return next((expected[name] for name in names if name in expected), pd.Series(math.nan, expected.index))
+def _summary(asked: Asked, expected: pd.DataFrame, k: int) -> dict[str, Any]:
+    """Return what the plain result has, of the expected numbers of each set."""
+    metric, plain, n = asked.metric, asked.plain, len(expected)
+    read = metric.settings.read(asked.settings, metric.name)
+    units = parse_confidence_by(read.confidence_by, n, "set")
+    summary = ScoreSummary(units, read.confidence, metric.bounds_under(read), np.full(n, k))
+    bounds = {each.name: each.bounds for each in metric.item_results}
+    missing = pd.Series(math.nan, expected.index)
+    result: dict[str, Any] = {}
+    for name in plain:
+        if name.endswith("scores"):
+            prefix = name.removesuffix("scores")
+            own = prefix.removesuffix("_")
+            own = own if own in plain else f"{prefix}{metric.name}"
+            values = expected.get(name, missing).to_numpy()
+            result |= summary.of(own, values, prefix, bounds.get(name))
+    # The other numbers are means of those in `details`.
+    for name, value in plain.items():
+        if isinstance(value, dict):
+            result[name] = {key: _mean(expected.get(f"{name}_{key}", missing)) for key in value}
+        elif name not in result and (isinstance(value, float) or value is None):
+            result[name] = _mean(expected.get(name, missing))
+    return result
 
 
 def _mean(values: pd.Series) -> float | None:
     return float(values.mean()) if values.notna().any() else None
-
-
-def _interval(asked: Asked, prefix: str, expected: pd.DataFrame, k: int) -> list[float] | None:
-    """Return the confidence interval of the mean of some expected scores, within what the scores can be."""
-    values = _column(expected, f"{prefix}scores").to_numpy()
-    read = asked.metric.settings.read(asked.settings, asked.metric.name)
-    bounds = {result.name: result.bounds for result in asked.metric.item_results}.get(f"{prefix}scores")
-    units = parse_confidence_by(read.confidence_by, len(values), "set")
-    sizes = np.full(len(values), k)
-    summary = ScoreSummary(units, read.confidence, asked.metric.bounds_under(read), sizes)
-    return summary.of("mean", values, bounds=bounds)["confidence_interval"]

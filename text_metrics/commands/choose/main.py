@@ -20,7 +20,7 @@ import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Job, Step, run_job, show
+from text_metrics.commands.jobs.job import Done, Job, Step, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared.columns import Column, add_columns
@@ -59,7 +59,7 @@ def open_choice(command: Command) -> Step:
     """Return the function that chooses texts of groups, and makes the rows to write."""
     encoder = read_encoder(command)
 
-    def step(units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def step(units: list[Unit]) -> Done:
         texts = [text for unit in units for text in unit.texts]
         quality = np.array([value for unit in units for value in unit.given.get("quality", [1.0] * len(unit.texts))])
         sizes = np.array([len(unit.texts) for unit in units])
@@ -99,11 +99,11 @@ def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> flo
     return subset_score(vectors @ vectors.T, quality[rows])
 
 
-def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the counts, average the scores over groups, and name the encoder."""
     total = {"n_groups": 0, "n_chosen": 0, "chosen": 0.0, "random": 0.0}
     signed: dict[str, str] = {}
-    for facts in (record["facts"] for record in records if record["facts"] is not None):
+    for facts in pieces:
         total = {name: value + facts[name] for name, value in total.items()}
         if facts["signed"] != (signed or facts["signed"]):
             raise ValueError(f"the encoder changed since the job was begun, from {signed} to {facts['signed']}.")

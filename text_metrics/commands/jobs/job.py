@@ -1,10 +1,12 @@
 """A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
 import json
+import os
 import platform
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
 from typing import Any, NamedTuple
@@ -23,10 +25,12 @@ EXIT_BAD_ROWS = 3
 HOPELESS_ROWS = 1000
 
 
-# Makes of units what the summary needs, None if none can be scored, and the rows to write; a unit that cannot be scored
-# has errors in its rows.
-Step = Callable[[list[Unit]], tuple[dict[str, Any] | None, list[dict[str, Any]]]]
-Records = Iterator[dict[str, Any]]
+Rows = list[dict[str, Any]]
+Facts = Iterator[dict[str, Any]]
+# What the summary needs of units, None if none can be scored, and the rows to write.
+Done = tuple[dict[str, Any] | None, Rows]
+# A unit that cannot be scored has errors in its rows.
+Step = Callable[[list[Unit]], Done]
 
 
 class Job(NamedTuple):
@@ -61,7 +65,10 @@ class Job(NamedTuple):
 class Worker:
     """A process that scores pieces of a job by their numbers; it reads the file once if the numbers grow."""
 
-    def __init__(self, job: Job, saved: SavedJob) -> None:
+    def __init__(self, job: Job, saved: SavedJob, folder: str) -> None:
+        # On another machine, too, paths may be relative to the folder of the command.
+        with suppress(OSError):
+            os.chdir(folder)
         self._job, self._saved = job, saved
         self._pieces: Iterator[list[Unit]] = iter(())
         # Of the piece that comes next.
@@ -92,7 +99,7 @@ class Worker:
         return self._job.pieces()
 
 
-def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], Rows]:
     """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
     good = [unit for unit in units if unit.rows]
     facts, rows = step(good) if good else (None, [])
@@ -106,15 +113,10 @@ def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], list[dict[st
     return record, rows
 
 
-def score_here(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:
-    """Score pieces in this process until the file ends; yields the number of each."""
-    return takewhile(Worker(job, saved).score_piece, numbers)
-
-
-def run_job(job: Job, saved: SavedJob, summarize: Callable[[Records], dict[str, Any]]) -> dict[str, Any]:
+def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, Any]]) -> dict[str, Any]:
     """Score the pieces of a job that are not done, write its output, and return its summary.
 
-    `summarize` makes what is in the summary besides counts of the records of all pieces, in order.
+    `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
     """
     with saved.opened() as is_new:
         if is_new and job.command.group_key is not None:
@@ -123,7 +125,8 @@ def run_job(job: Job, saved: SavedJob, summarize: Callable[[Records], dict[str, 
         counts = Counter[str]()
         for record in saved.records(n_pieces):
             counts.update(n_texts=record["n_texts"], n_bad=len(record["bad"]), n_incomplete=record["n_incomplete"])
-        summary = {**summarize(saved.records(n_pieces)), **counts, "command": saved.decisive}
+        facts = (record["facts"] for record in saved.records(n_pieces) if record["facts"] is not None)
+        summary = {**summarize(facts), **counts, "command": saved.decisive}
         if saved.out.suffix != ".json":
             write_rows(partial(saved.rows, n_pieces), job.schema, saved.out)
         saved.write_bad(row for record in saved.records(n_pieces) for row in record["bad"])
@@ -138,8 +141,11 @@ def _score_all(job: Job, saved: SavedJob) -> int:
     from text_metrics.commands.jobs.on_ray import score_on_ray
 
     done = dict.fromkeys(saved.numbers())
-    engine = score_on_ray if job.command.engine == "ray" else score_here
-    scored = engine(job, saved, filterfalse(done.__contains__, count()))
+    numbers = filterfalse(done.__contains__, count())
+    if job.command.engine == "ray":
+        scored = score_on_ray(job, saved, numbers)
+    else:
+        scored = takewhile(Worker(job, saved, os.getcwd()).score_piece, numbers)
     held: list[str] = []
     is_any_good, n_pieces = False, 0
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:

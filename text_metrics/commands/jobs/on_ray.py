@@ -6,7 +6,6 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -17,16 +16,6 @@ from text_metrics.commands.jobs.saved import SavedJob
 _CONNECT_SECONDS = 5
 # A piece that ends more actors ends the job.
 _MOST_DEATHS = 5
-
-
-class Actor(Worker):
-    """A worker on any machine of a cluster."""
-
-    def __init__(self, job: Job, saved: SavedJob, folder: str) -> None:
-        # Paths may be relative to the folder of the command.
-        with suppress(OSError):
-            os.chdir(folder)
-        super().__init__(job, saved)
 
 
 def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:
@@ -40,7 +29,7 @@ def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[
         device = "num_gpus" if resources.get("GPU", 0) >= 1 else "num_cpus"
         n_workers = job.command.workers or max(1, int(resources.get("GPU" if device == "num_gpus" else "CPU", 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
-        actor_class = ray.remote(**{device: 1}, max_restarts=0, max_task_retries=-1)(Actor)
+        actor_class = ray.remote(**{device: 1}, max_restarts=0, max_task_retries=-1)(Worker)
         yield from _score(ray, lambda: actor_class.remote(job, saved, os.getcwd()), n_workers, numbers)
     finally:
         ray.shutdown()

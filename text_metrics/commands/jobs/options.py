@@ -11,7 +11,7 @@ from text_metrics.commands.shared.settings import parse_settings
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
 _WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
-_FORMATS = (".parquet", ".jsonl", ".csv")
+_FORMATS = (".jsonl", ".parquet", ".csv")
 
 
 class Command(argparse.Namespace):
@@ -26,8 +26,9 @@ class Command(argparse.Namespace):
         """Return the file that is written last: by default, in the format of what is read."""
         if self.out is None and not isinstance(self.data, Path):
             raise ValueError(f"--out is needed: {self.data} is not in a folder of this machine.")
-        ending = file_format(self.data) if not self.data.is_dir() else ".parquet"
-        ending = ending if ending in formats else formats[-1] if len(formats) == 1 else ".jsonl"
+        ending = ".parquet" if self.data.is_dir() else file_format(self.data)
+        if ending not in formats:
+            ending = formats[0]
         out = self.out or self.data.with_name(f"{self.data.name}.{result}{ending}")
         if out.suffix not in formats or out.is_dir():
             raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")

@@ -1,4 +1,4 @@
-"""What could mislead in a report: a kind, in a few words, and a sentence that names the systems."""
+"""What could mislead in a report."""
 
 import argparse
 import re
@@ -16,7 +16,7 @@ FEW_PROMPTS = 20
 # Standard deviations by which lengths must differ to explain other numbers.
 _LENGTHS_APART = 0.5
 # Texts of a system whose language is identified, which takes time.
-_MOST_IDENTIFIED = 1000
+_MOST_IDENTIFIED = 500
 # What spaces separate; each character of Chinese and Japanese, which are written without spaces.
 _WORDS = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
@@ -25,7 +25,7 @@ _Caveats = Iterator[tuple[str, str]]
 
 
 def word_counts(texts: Iterable[str]) -> np.ndarray:
-    """Count the words of each text, what spaces separate and each Chinese character and kana: (n,), float64."""
+    """Count the words of each text: (n,), float64."""
     return np.array([len(_WORDS.findall(text)) for text in texts], dtype=np.float64)
 
 
@@ -37,7 +37,7 @@ def find_caveats(inputs: Inputs, options: argparse.Namespace) -> list[dict[str, 
 
 
 def _of_reading(inputs: Inputs) -> _Caveats:
-    """Say what was set aside, what is missing, what was rarefied, and what may be several systems."""
+    """Say what was read, and what of it was not used."""
     n, sizes = len(inputs.ids), inputs.sizes
     if inputs.bad:
         yield "rows set aside", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
@@ -47,8 +47,8 @@ def _of_reading(inputs: Inputs) -> _Caveats:
     if inputs.smallest is not None:
         yield (
             "sets of different sizes",
-            f"Sets have {sizes.min()} to {sizes.max()} texts: all scores but length and quality are what is expected "
-            f"of {inputs.smallest} texts of each, drawn at random (rarefied).",
+            f"Sets have {sizes.min()} to {sizes.max()} texts: scores are what is expected of {inputs.smallest} texts "
+            "of each (rarefied), except for length and quality.",
         )
     if n < FEW_PROMPTS:
         yield "few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little."
@@ -57,7 +57,7 @@ def _of_reading(inputs: Inputs) -> _Caveats:
 
 
 def _of_lengths(inputs: Inputs) -> _Caveats:
-    """Name the pair whose texts differ most in length, in standard deviations, people included."""
+    """Name the pair whose texts differ most in length."""
     lengths = {name: word_counts(texts) for name, texts in inputs.by_system().items()}
     if inputs.people is not None:
         lengths["people"] = word_counts(text for texts in inputs.people.values() for text in texts)
@@ -67,30 +67,21 @@ def _of_lengths(inputs: Inputs) -> _Caveats:
         apart[first, second] = abs(lengths[first].mean() - lengths[second].mean()) / max(spread, 1e-9)
     first, second = max(apart, key=lambda pair: apart[pair], default=("", ""))
     if apart and apart[first, second] >= _LENGTHS_APART:
+        words = f"{number(lengths[first].mean(), 1)} words, of {second} {number(lengths[second].mean(), 1)}"
         yield (
             "different lengths",
-            f"Texts of {first} have {number(lengths[first].mean(), 1)} words, those of {second} "
-            f"{number(lengths[second].mean(), 1)}: self-BLEU, Distinct-2 and compression ratio depend on length, and "
-            "similarity may.",
+            f"Texts of {first} have {words}: self-BLEU, Distinct-2 and compression ratio depend on length.",
         )
 
 
 def _of_texts(inputs: Inputs, is_english: bool) -> _Caveats:
-    """Name systems with texts that are empty or, where a model reads English, in another language."""
+    """Name systems with texts that are empty or in another language."""
     for name, texts in inputs.by_system().items():
         n_empty = sum(not text.strip() for text in texts)
         if n_empty:
-            yield (
-                "empty texts",
-                f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty: they count as texts that mean the "
-                "same.",
-            )
+            yield "empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty."
         sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if is_english else []
         n_foreign = sum(map(len, find_unread(sample)))
         if n_foreign:
-            of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
-            yield (
-                "language",
-                f"{n_foreign:,} of {of} are source code or in another language than English, which GRUEN and the "
-                "default encoder read.",
-            )
+            of = f"{count(len(sample), 'text')} of {name} that were looked at"
+            yield "language", f"{n_foreign:,} of {of} are source code or not in English."

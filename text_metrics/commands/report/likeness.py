@@ -1,4 +1,4 @@
-"""How alike systems are, and how near people: the partition of diversity, of texts drawn by their content alone."""
+"""How alike systems are, and how near people: the partition of diversity."""
 
 import hashlib
 import math
@@ -49,7 +49,7 @@ def equal_numbers(sides: Sequence[Sequence[list[str]]]) -> ByPrompt:
 
 
 def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
-    """Divide people's texts on each prompt into two halves; into one part, if no prompt has two texts."""
+    """Divide people's texts on each prompt into halves, if any prompt has two."""
     if max(map(len, texts)) < 2:
         return [list(texts)]
     first, second = [], []
@@ -61,7 +61,7 @@ def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
 
 
 def compare_systems(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dict[str, Any] | None:
-    """Partition diversity among all systems, and of three or more among each pair; None for one system."""
+    """Partition diversity among all systems, and each pair of them; None for one."""
     n = len(by_prompt[0])
     if n == 1:
         return None
@@ -78,7 +78,7 @@ def compare_systems(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) 
 
 
 def compare_with_people(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dict[str, Any]:
-    """Partition diversity among people, the first side, and each of the others, of which the last may be people too."""
+    """Partition diversity among people, the first side, and each other side."""
     others = range(1, len(by_prompt[0]))
     return {
         "n_texts": sum(len(texts[0]) for texts in by_prompt),
@@ -113,7 +113,7 @@ def partition(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dic
 
 
 def _share_interval(result: dict[str, Any], most: float, level: float) -> list[float] | None:
-    """Compute the interval of the share beyond chance, which is a ratio of sums over prompts."""
+    """Compute the interval of the share, a ratio of sums over prompts."""
     observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
     if result["share"] is None:
         return None

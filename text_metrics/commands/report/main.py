@@ -33,7 +33,7 @@ _FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl", "fi
 
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line, with `files` by the name of their system; raises a ValueError if an option is invalid."""
+    """Read the command line, with `files` by name; raises a ValueError if it is invalid."""
     parser = make_parser(__doc__)
     parser.add_argument(
         "files",
@@ -84,7 +84,7 @@ def _name_file(word: str) -> tuple[str, Path]:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Raise an error if an output is what is read, or if the folder is not new, empty or an earlier report."""
+    """Raise an error if what is written would replace anything but an earlier report."""
     out = options.out
     writes = [out, *(out / name for name in _FILES), options.cache_dir]
     check_outputs([*options.files.values(), options.people], writes, options.setting)

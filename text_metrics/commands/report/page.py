@@ -18,7 +18,8 @@ from text_metrics.commands.shared.formats import count, decimals, interval, list
 from text_metrics.commands.shared.plots import COLORS, themed
 from text_metrics.commands.shared.tables import latex, markdown
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = FileSystemLoader(Path(__file__).parent / "templates")
+_ENVIRONMENT = Environment(loader=_TEMPLATES, autoescape=True, trim_blocks=True, lstrip_blocks=True)
 _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
 _ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 
@@ -31,7 +32,7 @@ class Table(NamedTuple):
 
 
 def write_pages(report: Report, folder: Path) -> None:
-    """Write `index.html`, `table.md`, `table.tex` and `figures/*.svg` into a folder, which is made if it is missing."""
+    """Write all files of a report but `report.json` into a folder."""
     drawn = pictures(report)
     for section, picture in drawn.items():
         write_text(folder / "figures" / f"{section}.svg", f"{picture.svg}\n")
@@ -39,9 +40,7 @@ def write_pages(report: Report, folder: Path) -> None:
     printed = [shown[section] for section in ("diversity", "quality", "likeness", "people") if section in shown]
     write_text(folder / "table.md", "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed))
     write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in printed))
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.loader = FileSystemLoader(_TEMPLATES)
-    page = environment.get_template("report.html").render(
+    page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report['systems'])}",
         report=report,
         colors=COLORS,
@@ -62,7 +61,7 @@ def tables(report: Report) -> dict[str, Table]:
 
 
 def _scores(report: Report, section: str) -> Table:
-    """Return the means of the metrics of a section, a row for each system, the best first."""
+    """Return the means of the metrics of a section, the best system first."""
     metrics = in_section(report, section)
     order = metrics[0]["order"]
     columns = {"System": [report["systems"][i] for i in order]}
@@ -82,7 +81,7 @@ def _scores(report: Report, section: str) -> Table:
 
 
 def _tests(report: Report) -> Table:
-    """Return the paired tests of all pairs of systems, a column for each metric."""
+    """Return the paired tests, a row for each pair of systems."""
     metrics, names = report["metrics"], report["systems"]
     columns = {"Pair": [f"{names[test['a']]} − {names[test['b']]}" for test in metrics[0]["tests"]]}
     for metric in metrics:
@@ -95,7 +94,7 @@ def _tests(report: Report) -> Table:
 
 
 def _partition(report: Report) -> Table:
-    """Return the partition of diversity among all systems and between pairs, the most different first."""
+    """Return the partition of diversity, the most different pair first."""
     alike, names = report["likeness"], report["systems"]
     whole = alike["partition"]
     parts = [{**whole, "p_holm": whole["p"], "least_p_holm": whole["least_p"]}, *alike["pairs"]]
@@ -113,7 +112,7 @@ def _partition(report: Report) -> Table:
 
 
 def _people(report: Report) -> Table:
-    """Return how near each system is to people, the nearest first, with half of the people as the scale."""
+    """Return how near each system is to people, the nearest first."""
     people = report["people"]
     # Of two halves of the people, the other one is last.
     names = [*report["systems"], "half of the people"]

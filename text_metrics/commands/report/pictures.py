@@ -9,7 +9,7 @@ from text_metrics.commands.shared.plots import new_figure, styled, system_style,
 
 # In pixels of a page.
 _WIDTH, _ROW = 340, 40
-_BINS = 40
+_BINS = 24
 _MOST_IN_NAME = 20
 
 
@@ -29,7 +29,7 @@ def pictures(report: Report) -> dict[str, Picture]:
 
 
 def _distributions(report: Report, metric: dict[str, Any]) -> Picture:
-    """Draw how the scores of prompts are distributed, and their mean with its interval, a row for each system."""
+    """Draw the scores of prompts and their mean, a row for each system."""
     values = [metric["values"][i] for i in metric["order"]]
     edges = np.histogram_bin_edges([value["scores"] for value in values], _BINS)
     counts = [np.histogram(value["scores"], edges)[0] for value in values]

@@ -1,4 +1,4 @@
-"""The numbers of a report, from the sets of its systems: scores by each metric, paired tests, and what follows."""
+"""The numbers of a report, from the sets of its systems."""
 
 import argparse
 import math
@@ -63,7 +63,7 @@ Rated = tuple[Metric, np.ndarray, str]
 
 
 def build(options: argparse.Namespace, inputs: Inputs, cache: Path) -> dict[str, Any]:
-    """Compute the dict that `report.json` holds; raises a ValueError for an invalid setting or a missing model."""
+    """Compute what `report.json` holds; raises a ValueError for an invalid setting."""
     encoder = {name: value for name, value in options.setting.items() if name != "same"} | {"cache_dir": str(cache)}
     with settings_checked():
         SemanticEntropySettings(**{**options.setting, **encoder}).check_found()
@@ -98,7 +98,7 @@ def build(options: argparse.Namespace, inputs: Inputs, cache: Path) -> dict[str,
 def _least_diverse(
     ids: list[str], scores: list[float], sets: list[list[str]], with_texts: bool
 ) -> list[dict[str, Any]]:
-    """Find the prompts of least diversity, with the share of texts that equal another text of their set."""
+    """Find the prompts of least diversity."""
     entries = []
     for p in np.argsort(scores, kind="stable")[:_SHOWN].tolist():
         equal = sum(n for n in Counter(sets[p]).values() if n > 1)
@@ -124,7 +124,7 @@ def rate(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) -
 
 
 def score(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) -> list[dict[str, Any]]:
-    """Score the sets of all systems by one call of each metric; of quality in [0, 1], also its product with diversity.
+    """Score the sets of all systems by one call of each metric.
 
     Returns the entries of `metrics`, in order of display.
     """
@@ -166,7 +166,7 @@ def score(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) 
 
 
 def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Score all texts of each system by the diversity of pairs, which needs no common size; None for sets of one."""
+    """Score pairs of all texts, where sizes differ; None for sets of one size."""
     if inputs.smallest is None:
         return None
     vendi = load_metric("vendi_embed")
@@ -178,7 +178,7 @@ def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) ->
 
 
 def describe(metric: Metric, scores: np.ndarray, signed: str, size: float, level: float) -> dict[str, Any]:
-    """Return the entry of `metrics` for scores (systems, p) of sets of this size: means, and tests of all pairs."""
+    """Return the entry of `metrics` for scores (systems, p): means, and tests of all pairs."""
     values = []
     for row in scores:
         estimate = mean_estimate(row)

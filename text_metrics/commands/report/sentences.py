@@ -1,4 +1,4 @@
-"""The lines that head a report: they claim no more than a test shows, and are made from its numbers alone."""
+"""The lines that head a report, which claim no more than a test shows."""
 
 from typing import Any
 
@@ -6,21 +6,18 @@ from text_metrics.commands.shared.formats import count, decimals, estimate, list
 from text_metrics.commands.shared.statistics import TIE
 
 Report = dict[str, Any]
-# docs/quality.md has the intervals.
-NONSENSE = (
-    "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models; weighted by it, original "
-    "sets rank above nonsense in 44, 45 and 22\u00a0% of cases."
-)
+# From docs/quality.md, which has the intervals.
+NONSENSE = "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
 
 
 def sentences(report: Report) -> dict[str, str]:
-    """Return the lines that head the page: `first`, `quality`, `misleading` and, of several systems, `alike`."""
+    """Return the lines `first`, `quality`, `misleading` and, of several systems, `alike`."""
     lines = {"first": _first(report), "quality": _quality(report), "misleading": _misleading(report)}
     return lines if report["likeness"] is None else {**lines, "alike": _alike(report)}
 
 
 def in_section(report: Report, section: str) -> list[dict[str, Any]]:
-    """Return the metrics of a section, `diversity` or `quality`, in the order of display."""
+    """Return the metrics of a section, `diversity` or `quality`."""
     return [metric for metric in report["metrics"] if metric["section"] == section]
 
 
@@ -30,7 +27,7 @@ def _mean(metric: dict[str, Any], system: int) -> str:
 
 
 def _leader(report: Report, metric: dict[str, Any], what: str) -> str:
-    """Say which system is first by a metric, as tests against all others show, or which may be."""
+    """Say which system is first by a metric, or which may be."""
     systems, (leader, *others) = report["systems"], metric["order"]
     mean = f"a mean {what} of {_mean(metric, leader)}"
     if not others:
@@ -80,7 +77,7 @@ def _poor(metric: dict[str, Any]) -> list[int]:
 def _quality(report: Report) -> str:
     metrics = in_section(report, "quality")
     if not metrics:
-        return "Quality was not measured, so that diversity that comes from bad texts cannot be told from any other."
+        return "Quality was not measured: diversity may come from bad texts."
     quality, systems = metrics[0], report["systems"]
     parts = [_leader(report, quality, f"quality ({quality['title']})")]
     leader, poor = in_section(report, "diversity")[0]["best"], _poor(quality)
@@ -102,8 +99,8 @@ def _misleading(report: Report) -> str:
     sizes = [test["smallest_difference"] for test in main["tests"] if test["smallest_difference"] is not None]
     if sizes:
         answer += (
-            f" With {count(len(report['prompts']), 'prompt')}, a test at 80\u00a0% power finds differences in mean "
-            f"{main['title']} from {max(sizes):.3g}; smaller ones may be missed."
+            f" With {count(len(report['prompts']), 'prompt')}, a test finds differences in mean {main['title']} from "
+            f"{max(sizes):.3g} (80\u00a0% power); smaller ones may be missed."
         )
     return answer
 

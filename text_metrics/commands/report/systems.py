@@ -1,4 +1,4 @@
-"""The systems of a report: their files, read to a set of texts for each prompt, and paired by the prompt.
+"""The systems of a report: a set of texts for each prompt, read from files.
 
 Nothing here imports torch, so that what is wrong with a file is said at once.
 """
@@ -25,7 +25,7 @@ _MOST_SYSTEMS = 20
 
 
 class Keys(NamedTuple):
-    """The columns of a text, or a list of texts, and of its prompt, system and quality; None where there is none."""
+    """The columns of a text or a list of texts, and of what belongs to it."""
 
     text: str
     prompt: str | None = None
@@ -75,7 +75,7 @@ class Inputs(NamedTuple):
 
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
-    """Read all files, and pair the systems; raises a ValueError if a file or a column is wrong."""
+    """Read all files, and pair the systems; raises a ValueError for a wrong file."""
     keys = Keys(options.text_key, options.id_key, options.system_key, options.quality_key)
     files = [(path, read_file(name, path, keys)) for name, path in options.files.items()]
     n_rows = sorted({len(rows) for _, rows in files})
@@ -114,7 +114,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
 
 
 def _sets(rows: Sequence[Row]) -> dict[str, list[tuple[str, float]]]:
-    """Join texts and their quality by prompt, in order of content: that of the rows does not matter."""
+    """Join texts and their quality by prompt, in order of content."""
     sets: dict[str, list[tuple[str, float]]] = {}
     for row in rows:
         if not row.error:
@@ -124,7 +124,7 @@ def _sets(rows: Sequence[Row]) -> dict[str, list[tuple[str, float]]]:
 
 
 def _common(systems: Sequence[dict[str, Any]]) -> list[str]:
-    """List the prompts of which every system has two texts or more, since one text has no diversity."""
+    """List the prompts of which every system has two texts or more."""
     common = [prompt for prompt in sorted(systems[0]) if all(len(sets.get(prompt, ())) > 1 for sets in systems)]
     if not common:
         raise ValueError(
@@ -135,7 +135,7 @@ def _common(systems: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _hints(path: Path, rows: Sequence[Row], keys: Keys) -> list[str]:
-    """Name columns of no other use with a few strings, each of them in at least half of the sets: perhaps systems."""
+    """Name columns of no other use whose few strings each have half of the prompts."""
     if keys.prompt is None or keys.system is not None:
         return []
     import pandas as pd
@@ -182,7 +182,7 @@ def read_file(name: str, path: Path, keys: Keys) -> list[Row]:
 
 
 def _read_row(row: Row, name: str, line: str, keys: Keys, is_csv: bool) -> None:
-    """Read the prompt of a row, its system, and its text or list of texts, which is JSON in CSV."""
+    """Read a row into its `texts` and `given`; a list of texts is JSON in CSV."""
     row.given = {
         "prompt": line if keys.prompt is None else read_key(row.values, keys.prompt),
         "system": name if keys.system is None else read_key(row.values, keys.system),

@@ -15,7 +15,7 @@ command, its settings or the file are invalid; 130 interrupted.
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 """
 
-import math
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -77,8 +77,6 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
 def _limit(text: str) -> tuple[str, float]:
     """Read NAME=VALUE, as a type of argparse."""
     name, _, value = text.partition("=")
-    if not name or math.isnan(float(value)):
-        raise ValueError
     return name, float(value)
 
 
@@ -104,7 +102,7 @@ def run(command: Command) -> int:
         n_texts = command.batch_size * (_SUMMED if summed else 1)
         job = Job(command, source, scorer.reader(summed), open_step, scorer.schema(source), n_texts)
         summarized = score_sums if summed else summarize
-        summary = run_job(job, saved, lambda records: summarized(records, scorer))
+        summary = run_job(job, saved, partial(summarized, scorer=scorer))
     if not command.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer.results, command.confidence)
@@ -134,8 +132,9 @@ def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
     for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
         for name, limit in limits:
             value = summary.get(name)
-            if value is None or (value < limit if option == "under" else value > limit):
-                print(f"{name} is {'null' if value is None else value}: --fail-{option} {limit:g}.", file=sys.stderr)
+            is_within = value is not None and (value >= limit if option == "under" else value <= limit)
+            if not is_within:
+                print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
                 code = EXIT_LIMIT
     return code
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.job import Step
+from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.score.scoring import RowScorer, score_those_that_can
-from text_metrics.commands.score.summary import facts_of, merge_signatures
+from text_metrics.commands.score.summary import merge_signatures
 from text_metrics.metrics._core.core_results import format_order
 
 
@@ -33,7 +33,7 @@ def open_sums(command: Command) -> Step:
         embeddings, _ = embed_part([text for unit in units for text in unit.texts], scorer.settings)
         return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
-    def step(units: list[Unit]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    def step(units: list[Unit]) -> Done:
         good, sums = score_those_that_can(add_up, units)
         if sums is None:
             return None, []
@@ -42,12 +42,12 @@ def open_sums(command: Command) -> Step:
     return step
 
 
-def score_sums(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
+def score_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Score a set from the sums of its parts; returns the result."""
     from text_metrics.metrics._core.core_spectra import vendi_from_sums
 
     total, signature, n = np.zeros(()), "", 0
-    for facts in facts_of(records):
+    for facts in pieces:
         total, n = total + np.array(facts["sums"]), n + facts["n"]
         signature = merge_signatures(signature, facts["signature"])
     orders = scorer.settings.orders

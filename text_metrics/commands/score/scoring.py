@@ -1,21 +1,19 @@
 """Units scored by a metric, and what a summary needs of their scores."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Step
+from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
-from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
+from text_metrics.metrics._core.core_settings import CALL, Settings
 
 
 class RowScorer:
@@ -31,11 +29,6 @@ class RowScorer:
 
     def __init__(self, command: Command) -> None:
         name = command.metric
-        # Any other module of `evaluate` has a name with a slash, or a folder.
-        if name not in METRICS and os.sep not in name and not os.path.isdir(name):
-            raise ValueError(
-                f"--metric {name} is not a metric{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}."
-            )
         self.metric: Any = load_metric(name)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
@@ -119,7 +112,7 @@ def open_scores(command: Command) -> Step:
     """Load the metric; returns the function that scores units, and adds the results to their rows."""
     scorer = RowScorer(command)
 
-    def step(units: list[Unit]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    def step(units: list[Unit]) -> Done:
         units, done = score_those_that_can(scorer.score, units)
         if done is None:
             return None, []

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,6 @@ from text_metrics.metrics._core.core_results import Estimate, ItemResult, format
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
-
-
-def facts_of(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return what was found in the pieces of which a unit is good."""
-    return (record["facts"] for record in records if record["facts"] is not None)
 
 
 def merge_signatures(first: str, second: str) -> str:
@@ -37,7 +32,7 @@ def merge_signatures(first: str, second: str) -> str:
     return "|".join(f"{name}:{value}" if value else name for name, value in ours.items())
 
 
-def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
+def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
     Counts add up, and means are weighted by their numbers of items; one that a piece lacks is left out. The texts of a
@@ -54,7 +49,7 @@ def summarize(records: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
     # The sum of each number over items, the number of items, and that of pieces.
     totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
     signature, n_pieces, n_scores = "", 0, 0
-    for facts in facts_of(records):
+    for facts in pieces:
         n_pieces += 1
         of_units = {name: np.reshape(facts["sums"][name], (-1, 2)) for name in names}
         n_scores += int(of_units[names[0]][:, 1].sum())

@@ -12,9 +12,6 @@ from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
 
-# A row with its file and line, for errors.
-Row = tuple[str, Any]
-
 
 def is_missing(value: Any) -> bool:
     """Whether a cell has no value; in CSV, that is an empty one."""
@@ -138,17 +135,3 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]])
         of_items = [of_item[column.argument] for of_item in values]
         given[column.argument] = list(chain.from_iterable(of_items)) if column.concatenated else of_items
     return given
-
-
-def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
-    """Read the arguments that columns give for the items of rows; raises a ValueError that names an invalid line."""
-    values = []
-    for (where, row), item in zip(rows, items, strict=True):
-        if columns and not isinstance(item, (str, list)):
-            raise ValueError(f"{where}: --column requires a text or a list of texts. Got {describe(item)}.")
-        n_texts = len(item) if isinstance(item, list) else None
-        try:
-            values.append({column.argument: column.read(row, n_texts) for column in columns})
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}.") from None
-    return to_arguments(columns, values)

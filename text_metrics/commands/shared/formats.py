@@ -15,7 +15,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff
 
 
 def decimals(values: Iterable[tuple[float | None, Sequence[float] | None]]) -> int:
-    """Return the decimals, from 1 to 4, that numbers with such intervals deserve; 3 if there is no interval.
+    """Return the decimals, 1 to 4, that such intervals deserve; 3 without one.
 
     Half of the median interval then has about one significant digit.
     """
@@ -46,7 +46,7 @@ def estimate(value: float | None, ends: Sequence[float] | None, digits: int) -> 
 
 
 def p_value(value: float | None, least: float | None = None) -> str:
-    """Format a p-value with three decimals, as in `0.012` or `< 0.001`; as `≤ 0.040` if it is the least possible."""
+    """Format a p-value, as in `0.012` or `< 0.001`; `≤ 0.040` if it is the least possible."""
     if value is None:
         return NONE
     if least is not None and value <= least:

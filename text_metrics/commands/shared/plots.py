@@ -1,4 +1,4 @@
-"""Pictures by matplotlib in one style, as SVG that is the same for the same numbers and takes the theme of a page."""
+"""Pictures by matplotlib in one style, as SVG that takes the theme of a page."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from text_metrics.commands.shared.formats import printable
 
-# Light and dark values, which pages declare as variables of CSS. The hues stay apart for the colour-blind.
+# Light and dark values, which stay apart for the colour-blind.
 COLORS = {
     "page": ("#ffffff", "#15181d"),
     "ink": ("#1d2129", "#e8eaee"),
@@ -58,7 +58,7 @@ def styled() -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return a figure whose parts are laid out without overlap; sizes are in pixels of a page, 72 to an inch."""
+    """Return a figure without overlap; sizes are in pixels of a page, 72 to an inch."""
     return Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 

@@ -1,4 +1,4 @@
-"""Significance tests of the difference of two paired scores, and what many tests and their power require."""
+"""Significance tests of paired scores, and Holm's adjustment of several."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> floa
 
 
 def mean_p(difference: Estimate) -> float | None:
-    """Two-sided p-value of the hypothesis that a mean difference is 0, whatever the shape of its distribution.
+    """Two-sided p-value of the hypothesis that a mean difference is 0.
 
     It is that of Student's t test after Hall's transformation, which removes the skewness of t: below 1 - level exactly
     if `difference.interval(level)` does not contain 0.
@@ -67,7 +67,7 @@ def mean_p(difference: Estimate) -> float | None:
 
 
 def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray | None = None) -> dict[str, Any]:
-    """Test the mean difference of paired scores; differences of less than `TIE` are none, of scores and of means.
+    """Test the mean difference of paired scores; those of less than `TIE` are none.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.n
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Adjust the p-values of several tests, so that a true hypothesis is seldom rejected in any of them.
+    """Adjust the p-values of several tests by Holm's step-down procedure.
 
     Parameters
     ----------

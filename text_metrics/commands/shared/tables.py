@@ -1,4 +1,4 @@
-"""Tables as data frames whose cells are text, written as Markdown and LaTeX; `frame.to_csv(index=False)` writes CSV."""
+"""Tables as data frames whose cells are text, written as Markdown and LaTeX."""
 
 import re
 
