@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import row_buffer, to_tensor, unit_rows
+from .core_encoder import unit_rows
 from .core_inputs import LIMITS, batches_by_size
 
 # Strips in which the lower half of a Gram matrix is computed.
@@ -62,12 +62,11 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, as by `row_error`
     """
-    buffer = row_buffer(min(len(embeddings), max(LIMITS.block_rows, embeddings.shape[1])), embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.shape[1] > embeddings.shape[1]:
             matrices = second_moments(embeddings, rows, weights, device)
         else:
-            vectors = unit_rows(embeddings, rows, device, buffer)
+            vectors = unit_rows(embeddings, rows, device)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
         yield Spectra(members, _shares(matrices, error))
@@ -91,7 +90,7 @@ def kernel_spectra(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Spectra(members, _shares(to_tensor(kernels, device) * roots * roots.mT))
+        yield Spectra(members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT))
 
 
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -112,7 +111,7 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
-    return to_tensor(weights[rows], device).sqrt().unsqueeze(-1)
+    return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
 def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
@@ -120,10 +119,9 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    buffer = row_buffer(min(rows.size, len(rows) * LIMITS.block_rows), embeddings, device)
     for start in range(0, rows.shape[1], LIMITS.block_rows):
         part = rows[:, start : start + LIMITS.block_rows]
-        vectors = unit_rows(embeddings, part, device, buffer)
+        vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges.tolist()):
