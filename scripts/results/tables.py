@@ -68,7 +68,7 @@ def _people(people: pd.DataFrame) -> Results:
 
 
 def _agreement(agreement: pd.DataFrame) -> Results:
-    worse = (agreement["group"] != "rule") & (agreement["p_against_best"] < 0.05)
+    worse = agreement["p_against_best"] < 0.05
     head = agreement["cell"] + " (" + agreement["n"].astype(str) + ")"
     frame = agreement.assign(mark=worse.map({True: "*", False: ""}), head=head)
     every, clear = (frame[frame["pairs"] == kind] for kind in ("all", "clear"))

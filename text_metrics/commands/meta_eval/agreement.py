@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from text_metrics.commands.meta_eval.scores import Scores
-from text_metrics.commands.shared.statistics import randomization_p
+from text_metrics.commands.shared.statistics import holm, randomization_p
 
 JUDGE = "the judge"
 PERSON = "a person, with the other people"
@@ -110,7 +110,8 @@ def judge_agreement(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
     - balanced, the mean of the accuracies over the pairs of each verdict; NaN where only one verdict occurs
     - margin, by how much `balanced` exceeds that of the best `rule`
     - parity, the accuracy if ties go to set 1, as in the paper
-    - p_against_best, by paired approximate randomization; NaN for the best metric
+    - p_against_best, by paired approximate randomization, after Holm's correction for all metrics of the cell; NaN for
+      the best metric and for rules
     """
     rules = rule_choices(pairs)
     chosen = choices(scores, pairs).join(rules)
@@ -137,11 +138,13 @@ def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: pd.Index) -> pd
     balanced = bootstrap.balanced(hits, pairs["verdict"])
     frame = bootstrap.summary("accuracy", bootstrap.means(hits)).join(bootstrap.summary("balanced", balanced))
     sums = hits.groupby(pairs["concept"]).sum()
-    best = sums.drop(columns=rules).sum().idxmax()
+    sums = sums.drop(columns=rules)
+    best = sums.sum().idxmax()
     behind = sums.drop(columns=best).rsub(sums[best], axis=0)
+    tests = [randomization_p(behind[name].to_numpy()) for name in behind]
     rule = frame.loc[rules, "balanced"].fillna(0).idxmax()
     margin = balanced.drop(columns=rules).sub(balanced[rule], axis=0)
-    frame = frame.assign(p_against_best=behind.apply(lambda column: randomization_p(column.to_numpy())), rule=rule)
+    frame = frame.assign(p_against_best=pd.Series(holm(tests), index=behind.columns, dtype=float), rule=rule)
     return frame.join(bootstrap.summary("margin", margin))
 
 
