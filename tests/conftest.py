@@ -71,10 +71,10 @@ def pytest_collection_modifyitems(items):
 
 
 def encode(texts, *args, **settings):
-    """Encode texts by the core, with the settings of the encoder as arguments."""
+    """Return the embeddings of texts by the core, with the settings of the encoder as arguments."""
     from text_metrics.metrics._core import core_encoder
 
-    return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))
+    return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))[0]
 
 
 @pytest.fixture(scope="session")

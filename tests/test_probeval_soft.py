@@ -33,7 +33,7 @@ PEOPLE = {
 
 def embed(*texts):
     everything = sorted({*texts, *(words(text).content for text in texts)})
-    return Embeddings(everything, encode(everything, EncoderSettings()).embeddings)
+    return Embeddings(everything, encode(everything, EncoderSettings())[0])
 
 
 def counted(table):

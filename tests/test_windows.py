@@ -19,12 +19,11 @@ ENDS = ("The stock market fell.", "A cat sleeps on the sofa.")
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return core_encoder.load_encoder("all-MiniLM-L6-v2", "cpu")[0].model.tokenizer
+    return core_encoder.load_encoder(core_encoder.EncoderSettings(device="cpu")).tokenizer
 
 
 def split(tokenizer, text, limit):
-    (length,) = map(len, tokenizer([text], truncation=False, verbose=False)["input_ids"])
-    return split_windows(tokenizer, [text], np.array([length]), limit)
+    return split_windows(tokenizer, [text], limit - tokenizer.num_special_tokens_to_add())
 
 
 def plain_windows(text, n_tokens, limit):
@@ -53,19 +52,18 @@ def test_a_long_text_is_the_mean_of_its_windows(tokenizer):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoded = encode([*TEXTS, LONG], device="cpu", long_texts="windows")
-    np.testing.assert_allclose(encoded.embeddings[-1], expected, atol=1e-6)
-    assert encoded.signed["long_texts"] == "windows"
+    np.testing.assert_allclose(encoded[-1], expected, atol=1e-6)
     for batch_size in (1, 100):
-        again = encode([LONG, *TEXTS], device="cpu", batch_size=batch_size).embeddings
-        np.testing.assert_allclose(np.roll(again, -1, axis=0), encoded.embeddings, atol=1e-6)
+        again = encode([LONG, *TEXTS], device="cpu", batch_size=batch_size)
+        np.testing.assert_allclose(np.roll(again, -1, axis=0), encoded, atol=1e-6)
 
 
 def test_what_comes_late_counts():
     texts = [f"{LONG} {end}" for end in ENDS]
     with pytest.warns(UserWarning, match=r"2 of 2 different texts are longer than the model reads"):
-        first, second = encode(texts, device="cpu", long_texts="cut").embeddings
+        first, second = encode(texts, device="cpu", long_texts="cut")
     np.testing.assert_allclose(first, second, atol=1e-6)
-    first, second = encode(texts, device="cpu", long_texts="windows").embeddings
+    first, second = encode(texts, device="cpu", long_texts="windows")
     assert np.abs(first - second).max() > 1e-3
 
 
@@ -74,9 +72,9 @@ def test_no_digit_changes_for_texts_that_fit(load):
         cut, windows = (load(name).compute(predictions=SETS, long_texts=way) for way in ("cut", "windows"))
         assert cut["scores"] == windows["scores"]
         assert windows["signature"].replace("|long_texts:windows", "") == cut["signature"]
-    cut, windows = (encode(TEXTS, device="cpu", long_texts=way).embeddings for way in ("cut", "windows"))
+    cut, windows = (encode(TEXTS, device="cpu", long_texts=way) for way in ("cut", "windows"))
     np.testing.assert_array_equal(cut, windows)
-    beside = encode([LONG, *TEXTS], device="cpu", long_texts="windows").embeddings[1:]
+    beside = encode([LONG, *TEXTS], device="cpu", long_texts="windows")[1:]
     np.testing.assert_allclose(beside, cut, atol=1e-6)
 
 
@@ -87,8 +85,8 @@ WORDS = st.sampled_from(["a", "dog", "Unbelievable", "e.g.", "end.", "what?!", '
 def test_windows_hold_the_whole_text_and_fit(tokenizer, words, limit):
     text = "".join(word + space for word, space in words)
     windows = split(tokenizer, text, limit)
-    assert (windows.lengths <= limit).all() or len(windows.parts) == 1
-    assert windows.lengths.tolist() == [len(tokenizer(part)["input_ids"]) for part in windows.parts]
+    assert (windows.lengths <= limit - 2).all() or len(windows.parts) == 1
+    assert windows.lengths.tolist() == [len(tokenizer(part)["input_ids"]) - 2 for part in windows.parts]
     assert windows.counts.tolist() == [len(windows.parts)]
     assert "".join("".join(windows.parts).split()) == "".join(text.split())
 
@@ -125,22 +123,14 @@ def test_a_tokenizer_that_reads_a_word_after_a_space_otherwise():
         assert "".join("".join(windows.parts).split()) == "".join(text.split())
 
 
-def test_a_tokenizer_without_offsets(tokenizer):
-    class Slow:
-        is_fast = False
-
-    with pytest.raises(ValueError, match="long_texts='cut'"):
-        split_windows(Slow(), ["a"], np.array([500]), 256)
-
-
 def test_a_cache_keeps_both_ways_apart(tmp_path):
-    plain = {way: encode([LONG, "short"], device="cpu", long_texts=way).embeddings for way in ("windows",)}
+    plain = encode([LONG, "short"], device="cpu")
     for _ in range(2):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = encode([LONG, "short"], device="cpu", long_texts="windows", cache_dir=tmp_path).embeddings
-        np.testing.assert_allclose(found, plain["windows"], atol=1e-6)
+            found = encode([LONG, "short"], device="cpu", long_texts="windows", cache_dir=tmp_path)
+        np.testing.assert_allclose(found, plain, atol=1e-6)
         with pytest.warns(UserWarning, match="1 of 2 different texts are longer"):
-            cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path).embeddings
+            cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path)
         assert np.abs(cut[0] - found[0]).max() > 1e-3
         np.testing.assert_allclose(cut[1], found[1], atol=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .chamfer_diversity_scores import describe_sets, measure
 from .chamfer_diversity_settings import ChamferSettings
-from .core_cache import through_cache as through_cache
+from .core_cache import Cache as Cache
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import find_scored_sets, mean_by_set, parse_sets, parse_values
 from .core_metric import TextMetric
@@ -93,8 +93,7 @@ Args:
     details (`bool`, default `False`): also return, for each set, the mean
         pairwise distance, and the nearest neighbour of each text with its
         distance.
-    progress (`bool`): show a progress bar. By default only if the logging level
-        is INFO or lower.
+    progress (`bool`): show a progress bar. Default: `False`.
 
 Returns:
     chamfer_diversity (`float`): mean over sets of the mean cosine distance from

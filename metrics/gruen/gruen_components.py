@@ -110,12 +110,12 @@ def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dic
         texts = [members if len(members) > 1 else [] for members in sentences.by_text]
         embedded = list(dict.fromkeys(one for members in texts for one in members))
         # The encoder names itself in the signature, also where no text has two sentences.
-        encoded = encode(embedded or ["-"], settings)
-        signed |= encoded.signed
+        embeddings, named = encode(embedded or ["-"], settings)
+        signed |= named
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = [
             embedding_breaks(
-                encoded.embeddings[[row_of[sentence] for sentence in members]],
+                embeddings[[row_of[sentence] for sentence in members]],
                 np.array([len(sentence.split()) for sentence in members]),
                 settings.threshold,
             )

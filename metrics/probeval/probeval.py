@@ -8,7 +8,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import through_cache as through_cache
+from .core_cache import Cache as Cache
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
@@ -138,8 +138,7 @@ Args:
         rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached; processes
         can share it. It does not change scores.
-    progress (`bool`): show a progress bar. By default only if the logging level
-        is INFO or lower.
+    progress (`bool`): show a progress bar. Default: `False`.
     long_texts (`"windows"` or `"cut"`, default `"windows"`): a text longer than
         the model reads, 256 tokens for the default, is embedded as the mean of
         consecutive windows, weighted by tokens, or cut off with a warning.

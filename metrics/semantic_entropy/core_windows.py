@@ -11,77 +11,70 @@ _WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class Windows(NamedTuple):
-    """The parts in which a model reads texts: a text that fits is one part.
+    """The parts in which a model reads n texts: a text that fits is one part.
 
     parts : list of p strings, text after text
-    lengths : ndarray of shape (p,), tokens of each part, special ones included
-    n_special : how many of these are special
+    lengths : ndarray of shape (p,), tokens of each part without special ones
     counts : ndarray of shape (n,), the number of parts of each text
     """
 
     parts: list[str]
     lengths: np.ndarray
-    n_special: int
     counts: np.ndarray
 
-    def average(self, embeddings: np.ndarray) -> np.ndarray:
-        """Average the embeddings (p, d) of the parts of each text, weighted by tokens: (n, d)."""
+    def average(self, rows: np.ndarray) -> np.ndarray:
+        """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
         starts = np.cumsum(self.counts) - self.counts
-        tokens = np.maximum(self.lengths - self.n_special, 1)
+        tokens = np.maximum(self.lengths, 1)
         shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
-        return np.add.reduceat(embeddings * shares[:, None].astype(embeddings.dtype), starts, axis=0)
+        return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
 
 
-def split_windows(tokenizer: Any, texts: list[str], lengths: np.ndarray, limit: int) -> Windows:
-    """Split the texts of more tokens (n,) than the limit, special ones included, at ends of sentences.
+def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
+    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
 
-    A window holds as many sentences as fit. A sentence that does not fit is split
-    between words, and a word that does not fit between tokens. Raises a ValueError
-    if the tokenizer does not tell where in a text its tokens are.
+    A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"long_texts='windows' needs a tokenizer that tells where its tokens are, and {type(tokenizer).__name__} "
-            "does not: pass long_texts='cut'."
-        )
-    windows = [
-        ([text], [length]) if length <= limit else _split(tokenizer, text, limit)
-        for text, length in zip(texts, lengths.tolist(), strict=True)
-    ]
-    parts = [part for window, _ in windows for part in window]
-    part_lengths = [length for _, of_window in windows for length in of_window]
-    counts = np.array([len(window[0]) for window in windows])
-    return Windows(parts, np.array(part_lengths), tokenizer.num_special_tokens_to_add(), counts)
+    windows = []
+    for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
+        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
+    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
 
 
-def _split(tokenizer: Any, text: str, limit: int) -> tuple[list[str], list[int]]:
-    """Split one text into windows, and count their tokens, special ones included."""
+def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
+    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
+
+
+def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
+    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
     encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
     starts, stops = np.array(encoded["offset_mapping"]).T
     stops = np.maximum.accumulate(stops)
-    breaks = [
-        np.unique(np.searchsorted(stops, [match.end() for match in pattern.finditer(text)], side="right"))
-        for pattern in (_SENTENCE_ENDS, _WORD_ENDS)
-    ]
+    breaks = []
+    for pattern in (_SENTENCE_ENDS, _WORD_ENDS):
+        ends = [match.end() for match in pattern.finditer(text)]
+        breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
     # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
-    for budget in range(limit - tokenizer.num_special_tokens_to_add(), 0, -1):
+    for budget in range(room, 0, -1):
         parts, low = [], 0
         while low < len(stops):
-            high = _window_end(low, budget, len(stops), breaks)
+            high = _window_end(low, low + budget, breaks)
             parts.append(text[starts[low] : stops[high - 1]])
             low = high
-        lengths = list(map(len, tokenizer(parts, truncation=False, verbose=False)["input_ids"]))
-        if max(lengths) <= limit:
+        lengths = _count_tokens(tokenizer, parts)
+        if max(lengths) <= room:
             break
-    return parts, lengths
+    return list(zip(parts, lengths, strict=True))
 
 
-def _window_end(low: int, budget: int, n: int, breaks: list[np.ndarray]) -> int:
-    """Return the last break, of the first kind that has one, in the budget from token `low` of n, or its end."""
-    high = min(low + budget, n)
-    if high < n:
-        for ends in breaks:
-            place = int(np.searchsorted(ends, high, side="right")) - 1
-            if place >= 0 and ends[place] > low:
-                return int(ends[place])
+def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
+    """Return the last break after token `low` and up to `high`, of the first kind that has one, or else `high`."""
+    for ends in breaks:
+        inside = ends[(low < ends) & (ends <= high)]
+        if len(inside):
+            return int(inside[-1])
     return high

@@ -6,7 +6,7 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .core_cache import through_cache as through_cache
+from .core_cache import Cache as Cache
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_inputs import lists_by_set, parse_probabilities, parse_sets, parse_values, sum_by_set
 from .core_metric import TextMetric
@@ -116,8 +116,7 @@ Args:
         over labels.
     details (`bool`, default `False`): also return the size and the class of
         each text of each set.
-    progress (`bool`): show a progress bar. By default only if the logging level
-        is INFO or lower.
+    progress (`bool`): show a progress bar. Default: `False`.
 
 Returns:
     semantic_entropy (`float`): mean entropy of the classes of the sets, in

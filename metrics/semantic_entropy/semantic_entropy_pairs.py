@@ -1,6 +1,5 @@
 """Which pairs of texts say the same, by a sequence-classification model that the caller names."""
 
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings
-from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
+from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
 
 Pairs = Sequence[tuple[str, str]]
 # Pairs in a batch by default.
@@ -17,7 +16,7 @@ _BATCH_SIZE = 32
 
 
 class Classifier(NamedTuple):
-    """A CrossEncoder in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
+    """A CrossEncoder in memory.
 
     labels : names of its classes, in lower case
     limit : most tokens of a pair that it reads
@@ -28,7 +27,6 @@ class Classifier(NamedTuple):
     labels: list[str]
     limit: int
     identity: str
-    lock: Any
 
 
 def mutual_entailment(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, Any]]:
@@ -84,7 +82,7 @@ def probably_same(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[n
 
 def _load(name: str, device: str | None) -> Classifier:
     """Load a classifier of pairs in float32, or return the one that this process has loaded."""
-    device, files = find_device(device), find_transformer(name, "same")
+    device, files = find_device(device), find_model(name, "same", TRANSFORMER)
 
     def load() -> Classifier:
         from sentence_transformers import CrossEncoder
@@ -99,7 +97,7 @@ def _load(name: str, device: str | None) -> Classifier:
         # The first is read by version 5 of sentence-transformers, the second by version 6.
         model.tokenizer.model_max_length = model.max_seq_length = limit
         labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
-        return Classifier(model, labels, limit, files.identity, threading.RLock())
+        return Classifier(model, labels, limit, files.identity)
 
     return load_once(("classifier of pairs", files.identity, device), load)
 
@@ -109,7 +107,7 @@ def _logits(pairs: list[tuple[str, str]], loaded: Classifier, settings: EncoderS
     if not pairs:
         return np.empty((0, len(loaded.labels)))
     model, limit = loaded.model, loaded.limit
-    with loaded.lock:
+    with model_registry().lock:
         ids = model.tokenizer(*map(list, zip(*pairs, strict=True)), truncation=False, verbose=False)["input_ids"]
         logits = model.predict(
             pairs,

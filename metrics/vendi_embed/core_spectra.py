@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import row_buffer, to_tensor, unit_rows
 from .core_inputs import LIMITS, batches_by_size
 
 # Strips in which the lower half of a Gram matrix is computed.
@@ -62,12 +61,12 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, as by `row_error`
     """
-    buffer = row_buffer(min(len(embeddings), max(LIMITS.block_rows, embeddings.shape[1])), embeddings, device)
+    buffer = _row_buffer(embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.shape[1] > embeddings.shape[1]:
-            matrices = second_moments(embeddings, rows, weights, device)
+            matrices = _second_moments(embeddings, rows, weights, buffer)
         else:
-            vectors = unit_rows(embeddings, rows, device, buffer)
+            vectors = _unit_rows(embeddings, rows, buffer)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
         yield Spectra(members, _shares(matrices, error))
@@ -91,7 +90,7 @@ def kernel_spectra(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Spectra(members, _shares(to_tensor(kernels, device) * roots * roots.mT))
+        yield Spectra(members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT))
 
 
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -112,18 +111,36 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
-    return to_tensor(weights[rows], device).sqrt().unsqueeze(-1)
+    return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
-def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
+def _row_buffer(embeddings: np.ndarray, device: str) -> torch.Tensor:
+    """Allocate memory for the rows of a block: anew for each block, it would take longer than the division."""
+    n, d = embeddings.shape
+    return torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
+
+
+def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, buffer: torch.Tensor) -> torch.Tensor:
+    """Write rows (b, k) of the embeddings, ascending, into a buffer at unit length: (b, k, d), float64."""
+    first, n = int(rows.flat[0]), rows.size
+    is_whole = int(rows.flat[-1]) - first == n - 1
+    part = embeddings[first : first + n] if is_whole else embeddings[rows.ravel()]
+    # torch warns of an array that is read-only, such as a memory map.
+    vectors = buffer[:n].copy_(torch.from_numpy(np.require(part, requirements="W")))
+    vectors /= torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
+    return vectors.reshape(*rows.shape, -1)
+
+
+def _second_moments(
+    embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, buffer: torch.Tensor
+) -> torch.Tensor:
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
-    d = embeddings.shape[1]
-    moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
+    d, device = embeddings.shape[1], str(buffer.device)
+    moments = buffer.new_zeros((len(rows), d, d))
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    buffer = row_buffer(min(rows.size, len(rows) * LIMITS.block_rows), embeddings, device)
     for start in range(0, rows.shape[1], LIMITS.block_rows):
         part = rows[:, start : start + LIMITS.block_rows]
-        vectors = unit_rows(embeddings, part, device, buffer)
+        vectors = _unit_rows(embeddings, part, buffer)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges.tolist()):
@@ -139,7 +156,8 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     Maps embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
     rows = np.arange(len(embeddings))[None]
-    return second_moments(embeddings, rows, None, device)[0].cpu().numpy() * len(embeddings)
+    moments = _second_moments(embeddings, rows, None, _row_buffer(embeddings, device))
+    return moments[0].cpu().numpy() * len(embeddings)
 
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:

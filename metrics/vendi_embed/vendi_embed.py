@@ -6,7 +6,7 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .core_cache import through_cache as through_cache
+from .core_cache import Cache as Cache
 from .core_encoder import embed_sets
 from .core_inputs import (
     LIMITS,
@@ -20,7 +20,7 @@ from .core_inputs import (
 from .core_metric import TextMetric
 from .core_models import matrix_device
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
-from .core_numbers import describe as describe
+from .core_numbers import float_type
 from .core_results import (
     SETS,
     ItemResult,
@@ -115,8 +115,7 @@ Args:
         independent.
     details (`bool`, default `False`): also return the size, the score at each
         order and the eigenvalues of each set.
-    progress (`bool`): show a progress bar. By default only if the logging level
-        is INFO or lower.
+    progress (`bool`): show a progress bar. Default: `False`.
 
 Returns:
     vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the
@@ -243,7 +242,7 @@ def find_spectra(
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = row_error(signed.get("precision"))
+        error = row_error(float_type(settings.embeddings))
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
         signed = {"kernel": "embedding", **signed}
     return list(spectra), signed

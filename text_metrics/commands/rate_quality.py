@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import read_rows
-from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
-from text_metrics.metrics._core.core_models import find_device, find_transformer, quiet_loading
+from text_metrics.metrics._core.core_encoder import token_batches
+from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
@@ -94,7 +95,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    files, device = find_transformer(name, "--model"), find_device(None)
+    files, device = find_model(name, "--model", TRANSFORMER), find_device(None)
     with quiet_loading("--model", files.path, "a causal language model"):
         tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
         model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
@@ -110,7 +111,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     lengths = np.array([max(len(ids), 1) for ids in encoded])
     totals = np.zeros(len(texts))
     start_id: Any = tokenizer.convert_tokens_to_ids(start)
-    with progress_bar(len(texts), "Rating", "text", sys.stderr.isatty() or None) as bar:
+    with tqdm(total=len(texts), desc="Rating", unit="text", disable=not sys.stderr.isatty()) as bar:
         for batch in token_batches(lengths, device):
             totals[batch] = log_probabilities(model, [encoded[i] for i in batch], start_id)
             bar.update(len(batch))

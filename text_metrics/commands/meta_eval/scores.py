@@ -68,7 +68,7 @@ def score_sets(
     own_columns = [own_column(path, sets) for path in own]
     with tempfile.TemporaryDirectory() as folder:
         # Each text is encoded once for all metrics.
-        encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty() or None}
+        encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty()}
         columns = [*form_columns(sets), *content_columns(sets, encoder)]
         if gruen:
             columns += quality_columns(sets, encoder)

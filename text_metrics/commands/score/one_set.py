@@ -22,7 +22,7 @@ def is_summed(command: Command, scorer: RowScorer) -> bool:
 
 def open_sums(command: Command) -> Step:
     """Load the metric; returns the function that sums up the outer products of embeddings of texts."""
-    from text_metrics.metrics._core.core_encoder import embed_part
+    from text_metrics.metrics._core.core_encoder import encode
     from text_metrics.metrics._core.core_models import matrix_device
     from text_metrics.metrics._core.core_spectra import gram_sums
 
@@ -30,7 +30,7 @@ def open_sums(command: Command) -> Step:
     signature = scorer.metric.compute(predictions=[["a", "b"]], **command.settings)["signature"]
 
     def add_up(units: list[Unit]) -> np.ndarray:
-        embeddings, _ = embed_part([text for unit in units for text in unit.texts], scorer.settings)
+        embeddings, _ = encode([text for unit in units for text in unit.texts], scorer.settings)
         return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
     def step(units: list[Unit]) -> Done:
