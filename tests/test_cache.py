@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT, SETS, encode
-from text_metrics.metrics._core import core_cache, core_encoder
+from text_metrics.metrics._core import core_cache, core_encoder, core_models
 from text_metrics.metrics._core.core_cache import Cache
 
 TEXTS = [text for members in SETS for text in members]
@@ -36,7 +36,7 @@ INPUTS = {
 @pytest.fixture
 def encoded_texts(monkeypatch):
     """The texts that the default model reads, as it happens."""
-    model, seen = core_encoder.load_encoder(core_encoder.EncoderSettings(device="cpu")), []
+    model, seen = core_encoder.load_encoder(core_models.find_model("all-MiniLM-L6-v2"), "cpu"), []
     run = model.encode
 
     def record(texts, **settings):

@@ -39,7 +39,7 @@ def test_an_embedding_does_not_depend_on_other_texts():
 @pytest.fixture
 def batches(monkeypatch):
     """What the default model is given, batch by batch: the number of words of each text."""
-    model = core_encoder.load_encoder(core_encoder.EncoderSettings(device="cpu"))
+    model = core_encoder.load_encoder(core_models.find_model(DEFAULT), "cpu")
     encode, seen = model.encode, []
 
     def record(texts, **settings):
@@ -130,9 +130,9 @@ def test_metrics_may_compute_at_once(load):
 def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
     folder = shutil.copytree(tiny_model, tmp_path / "threads")
     (folder / "extra.txt").write_text("makes this one new")
-    settings = core_encoder.EncoderSettings(folder, device="cpu")
+    files = core_models.find_model(folder)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(core_encoder.load_encoder, [settings] * 4))
+        found = list(pool.map(core_encoder.load_encoder, [files] * 4, ["cpu"] * 4))
     assert len({id(model) for model in found}) == 1
 
 

@@ -19,7 +19,7 @@ ENDS = ("The stock market fell.", "A cat sleeps on the sofa.")
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return core_encoder.load_encoder(core_encoder.EncoderSettings(device="cpu")).tokenizer
+    return core_encoder.load_encoder(core_models.find_model("all-MiniLM-L6-v2"), "cpu").tokenizer
 
 
 def split(tokenizer, text, limit):

@@ -22,14 +22,14 @@ class Limits:
 
     block_rows : rows held in float64, 6 MB at 384 dimensions
     tile_rows : rows of a tile of the similarities of one large set
-    tokenized_texts : texts that are tokenized, or pairs that are asked about, together
+    asked_pairs : pairs that a function of the caller's sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
     side_by_side : most different texts of a set that is grouped side by side with others
     """
 
     block_rows: int = 2048
     tile_rows: int = 768
-    tokenized_texts: int = 10_000
+    asked_pairs: int = 10_000
     cached_texts: int = 10_000
     side_by_side: int = 256
 

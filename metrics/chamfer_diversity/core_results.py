@@ -51,7 +51,7 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the name of a caller's function or encoder: its `signature_name`, or else that of its code.
+    """Return the `signature_name` of a caller's function or encoder, or else its name.
 
     What it computes is for the caller to report.
     """
@@ -201,10 +201,11 @@ class ScoreSummary(NamedTuple):
         bounds : range of these values, if it is not that of the score
         """
         known = ~np.isnan(values)
-        scores = [value if has_score else None for value, has_score in zip(values.tolist(), known, strict=True)]
+        scores = [None if math.isnan(value) else value for value in values.tolist()]
         result: dict[str, Any] = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
         if self.level is not None:
-            size = math.inf if self.sizes is None or not known.any() else float(self.sizes[known].mean())
+            sizes = np.empty(0) if self.sizes is None else self.sizes[known]
+            size = mean_over_sets(sizes) or math.inf
             estimate = mean_estimate(values[known], self.units[known])
             result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
         return result
@@ -228,7 +229,7 @@ def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = N
 
 
 def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
-    """Yield the names and numbers of a result; the names of inner dicts are joined by underscores."""
+    """Yield the names and numbers of a result; names of inner dicts are joined by underscores."""
     for name, value in result.items():
         if isinstance(value, Mapping):
             yield from result_numbers(value, f"{prefix}{name}_")

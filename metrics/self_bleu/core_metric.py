@@ -15,7 +15,7 @@ from .core_inputs import parse_sets
 from .core_results import Bounds, ItemResult
 from .core_settings import Settings
 
-# Each metric has its own copy of this file, so whether the process was forked is noted outside all of them.
+# Each metric has its own copy of this file, so a fork is noted outside all of them.
 _NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: setattr(_NOTE, "is_forked", True))
@@ -49,9 +49,9 @@ def one_thread() -> Iterator[None]:
 class TextMetric:
     """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
 
-    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is
-    checked here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed
-    to `add` and `add_batch`, and gathers it over processes.
+    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so
+    input is checked here first. A call with all its input is scored in memory. `evaluate` stores in
+    files what is passed to `add` and `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
     """
@@ -63,7 +63,7 @@ class TextMetric:
     # Its results with an entry for each item, besides `scores`.
     item_results: tuple[ItemResult, ...] = ()
     _compute: Callable[..., dict[str, Any]]
-    # The results of which lower means better or more diverse; of those that end in a number, without it.
+    # The results of which lower means better or more diverse; without a number at their ends.
     decreasing: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
@@ -81,7 +81,7 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
-        """Make the description that `evaluate` shows; `stored` is by default sets of texts or texts."""
+        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         forms = [stored] if stored else [{"predictions": datasets.Sequence(text)}, {"predictions": text}]
         features = [datasets.Features(form) for form in forms]
@@ -120,7 +120,7 @@ class TextMetric:
         stored = self.writer is not None
         if predictions is None and not stored:
             self.settings.read(kwargs, self.name)
-            raise ValueError("predictions is None and nothing was added before: there is no text to score.")
+            raise ValueError("predictions is None and nothing was added before.")
         compared = {"references": references} if "references" in self._feature_names() else {}
         with one_thread():
             if not stored and self.num_process == 1:
@@ -140,7 +140,7 @@ class TextMetric:
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
-        """Check a batch and convert it to the form that `evaluate` stores: here, texts or sets of texts.
+        """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.
 
         A metric with other features overrides this.
         """
@@ -149,10 +149,8 @@ class TextMetric:
             nested_before = not isinstance(self.selected_feature_format["predictions"], datasets.Value)
             if sets.nested != nested_before:
                 forms = ("texts", "sets of texts")
-                raise ValueError(
-                    "predictions must have the same form in all batches. "
-                    f"Got {forms[sets.nested]} after {forms[nested_before]}."
-                )
+                got = f"{forms[sets.nested]} after {forms[nested_before]}"
+                raise ValueError(f"predictions must have one form in all batches. Got {got}.")
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
@@ -168,7 +166,7 @@ class TextMetric:
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
-        """Return the range of the score under some settings; a metric overrides this if they change it."""
+        """Return the range of the score under some settings, which a metric may override."""
         return self.bounds
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:

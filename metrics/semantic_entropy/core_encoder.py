@@ -112,9 +112,8 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
     return parse_embeddings(embeddings, sets), {"embeddings": "given"}
 
 
-def load_encoder(settings: EncoderSettings) -> Any:
-    """Load a SentenceTransformer in float32, or return the one that this process has loaded."""
-    files, device = find_model(settings.model), find_device(settings.device)
+def load_encoder(files: Any, device: str) -> Any:
+    """Load a SentenceTransformer, by `find_model`, in float32, or return the one that this process has loaded."""
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -131,14 +130,16 @@ def load_encoder(settings: EncoderSettings) -> Any:
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
     windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
-    signed = {"model": find_model(settings.model).identity, **windows}
+    # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
+    files = find_model(settings.model)
+    signed = {"model": files.identity, **windows}
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
     with tqdm(total=len(missing), desc="Encoding", unit="text", disable=not settings.progress) as bar:
         for start in range(0, len(missing), LIMITS.cached_texts):
             part = missing[start : start + LIMITS.cached_texts]
-            new = dict(zip(part, _encode_part(part, settings, bar), strict=True))
+            new = dict(zip(part, _encode_part(part, files, settings, bar), strict=True))
             rows |= new
             if cache is not None:
                 cache.put(new)
@@ -153,9 +154,9 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     return table[:, 1:], signed
 
 
-def _encode_part(texts: list[str], settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, 1 + d), float32; the first column has the tokens of a text whose end is cut, or 0."""
-    model = load_encoder(settings)
+def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
+    """Encode different texts: (n, 1 + d), float32; the first column is 1 for a text whose end is cut off, else 0."""
+    model = load_encoder(files, find_device(settings.device))
     tokenizer: Any = getattr(model, "tokenizer", None)
     room = math.inf
     if model.max_seq_length and callable(tokenizer):
@@ -170,8 +171,8 @@ def _encode_part(texts: list[str], settings: EncoderSettings, bar: tqdm) -> np.n
             order.append(batch)
             bar.update(len(batch))
     embeddings = np.concatenate(rows)[np.argsort(np.concatenate(order))]
-    cut = np.where(windows.lengths > room, windows.lengths, 0).astype(np.float32)
-    return windows.average(np.column_stack([cut, embeddings]))
+    is_cut = (windows.lengths > room).astype(np.float32)
+    return windows.average(np.column_stack([is_cut, embeddings]))
 
 
 def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:

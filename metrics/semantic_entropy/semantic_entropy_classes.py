@@ -115,8 +115,8 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
     unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ordered = list(unique)
     answers = [np.empty(0, dtype=bool)]
-    for start in range(0, len(ordered), LIMITS.tokenized_texts):
-        left, right = map(list, zip(*ordered[start : start + LIMITS.tokenized_texts], strict=True))
+    for start in range(0, len(ordered), LIMITS.asked_pairs):
+        left, right = map(list, zip(*ordered[start : start + LIMITS.asked_pairs], strict=True))
         answer = same(left, right)
         try:
             array = to_array(answer)
