@@ -47,8 +47,8 @@ class Scorer:
         name = self._metric.name
         added = {f"{name}_{key}".removesuffix("_scores"): np.array(row, float) for key, row in scores.items()}
         # Rows of arrays as lists, which engines can store.
-        kept = {key: _plain(rows) if getattr(rows, "dtype", "") == np.object_ else rows for key, rows in batch.items()}
-        return kept | added
+        of_objects = [key for key, rows in batch.items() if getattr(rows, "dtype", "") == np.object_]
+        return {**batch, **{key: _plain(batch[key]) for key in of_objects}, **added}
 
 
 def _plain(values: Any) -> list[Any]:

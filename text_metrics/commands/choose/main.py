@@ -1,12 +1,13 @@
 """Choose a diverse subset of good texts in each group, for example from generated training data.
 
-A row of the file holds a group of texts, as a list, which is reduced to the chosen texts; or one text, and --group-key,
---set-size or --one-set say which rows make a group: the rows of the chosen texts are written unchanged, in order. Texts
-are chosen one at a time: always the one that most increases the mean quality times the Vendi score of order 2 of the
-texts chosen so far in its group. A summary goes to stdout and to <out>.summary.json, with the mean over groups of that
-score for the chosen texts (chosen_score) and for as many drawn at random (random_score). A bad row is named on stderr,
-and set aside in <out>.bad.jsonl; its group is chosen from without it. After a kill, the same command continues.
-docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group lacks a row.
+A row of the file holds a group of texts, as a list, which is reduced to the chosen texts; or one
+text, and --group-key, --set-size or --one-set say which rows make a group, and the chosen rows are
+written unchanged. Texts are chosen one at a time: always the one that most increases the mean
+quality times the Vendi score of order 2 of the texts chosen so far. The summary has the mean of
+that score over groups (chosen_score), and for as many texts drawn at random (random_score).
+A bad row is set aside in <out>.bad.jsonl; its group is chosen from without it. After a kill, the
+same command continues. docs/choose.md says more. Exit codes are those of text-metrics score; 3
+also if a group lacks a row.
 
     text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
@@ -61,7 +62,8 @@ def open_choice(command: Command) -> Step:
 
     def step(units: list[Unit]) -> Done:
         texts = [text for unit in units for text in unit.texts]
-        quality = np.array([value for unit in units for value in unit.given.get("quality", [1.0] * len(unit.texts))])
+        by_unit = [unit.given.get("quality", [1.0] * len(unit.texts)) for unit in units]
+        quality = np.array([value for values in by_unit for value in values])
         sizes = np.array([len(unit.texts) for unit in units])
         keep = np.minimum(command.keep, sizes)
         embeddings, signed = encode(texts, encoder)
@@ -106,7 +108,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for facts in pieces:
         total = {name: value + facts[name] for name, value in total.items()}
         if facts["signed"] != (signed or facts["signed"]):
-            raise ValueError(f"the encoder changed since the job was begun, from {signed} to {facts['signed']}.")
+            raise ValueError(f"the encoder has changed: from {signed} to {facts['signed']}.")
         signed = facts["signed"]
     scores = {f"{name}_score": total.pop(name) / total["n_groups"] for name in ("chosen", "random")}
     return {**total, **scores, **signed}

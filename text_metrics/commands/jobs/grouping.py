@@ -59,7 +59,7 @@ class Reader:
             yield self._whole(rows)
         else:
             while members := list(islice(rows, size)):
-                left_over = f"is left over: fewer than {size} rows remain in the file"
+                left_over = f"is left over: fewer than {size} rows remain"
                 yield self._unit(members, left_over if len(members) < size else "")
 
     def _keyed_sets(self, rows: Iterator[Row], name: str) -> Iterator[Unit]:
@@ -88,7 +88,7 @@ class Reader:
             (bad if row.error else good).append(row)
             n_texts += len(row.texts)
             if n_texts > LARGEST_SET:
-                raise ValueError(f"--one-set holds all texts in memory, at most {LARGEST_SET:,}: this file has more.")
+                raise ValueError(f"--one-set holds at most {LARGEST_SET:,} texts in memory: this file has more.")
         return self._unit(good)._replace(bad=bad) if good else Unit(bad=bad)
 
     def _unit(self, members: list[Row], problem: str = "") -> Unit:

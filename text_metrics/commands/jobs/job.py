@@ -124,7 +124,8 @@ def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, An
         n_pieces = _score_all(job, saved)
         counts = Counter[str]()
         for record in saved.records(n_pieces):
-            counts.update(n_texts=record["n_texts"], n_bad=len(record["bad"]), n_incomplete=record["n_incomplete"])
+            counts.update(n_texts=record["n_texts"], n_incomplete=record["n_incomplete"])
+            counts["n_bad"] += len(record["bad"])
         facts = (record["facts"] for record in saved.records(n_pieces) if record["facts"] is not None)
         summary = {**summarize(facts), **counts, "command": saved.decisive}
         if saved.out.suffix != ".json":
@@ -136,7 +137,7 @@ def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, An
 def _score_all(job: Job, saved: SavedJob) -> int:
     """Score the pieces that are not done, with a progress bar, and a line for each bad row; returns how many there are.
 
-    Raises a ValueError if no row can be scored, or none of many in the first pieces: then the settings may be wrong.
+    Raises a ValueError if no row can be scored, or none of the first ones: the settings may be wrong.
     """
     from text_metrics.commands.jobs.on_ray import score_on_ray
 

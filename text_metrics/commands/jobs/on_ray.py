@@ -26,10 +26,10 @@ def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[
     ray = _connect(job.command)
     try:
         resources = ray.cluster_resources()
-        device = "num_gpus" if resources.get("GPU", 0) >= 1 else "num_cpus"
-        n_workers = job.command.workers or max(1, int(resources.get("GPU" if device == "num_gpus" else "CPU", 1)))
+        device = "GPU" if resources.get("GPU", 0) >= 1 else "CPU"
+        n_workers = job.command.workers or max(1, int(resources.get(device, 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
-        actor_class = ray.remote(**{device: 1}, max_restarts=0, max_task_retries=-1)(Worker)
+        actor_class = ray.remote(**{f"num_{device.lower()}s": 1}, max_restarts=0, max_task_retries=-1)(Worker)
         yield from _score(ray, lambda: actor_class.remote(job, saved, os.getcwd()), n_workers, numbers)
     finally:
         ray.shutdown()
@@ -53,7 +53,8 @@ def _score(ray: Any, make_actor: Callable[[], Any], n_workers: int, numbers: Ite
         except ray.exceptions.RayActorError as error:
             deaths[number] += 1
             if deaths[number] > _MOST_DEATHS:
-                raise ValueError(f"{deaths[number]} workers died at one piece; the others are saved: {error}") from None
+                died = f"{deaths[number]} workers died at one piece"
+                raise ValueError(f"{died}; the others are saved: {error}") from None
             n_dead = n_machines - _count_machines(ray)
             cause = f"{n_dead} of {n_machines} machines died" if n_dead else "a worker died"
             print(f"A piece is done again by another worker, because {cause}.", file=sys.stderr)

@@ -61,7 +61,7 @@ class SavedJob:
         with self._locked():
             numbers = self.numbers()
             if numbers and self.record(numbers[0])["command"] != self.decisive:
-                raise ValueError(f"{self.folder} belongs to another command or file: pass --restart, or another --out.")
+                raise ValueError(f"{self.folder} is of another command or file: pass --restart, or another --out.")
             try:
                 yield not numbers
             except ValueError:
@@ -114,7 +114,8 @@ class SavedJob:
     def write_bad(self, bad: Iterator[Sequence[Any]]) -> None:
         """Write what was set aside, with the reasons; without any, remove the file of an earlier run."""
         with written_whole(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(dict(zip(("row", "error", "text"), row, strict=True))) + "\n" for row in bad)
+            for number, error, text in bad:
+                file.write(json.dumps({"row": number, "error": error, "text": text}) + "\n")
         if not self.bad.stat().st_size:
             self.bad.unlink()
 

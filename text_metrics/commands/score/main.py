@@ -1,12 +1,13 @@
 """Score a file of generated texts with one of the metrics: of any size, in little memory, and resumable after a kill.
 
-A row of the file holds a set of texts, as a list, or one text; then --group-key, --set-size or --one-set say which rows
-make a set. The rows are written with their scores, in order, and a summary goes to stdout and to <out>.summary.json.
-A row that cannot be scored is named on stderr, and set aside in <out>.bad.jsonl, with all rows of its set. After a
-kill, the same command continues. docs/files.md describes the files, and --engine ray.
+A row of the file holds a set of texts, as a list, or one text; then --group-key, --set-size or
+--one-set say which rows make a set. The rows are written with their scores, in order, and a summary
+goes to stdout and to <out>.summary.json. A row that cannot be scored is named on stderr, and set
+aside in <out>.bad.jsonl, with all rows of its set. After a kill, the same command continues.
+docs/files.md describes the files, and --engine ray.
 
-Exit codes: 0 all rows are scored; 3 some were set aside; 5 a number of the summary is beyond a limit, or null; 2 the
-command, its settings or the file are invalid; 130 interrupted.
+Exit codes: 0 all rows are scored; 3 some were set aside; 5 a number of the summary is beyond a
+limit, or null; 2 the command, its settings or the file are invalid; 130 interrupted.
 
     text-metrics score data.jsonl --metric vendi_embed --text-key generations
     text-metrics score data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
@@ -50,7 +51,7 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
     """Read the command line, as `parse` does."""
     parser = make_parser(__doc__)
     add_arguments(parser, "set", "<metric>")
-    parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
+    parser.add_argument("--metric", required=True, help="name of a metric, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")
     add_columns(parser)
     add_settings(parser)
@@ -58,7 +59,7 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
     parser.add_argument(
         "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
     )
-    parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or a core if there is no GPU")
+    parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or else a core")
     for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
         parser.add_argument(
             option,
@@ -121,7 +122,8 @@ def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
                 break
     else:
         return
-    names = [*dict(result_numbers(result)), "n_scores", "n_units", "n_texts", "n_bad", "n_incomplete", "confidence"]
+    counts = ["n_scores", "n_units", "n_texts", "n_bad", "n_incomplete", "confidence"]
+    names = [*dict(result_numbers(result)), *counts]
     for name in limits:
         if name not in names:
             raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")

@@ -34,8 +34,8 @@ class RowScorer:
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
         self._command, self.items = command, self.metric.items
         if (command.reference_key is None) == (self.items == QUESTIONS):
-            problem = "needs the column of people's answers" if self.items == QUESTIONS else "takes no references"
-            raise ValueError(f"--reference-key: {self.metric.name} {problem}.")
+            problem = "needs" if self.items == QUESTIONS else "does not take"
+            raise ValueError(f"--reference-key: {self.metric.name} {problem} people's answers.")
         # The units of the interval in the summary are rows, or sets of rows.
         self.columns = [
             column._replace(per_text=column.per_text and column.argument != "confidence_by")
@@ -103,7 +103,8 @@ class RowScorer:
         by_unit: list[Any] = []
         for unit in units:
             of_unit = [next(of_texts) for _ in unit.texts]
-            is_single = not self._command.is_grouped and isinstance(unit.rows[0].values[self._command.text_key], str)
+            value = unit.rows[0].values[self._command.text_key]
+            is_single = isinstance(value, str) and not self._command.is_grouped
             by_unit.append(of_unit[0] if is_single else of_unit)
         return by_unit
 
@@ -118,16 +119,19 @@ def open_scores(command: Command) -> Step:
             return None, []
         scores, result = done
         numbers = dict(result_numbers(result))
+        has_labels = "confidence_by" in command.columns
         facts = {
             "signature": result["signature"],
             "numbers": numbers,
             "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
             "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
-            "labels": [unit.given["confidence_by"] for unit in units] if "confidence_by" in command.columns else [],
+            "labels": [unit.given["confidence_by"] for unit in units if has_labels],
         }
-        if command.one_set:
-            return facts, []
-        return facts, [_join(command, scorer.keys, unit, results) for unit, results in zip(units, scores, strict=True)]
+        rows = []
+        for unit, results in zip(units, scores, strict=True):
+            if not command.one_set:
+                rows.append(_join(command, scorer.keys, unit, results))
+        return facts, rows
 
     return step
 
