@@ -25,7 +25,8 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
 
     Parameters
     ----------
-    repair : whether slightly indefinite matrices are made positive semi-definite, as by `_repaired`
+    repair : whether slightly indefinite matrices are made positive semi-definite, as by
+        `_repaired`
 
     Returns
     -------
@@ -36,8 +37,9 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
     TypeError
         If it is not a list, or a matrix is not of numbers.
     ValueError
-        If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1], symmetric and positive
-        semi-definite, with unit diagonal, to within 1e-4. The message names the set and the entry.
+        If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1],
+        symmetric and positive semi-definite, with unit diagonal, to within 1e-4. The
+        message names the set and the entry.
     """
     is_one = not sets.nested and len(sets.sizes) == 1
     matrices = [values] if is_one else as_list(values, "similarity", "a list of matrices, one for each set")
@@ -183,7 +185,8 @@ def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], devi
 def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
 
-    The similarities of all pairs add up to the squared length of the sum of the unit vectors.
+    The similarities of all pairs add up to the squared length of the sum of the unit
+    vectors.
 
     Parameters
     ----------

@@ -74,14 +74,16 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     predictions : list of lists of str, or list of str
         Sets, or texts that make one set or, with `set_size`, consecutive sets.
     set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists, their sizes are checked against it.
+        The number of texts in each set of a flat list. With nested lists, their sizes are
+        checked against it.
 
     Raises
     ------
     TypeError
         If `predictions` or a set is not a list, or a text is not a string.
     ValueError
-        If there is no text, a set is empty, or `set_size` does not divide the number of texts.
+        If there is no text, a set is empty, or `set_size` does not divide the number of
+        texts.
     """
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
@@ -151,8 +153,9 @@ def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
 def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
     """Read one number per text, nested like the predictions or as one flat list.
 
-    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an item is
-    not a number, and a ValueError if the shape is another, or a number is out of range.
+    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an
+    item is not a number, and a ValueError if the shape is another, or a number is out of
+    range.
     """
     flat = flatten(values, sets, name, "number")
     for i, value in enumerate(flat):
@@ -164,8 +167,8 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
 def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither. Errors call
-    a value by the noun.
+    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
+    Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
@@ -216,8 +219,8 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     TypeError
         If it is not an array of numbers.
     ValueError
-        If its shape is wrong, or a row is not finite, or zero, so that its cosine is undefined, or
-        float64 cannot hold its square.
+        If its shape is wrong, or a row is not finite, or zero, so that its cosine is
+        undefined, or float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -319,7 +322,8 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
     Parameters
     ----------
     values : ndarray of shape (n,), or (k,) if only k texts have a value
-    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
+    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all
+        if None
     """
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
@@ -336,8 +340,8 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
     """Rank texts by their content, for an order that the caller does not choose.
 
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own embeddings
-    (n, d), only if their rows are equal too.
+    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
+    embeddings (n, d), only if their rows are equal too.
     """
     contents: list[Any] = texts
     if embeddings is not None:

@@ -1,6 +1,7 @@
 """Texts to sentence embeddings, by sentence-transformers or by an encoder of the caller's.
 
-Each different text is encoded once, in order of length over all sets, in batches of a token budget.
+Each different text is encoded once, in order of length over all sets, in batches of a token
+budget.
 """
 
 import math
@@ -37,14 +38,16 @@ class EncoderSettings(Settings):
 
     Parameters
     ----------
-    model : name of the default model, a folder, or an id on the Hugging Face Hub; or an encoder: an object with
-        `encode(list of n str) -> array of shape (n, d)`, to which none of the other settings applies
-    batch_size : texts in a batch; as many as fit a token budget if None. It does not change the embeddings.
+    model : name of the default model, a folder, or an id on the Hugging Face Hub; or an
+        encoder: an object with `encode(list of n str) -> array of shape (n, d)`, to which
+        none of the other settings applies
+    batch_size : texts in a batch; as many as fit a token budget if None. It does not change
+        the embeddings.
     device : a torch device; the fastest available if None
     cache_dir : path of a folder in which embeddings are kept between runs, or None
     progress : show a progress bar
-    long_texts : "windows": a text that is longer than the model reads is embedded in windows; "cut": its end is cut
-        off
+    long_texts : "windows": a text that is longer than the model reads is embedded in
+        windows; "cut": its end is cut off
     """
 
     model: Any = setting(DEFAULT_MODEL)
@@ -88,9 +91,9 @@ class SourceSettings(EncoderSettings):
 def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
     """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
 
-    Warns once each of texts whose ends are cut off, and of texts in a script that the default model does not know.
-    Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
-    the cache cannot be used.
+    Warns once each of texts whose ends are cut off, and of texts in a script that the
+    default model does not know. Raises a TypeError or ValueError if the model is not found
+    or no sentence encoder, if an embedding is invalid, or if the cache cannot be used.
     """
     different = list(dict.fromkeys(texts))
     if settings.is_given:

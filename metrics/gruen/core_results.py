@@ -30,7 +30,8 @@ class ItemResult(NamedTuple):
     name : in the result
     needs : the settings that it comes with
     is_count : whether the values are integers
-    bounds : range of the values, if their mean has a confidence interval; None if it has none
+    bounds : range of the values, if their mean has a confidence interval; None if it has
+        none
     """
 
     name: str
@@ -65,7 +66,8 @@ def caller_name(thing: Any) -> str:
 def signature(metric: str, **settings: object) -> str:
     """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.8.0`.
 
-    A setting belongs here if it can change the number, and only then: no batch size, no device.
+    A setting belongs here if it can change the number, and only then: no batch size, no
+    device.
     """
     entries = {**settings, "version": VERSION}
     return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
@@ -106,7 +108,8 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        Those of a mean are of its values, those of another statistic of Tukey's
+        pseudo-values.
         """
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
@@ -124,7 +127,8 @@ class Estimate(NamedTuple):
         Parameters
         ----------
         level : in (0, 1)
-        bounds : range of the score; an end outside it is moved to it, but not past the estimate
+        bounds : range of the score; an end outside it is moved to it, but not past the
+            estimate
         size : mean number of texts of the sets, for an upper bound that is a function of it
 
         Returns
@@ -132,8 +136,8 @@ class Estimate(NamedTuple):
         [low, high]; None for fewer than two units, and if the units do not differ
 
         References
-        ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54.
+        ---------- Hall, P. (1992). On the removal of skewness by transformation. J. R.
+        Stat. Soc. B 54.
         """
         if not self.error > 0:
             return None
@@ -160,8 +164,8 @@ class Estimate(NamedTuple):
 def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
     """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
 
-    A mean is the ratio of sums of values and their numbers, if units are of several items, such as
-    the samples of a prompt. NaN without any unit.
+    A mean is the ratio of sums of values and their numbers, if units are of several items,
+    such as the samples of a prompt. NaN without any unit.
     """
     if not len(sums):
         return Estimate(0, math.nan, math.nan, math.nan)
@@ -183,7 +187,8 @@ class ScoreSummary(NamedTuple):
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
     bounds : range of the score
-    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
+    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend
+        on it
     """
 
     units: np.ndarray
@@ -219,7 +224,8 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
-    has_row : ndarray of shape (m,), bool, for the rows of some of m sets: the others have None
+    has_row : ndarray of shape (m,), bool, for the rows of some of m sets: the others have
+        None
     """
     rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if has_row is None:
