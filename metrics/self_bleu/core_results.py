@@ -136,8 +136,9 @@ class Estimate(NamedTuple):
         [low, high]; None for fewer than two units, and if the units do not differ
 
         References
-        ---------- Hall, P. (1992). On the removal of skewness by transformation. J. R.
-        Stat. Soc. B 54.
+        ----------
+        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54,
+        221-228.
         """
         if not self.error > 0:
             return None
