@@ -2,7 +2,9 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -111,6 +113,20 @@ def test_a_sheet_for_people(tmp_path, rows):
     assert [(row["id"], row["question"], row["answer"]) for row in table] == [
         (row["id"], row["question"], "") for row in rows
     ]
+
+
+def test_contexts_of_commongen_are_parsed(tmp_path, monkeypatch):
+    """The parser is a stub of amrlib's interface: no model of it can be had here."""
+    graphs = ["(e / eat-01 :ARG0 (g / goat))", None]
+    model = SimpleNamespace(parse_sents=lambda sentences, add_metadata: graphs[: len(sentences)])
+    monkeypatch.setitem(sys.modules, "amrlib", SimpleNamespace(load_stog_model=lambda model_dir: model))
+    contexts, out = tmp_path / "commongen.jsonl", tmp_path / "questions.jsonl"
+    scene = ["A goat eats in a field.", "Goats are in the field."]
+    contexts.write_text(json.dumps({"concept_set": "goat#eat#field", "scene": scene}) + "\n")
+    code, rows = ask(contexts, out, "--parse", "model")
+    assert code == 3
+    assert {row["sentence"] for row in rows} == {"A goat eats in a field."}
+    assert rows == ask(tmp_path / "questions.jsonl.amr", tmp_path / "again.jsonl")[1]
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph,
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import open_file, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.rows import read_rows
 
 DESCRIPTION = """\
 Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
 
     text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
+    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
 
 A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
 and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
@@ -34,7 +36,7 @@ EXIT_SET_ASIDE = 3
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(commands, "frames", "make questions about what sentences leave open", DESCRIPTION)
-    parser.add_argument("sentences", type=Path, help="PENMAN file")
+    parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
     parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
@@ -42,6 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
     parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
     parser.set_defaults(run=run)
 
 
@@ -50,16 +53,19 @@ def run(arguments: argparse.Namespace) -> int:
     out, sheet, n = arguments.out, arguments.people, arguments.per_context
     if n is not None and n < 1:
         raise ValueError(f"--per-context must be at least 1. Got {n}.")
-    check_outputs([arguments.sentences, arguments.rolesets], [out, sheet])
+    graphs = out.with_name(f"{out.name}.amr") if arguments.parse else arguments.sentences
+    check_outputs([arguments.sentences, arguments.rolesets], [out, sheet, graphs if arguments.parse else None])
     rolesets = read_rolesets(arguments.rolesets)
+    if arguments.parse:
+        write_text(graphs, _parse(arguments.sentences, arguments.parse))
     rows: list[dict[str, str]] = []
     unknown, n_contexts, n_bad = Counter[str](), 0, 0
-    for where, block in _blocks(_read(arguments.sentences)):
+    for where, block in _blocks(_read(graphs)):
         try:
             graph = read_graph(block)
         except ValueError as error:
             n_bad += 1
-            print(f"{arguments.sentences}, {where}: {error}", file=sys.stderr)
+            print(f"{graphs}, {where}: {error}", file=sys.stderr)
             continue
         n_contexts += 1
         found = open_slots(graph, rolesets, unknown)
@@ -189,3 +195,21 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             identity = re.search(r"::id\s+(\S+)", block)
             yield f"line {number - len(lines)}{f', {identity[1]}' if identity else ''}", block
         lines = []
+
+
+def _parse(path: Path, model: str) -> str:
+    """Parse the sentences of CommonGen's JSON lines, a list under `scene` or a string under `target`, by amrlib."""
+    import amrlib
+
+    sentences: list[str] = []
+    for where, record in read_rows(path):
+        scene = record.get("scene", record.get("target"))
+        texts = [scene] if isinstance(scene, str) else scene
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{where} must have 'scene', a list of sentences, or 'target'. Got {scene!r:.80}.")
+        sentences += [" ".join(text.split()) for text in texts]
+    blocks = []
+    graphs = amrlib.load_stog_model(model_dir=model).parse_sents(sentences, add_metadata=False)
+    for i, (sentence, graph) in enumerate(zip(sentences, graphs, strict=True), 1):
+        blocks.append(f"# ::id s{i}\n# ::snt {sentence}\n{graph or ''}".rstrip())
+    return "\n\n".join(blocks) + "\n"
