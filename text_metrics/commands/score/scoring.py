@@ -1,11 +1,13 @@
 """Units scored by a metric, and what a summary needs of their scores."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
@@ -13,7 +15,7 @@ from text_metrics.commands.shared.columns import Column, columns_of, to_argument
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
-from text_metrics.metrics._core.core_settings import CALL, Settings
+from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
 
 
 class RowScorer:
@@ -29,6 +31,9 @@ class RowScorer:
 
     def __init__(self, command: Command) -> None:
         name = command.metric
+        # Any other module with settings has a path.
+        if name not in METRICS and os.sep not in name and not os.path.isdir(name):
+            raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} There are {', '.join(METRICS)}.")
         self.metric: Any = load_metric(name)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
