@@ -134,8 +134,9 @@ Returns:
         is similar. It is pooled, not the mean of `pairs_scores`.
     confidence_interval, quality_confidence_interval,
         pairs_confidence_interval (`list[float]`): only with `confidence`.
-        `[low, high]` of `vendi_embed`, `quality_vendi_embed` and `pairs`. None for fewer than two sets, or labels of
-        `confidence_by`, and if all score the same.
+        `[low, high]` of `vendi_embed`, `quality_vendi_embed` and `pairs`. None
+        for fewer than two sets, or labels of `confidence_by`, and if all score
+        the same.
     details (`list[dict]`): only with `details=True`. For each set `size`,
         `by_order` and `eigenvalues`, which are non-negative, sum to 1 and are
         sorted in descending order.
