@@ -24,7 +24,6 @@ from .core_results import (
 )
 from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity as parse_similarity
-from .core_windows import split_windows as split_windows
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the

@@ -16,7 +16,6 @@ from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, ItemResult, ScoreSummary, parse_confidence_by, signature
 from .core_settings import Settings as Settings
 from .core_vectors import load_vectors as load_vectors
-from .core_windows import split_windows as split_windows
 from .gruen_backbone import SentenceScores as SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from .core_encoder import EncoderSettings, token_batches
+from .core_encoder import EncoderSettings, Windows, split_windows, token_batches
 from .core_models import find_device, model_registry
-from .core_windows import Windows, split_windows
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
 Forward = Callable[[np.ndarray, Any], torch.Tensor]

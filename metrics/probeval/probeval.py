@@ -25,7 +25,6 @@ from .core_results import (
 )
 from .core_settings import Settings
 from .core_vectors import load_vectors as load_vectors
-from .core_windows import split_windows as split_windows
 from .probeval_clusters import hac as hac
 from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import cluster_maximum

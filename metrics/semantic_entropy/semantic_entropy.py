@@ -23,7 +23,6 @@ from .core_results import (
     signature,
 )
 from .core_settings import Settings as Settings
-from .core_windows import split_windows as split_windows
 from .semantic_entropy_classes import find_classes
 from .semantic_entropy_grouping import group as group
 from .semantic_entropy_pairs import mutual_entailment as mutual_entailment

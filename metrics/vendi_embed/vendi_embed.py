@@ -34,7 +34,6 @@ from .core_results import (
 from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity
 from .core_spectra import Spectra, embedding_spectra, kernel_spectra, row_error, vendi_scores
-from .core_windows import split_windows as split_windows
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
 
