@@ -912,7 +912,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_results.py: Signatures, and means of scores with their confidence intervals.
 
-VERSION = "0.8.0"
+VERSION = "0.9.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -967,7 +967,7 @@ def caller_name(thing: Any) -> str:
 
 
 def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.8.0`.
+    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no
     device.
