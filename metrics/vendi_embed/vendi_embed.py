@@ -20,7 +20,7 @@ from .core_inputs import (
 from .core_metric import TextMetric
 from .core_models import matrix_device
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
-from .core_numbers import float_type
+from .core_numbers import ROW_ERRORS, float_type
 from .core_results import (
     SETS,
     ItemResult,
@@ -33,7 +33,7 @@ from .core_results import (
 )
 from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity
-from .core_spectra import Spectra, embedding_spectra, kernel_spectra, row_error, vendi_scores
+from .core_spectra import Spectra, embedding_spectra, kernel_spectra, vendi_scores
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
 
@@ -242,7 +242,7 @@ def find_spectra(
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = row_error(float_type(settings.embeddings))
+        error = ROW_ERRORS[float_type(settings.embeddings)]
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
         signed = {"kernel": "embedding", **signed}
     return list(spectra), signed
