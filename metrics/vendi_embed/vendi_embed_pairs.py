@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_numbers import TIE
-from .core_results import ratio_estimate
+from .core import TIE, ratio_estimate
 
 
 def pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
