@@ -51,7 +51,7 @@ def find_classes(
     grouping = settings.grouping
     same: Same
     if settings.by_cosine:
-        embeddings, encoded = embed_sets(sets, settings.embeddings, settings)
+        embeddings, encoded, _ = embed_sets(sets, settings.embeddings, settings)
         ranks = content_ranks(texts, None if settings.embeddings is None else embeddings[present])
         items = different_texts(ranks, sizes, grouping)
         threshold = DEFAULT_SAME if settings.same is None else settings.same

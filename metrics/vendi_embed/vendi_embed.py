@@ -18,7 +18,6 @@ from .core import (
     batches_by_size,
     embed_sets,
     embedding_spectra,
-    float_type,
     format_order,
     format_sizes,
     kernel_spectra,
@@ -243,10 +242,9 @@ def find_spectra(
         kernels, signed = given_kernels(sets, settings.similarity)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
-        vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = ROW_ERRORS[float_type(settings.embeddings)]
-        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
-        signed = {"kernel": "embedding", **signed}
+        vectors, encoded, precision = embed_sets(sets, settings.embeddings, settings)
+        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
+        signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed
 
 
