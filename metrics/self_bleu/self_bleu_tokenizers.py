@@ -4,9 +4,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .core_ngrams import is_unspaced
-from .core_numbers import describe
-from .core_results import caller_name
+from .core import caller_name, describe, is_unspaced
 
 WHITESPACE = "whitespace"
 # Tokenizers that find no word within a run of letters.

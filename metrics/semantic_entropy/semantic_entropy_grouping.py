@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core_inputs import LIMITS, batches_by_size, content_ranks
+from .core import LIMITS, batches_by_size, content_ranks
 
 _EQUAL = 1e-6
 # From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
