@@ -30,11 +30,25 @@ from typing import Any, NamedTuple, Self, TypeVar
 # ----------------------------------------------------------------------------------------------------------------------
 # core_numbers.py: Read numbers, choices and arrays. Every error names the parameter and what was got.
 
-# The types of a number, of which bool is none, although it is an int.
+# The types of a number; bool is excluded, although it is an int.
 INTEGERS = (int, np.integer)
 NUMBERS = (float, *INTEGERS, np.floating)
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
+
+# Tolerances. A discrete result treats values that differ by no more as equal, and takes the first of equals.
+#
+# Of cosines, and of what is computed from them: in another batch, float32 embeddings of a text move a cosine by up to
+# 3e-7. Values that differ by about this much may still be equal in one call and not in another.
+TIE = 1e-6
+# Of sums of the same float64 numbers in another order, relative to their size.
+ROUNDING = 1e-9
+# Of similarities that were rounded to four digits, and of sums of probabilities that were rounded to three digits or
+# stored as float16.
+ROUNDED_ENTRY, ROUNDED_SUM = 1e-4, 1e-3
+# Of unit rows of the same text in another batch, by the type of the numbers: at least five times what the default model
+# differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly float32 rows in a wider type.
+ROW_ERRORS = {"float64": 1e-4, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 # Machine epsilon of the floating-point types that numbers are given in.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
@@ -124,6 +138,33 @@ def float_type(values: Any) -> str:
         values = values[0]
     name = str(getattr(values, "dtype", "")).removeprefix("torch.")
     return name if name in EPSILONS else "float64"
+
+
+def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+
+    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    """
+    values = np.asarray(values)
+    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+
+
+def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
+    return first_maximum(-np.asarray(values), axis, tolerance)
+
+
+def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+    """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
+
+    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
+    order of tied values.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    return ranks
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -229,10 +270,8 @@ class Limits:
 
 
 LIMITS = Limits()
-# Wide enough for probabilities rounded to three digits or stored as float16.
-_SUM_TOLERANCE = 1e-3
 # Squares of more, or less than its inverse, lose digits in float64.
-_LARGEST = 1e200
+_LARGEST_NORM = 1e200
 
 
 class TextSets(NamedTuple):
@@ -351,23 +390,25 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
     item is not a number, and a ValueError if the shape is another, or a number is out of
     range.
     """
-    flat = flatten(values, sets, name, "number")
+    flat = flatten(values, sets, name, "number", are_lists=False)
+    # The entries of a list of a tensor are tensors.
+    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
     for i, value in enumerate(flat):
         if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
             parse_number(value, f"{name} ({sets.where(i)})", 0, high)
     return np.asarray(flat, dtype=np.float64)
 
 
-def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
+    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
     Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
-    # A value may itself be a list, such as the log-probabilities of tokens.
-    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
     if not nested or is_flat:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
@@ -389,9 +430,9 @@ def _is_list(value: Any) -> bool:
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=_LARGEST)
+    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
     sums = sum_by_set(numbers, sets.sizes)
-    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
     if bad.size:
         i = int(bad[0])
         raise ValueError(
@@ -421,10 +462,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST) & (squares < _LARGEST))
+            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
         for i in (start + np.flatnonzero(odd)).tolist():
             # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST:
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
                 problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
                 raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
@@ -531,18 +572,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -921,8 +954,6 @@ SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
-# Units whose values differ by less, relative to their mean, differ by rounding only.
-_ROUNDING = 1e-9
 # Skewness below this does not change an interval, and the inverse of its correction divides by it.
 _LEAST_SKEWNESS = 1e-6
 
@@ -955,9 +986,9 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the `signature_name` of a caller's function or encoder, or else its name.
+    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
 
-    What it computes is for the caller to report.
+    Users must report what it computes.
     """
     default = getattr(thing, "__qualname__", type(thing).__name__)
     name = getattr(thing, "signature_name", default)
@@ -966,14 +997,53 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+class Signature:
+    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no
-    device.
+    device. Signatures are equal if their texts are.
+
+    metric : name
+    entries : value of each setting, as text, in order; the version last, if there is one
     """
-    entries = {**settings, "version": VERSION}
-    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
+
+    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
+        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature from its text."""
+        metric, *entries = text.split("|")
+        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
+
+    def __str__(self) -> str:
+        return "|".join([self.metric, *map(":".join, self.entries.items())])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def merge(self, **settings: object) -> "Signature":
+        """Replace the values of settings in their places, and put new settings before the version."""
+        merged = self.entries | settings
+        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+
+    def without(self, *names: str) -> "Signature":
+        """Leave out the named settings."""
+        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
+
+    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
+        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
+        names = dict.fromkeys([*mine, *theirs])
+        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Return the text of a signature of these settings and this version."""
+    return str(Signature(metric, {**settings, "version": VERSION}))
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
@@ -1043,7 +1113,7 @@ class Estimate(NamedTuple):
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
-        if square <= n * (_ROUNDING * value) ** 2:
+        if square <= n * (ROUNDING * value) ** 2:
             return cls(n, value, 0.0, 0.0)
         cube = float((deviations**3).sum())
         return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
@@ -1174,7 +1244,7 @@ def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tupl
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by an encoder of the caller's.
+# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -1226,7 +1296,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is an encoder of the caller's."""
+        """Whether `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
@@ -1278,8 +1348,21 @@ class SourceSettings(EmbeddedSetSettings):
         self.pass_one("embeddings", "similarity")
 
 
-def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
-    """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
+class Encoded(NamedTuple):
+    """Embeddings of n texts.
+
+    rows : ndarray of shape (n, d), float32 or float64, every row finite and non-zero
+    signed : the entries of a signature
+    precision : name of the floating-point type in which they were given or computed
+    """
+
+    rows: np.ndarray
+    signed: dict[str, str]
+    precision: str
+
+
+def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
+    """Embed n texts.
 
     Warns once each of texts whose ends are cut off, and of texts in a script that the
     default model does not know. Raises a TypeError or ValueError if the model is not found
@@ -1291,18 +1374,18 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name = f"the embeddings by model {signed['model']}:"
+    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed
+    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
+def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> Encoded:
     """Check the embeddings that the caller gives, or encode the texts if there are none."""
     if embeddings is None:
         return encode(sets.texts, settings)
-    return parse_embeddings(embeddings, sets), {"embeddings": "given"}
+    return Encoded(parse_embeddings(embeddings, sets), {"embeddings": "given"}, float_type(embeddings))
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -1318,6 +1401,11 @@ def load_encoder(files: Any, device: str) -> Any:
         return model
 
     return load_once((files.identity, device), load)
+
+
+def is_other_script(text: str) -> bool:
+    """Tell whether more than half of the characters are emoji or of a script that the default model does not know."""
+    return 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
 
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
@@ -1340,7 +1428,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     of_all = f"of {len(texts)} different texts"
     if n_cut := np.count_nonzero(table[:, 0]):
         warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
+    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
