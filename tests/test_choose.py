@@ -89,7 +89,7 @@ def summary_of(data, out="out.jsonl"):
 
 def test_rows_of_groups(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    assert run(data, "--group-key", "prompt", "--keep", 2) == 0
+    assert run(data, "--id-key", "prompt", "--keep", 2) == 0
     rows = read_jsonl(tmp_path / "out.jsonl")
     assert [row["prompt"] for row in rows] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert all(row in ROWS for row in rows)
@@ -151,5 +151,5 @@ def test_other_files_give_the_same(tmp_path):
 )
 def test_errors_name_the_option(tmp_path, capsys, options, message):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    assert run(data, "--group-key", "prompt", *options) == 2
+    assert run(data, "--id-key", "prompt", *options) == 2
     assert message in capsys.readouterr().err

@@ -100,7 +100,7 @@ def test_a_column_is_the_argument(load, tmp_path, name, argument, kind):
     expected = metric.compute(predictions=sets, **given, **settings)
     if kind.startswith("single"):
         rows = of_single_texts(rows, {"texts"} if declared.given == "item" else {"texts", "v"})
-        more += ["--group-key", "key"]
+        more += ["--id-key", "key"]
     data = write_sets(tmp_path / f"data.{kind}", rows)
     assert score.main(score_words(data, name, *more, *as_words(settings, {argument: "v"}))) == 0
     written = read_jsonl(tmp_path / "out.jsonl")

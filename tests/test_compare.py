@@ -100,7 +100,7 @@ def test_items_are_paired_by_id_or_by_line(run):
 def test_items_of_one_group_are_not_independent(run, tmp_path):
     a = [{"id": i, "prompt": i // 2, "texts": members} for i, members in enumerate([*SETS, *OTHER])]
     b = [{**row, "texts": ["a b", "c d"]} for row in a]
-    options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--group-key", "prompt", "--out", tmp_path / "c.json")
+    options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--cluster-key", "prompt", "--out", tmp_path / "c.json")
     assert run(a, b, *options)[0] == 0
     result = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert (result["n"], result["n_units"]) == (10, 5)

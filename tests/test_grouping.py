@@ -11,13 +11,13 @@ import pytest
 
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.jobs.grouping import Reader
+from text_metrics.commands.shared.sets import Reader
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.rows import Row, read_key
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
-GROUPINGS = [("--set-size", 4), ("--group-key", "prompt")]
+GROUPINGS = [("--set-size", 4), ("--id-key", "prompt")]
 
 
 def write_data(folder, kind, rows):
@@ -60,9 +60,9 @@ def results_of(data):
 def test_a_key_that_comes_back_is_an_error(tmp_path, capsys, kind):
     data = write_data(tmp_path, kind, [{"prompt": f"p{i % 12}", "text": f"text {i}"} for i in range(48)])
     before = sorted(tmp_path.iterdir())
-    choosing = choose_words(data, "--group-key", "prompt", "--keep", 4)
+    choosing = choose_words(data, "--id-key", "prompt", "--keep", 4)
     shift = kind == "csv"
-    for main, words in ((score.main, score_words(data, "--group-key", "prompt")), (choose.main, choosing)):
+    for main, words in ((score.main, score_words(data, "--id-key", "prompt")), (choose.main, choosing)):
         assert main(words) == score.EXIT_USAGE
         assert f"'prompt' is 'p0' in row {1 + shift}, and again in row {13 + shift}" in capsys.readouterr().err
         # Nothing was scored, and nothing stands in the way of the next command.
@@ -72,10 +72,10 @@ def test_a_key_that_comes_back_is_an_error(tmp_path, capsys, kind):
 @pytest.mark.parametrize("value", ["1", 1, 1.0])
 def test_keys_of_several_types_are_one_key(tmp_path, capsys, value):
     rows = [{"p": key, "text": "a dog"} for key in (1, value, "2", "2")]
-    assert score.main(score_words(write_jsonl(tmp_path / "data.jsonl", rows), "--group-key", "p")) == 0
+    assert score.main(score_words(write_jsonl(tmp_path / "data.jsonl", rows), "--id-key", "p")) == 0
     assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [2, 2]
     data = write_jsonl(tmp_path / "again.jsonl", [*rows, {"p": value, "text": "a cat"}])
-    assert score.main([*score_words(data, "--group-key", "p"), "--restart"]) == score.EXIT_USAGE
+    assert score.main([*score_words(data, "--id-key", "p"), "--restart"]) == score.EXIT_USAGE
     assert "'p' is '1' in row 1, and again in row 5" in capsys.readouterr().err
 
 
@@ -101,7 +101,7 @@ def rows_of_equal_texts(n_sets, bad, size=4):
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_a_bad_row_makes_its_own_set_bad(tmp_path, kind, grouping):
     rows = rows_of_equal_texts(20, bad=[1, 31, 33])
-    if kind == "csv" and "--group-key" in grouping:
+    if kind == "csv" and "--id-key" in grouping:
         # Without a key, the row at the end of a set may be one of the next set.
         rows[31]["text"], rows[30]["text"] = rows[30]["text"], None
     data = write_data(tmp_path, kind, rows)
@@ -152,7 +152,7 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
 def test_rows_of_groups_hold_one_text(tmp_path):
     rows = [{"p": 0, "text": text} for text in ("a dog", ["a cat", "the sea"], "a red house")]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, "--group-key", "p", "--keep", 3)) == score.EXIT_BAD_ROWS
+    assert choose.main(choose_words(data, "--id-key", "p", "--keep", 3)) == score.EXIT_BAD_ROWS
     chosen, bad, _ = results_of(data)
     assert chosen == [rows[0], rows[2]]
     assert "['a cat', 'the sea']" in bad[0]["error"]
@@ -176,7 +176,7 @@ def test_a_row_without_a_key_may_belong_to_both_sets_beside_it(tmp_path):
     data = tmp_path / "data.jsonl"
     data.write_text("\n\n".join(lines))
     # Each row is on an odd line.
-    assert score.main(score_words(data, "--group-key", "prompt", size=1)) == score.EXIT_BAD_ROWS
+    assert score.main(score_words(data, "--id-key", "prompt", size=1)) == score.EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
     assert [row["prompt"] for row in scored] == ["p3", "p4", "p5", "p6"]
     assert [row["row"] for row in bad] == [2 * i + 1 for i in [*range(12), *range(28, 32)]]
@@ -192,7 +192,7 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
     assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_USAGE
     assert "data.csv, lines 7 to 10 " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
-    assert score.main(score_words(data, "--group-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
+    assert score.main(score_words(data, "--id-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
     scored, bad, _ = results_of(data)
     assert [row["prompt"] for row in scored] == ["p0", *(f"p{i}" for i in range(3, 10))]
     assert [row["row"] for row in bad] == [6, 7, 11, 12, 13]
@@ -203,7 +203,7 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows_of_equal_texts(4, bad=[]))]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = [*score_words(data, "--group-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
+    words = [*score_words(data, "--id-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
     del words[words.index("max_order=2") - 1 : words.index("max_order=2") + 1]
     assert score.main(words) == score.EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
@@ -220,7 +220,7 @@ PEOPLE = [["a dog", "a dog", "a cat"], ["the sea", "rain", "rain"]]
 
 def probeval_words(data):
     words = [data, "--metric", "probeval", "--text-key", "text", "--reference-key", "people", "--quiet"]
-    return [str(word) for word in [*words, "--group-key", "q", "--out", data.parent / "out.jsonl"]]
+    return [str(word) for word in [*words, "--id-key", "q", "--out", data.parent / "out.jsonl"]]
 
 
 def test_one_row_of_a_set_has_its_reference(load, tmp_path):
@@ -282,7 +282,7 @@ def numbers_of(unit):
 @pytest.mark.parametrize("chooses", [False, True])
 def test_every_row_has_one_place(mode, chooses):
     words = ["data.jsonl", "--metric", "self_bleu", "--text-key", "text"]
-    words += ["--set-size", "3"] if mode == "size" else ["--group-key", "p"]
+    words += ["--set-size", "3"] if mode == "size" else ["--id-key", "p"]
     reader = Reader(score.parse_command(words), "sets", chooses=chooses)
     n_whole = n_short = 0
     for seed in range(300):

@@ -74,9 +74,9 @@ SCORE = ["--metric", "self_bleu"]
 # For each job its main, its data, its options, and its output.
 JOBS = {
     "score, sets": (score.main, write_sets, SCORE, "out.jsonl"),
-    "score, keys": (score.main, write_keys, [*SCORE, "--group-key", "p"], "out.parquet"),
+    "score, keys": (score.main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
     "score, one set": (score.main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
-    "choose": (choose.main, write_array, ["--group-key", "p", "--keep", "1"], "out.csv"),
+    "choose": (choose.main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
 }
 
 

@@ -277,7 +277,7 @@ def test_binary_columns(tmp_path, command, source, grouped):
         pq.write_table(pa.table(columns), data)
     else:
         datasets.Dataset.from_dict(columns).save_to_disk(data)
-    words = [str(data), "--text-key", "text", "--quiet", *(["--group-key", "key"] if grouped else [])]
+    words = [str(data), "--text-key", "text", "--quiet", *(["--id-key", "key"] if grouped else [])]
     words += ["--metric", "self_bleu"] if command == "score" else ["--keep", "2"]
     found = {}
     for kind in ("parquet", "jsonl", "csv"):

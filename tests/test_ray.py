@@ -278,7 +278,7 @@ def test_one_set_is_shared_by_two_workers(cluster, tmp_path, tiny_model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "more"), [("jsonl", ["--group-key", "prompt"]), ("csv", ["--set-size", 4]), ("parquet", ["--set-size", 4])]
+    ("kind", "more"), [("jsonl", ["--id-key", "prompt"]), ("csv", ["--set-size", 4]), ("parquet", ["--set-size", 4])]
 )
 def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, more):
     rows = rows_of_equal_texts(30, bad=[1, 50, 52])[:-1]

@@ -135,7 +135,7 @@ def test_rows_with_one_key_are_a_set(load, tmp_path, kind, out):
     sets = [row["texts"] for row in make_rows(20, 4)]
     rows = [{"prompt": f"p{i}", "text": text, "n": str(j)} for i, own in enumerate(sets) for j, text in enumerate(own)]
     data = write_data(tmp_path, kind, rows)
-    assert score.main(command(data, "--group-key", "prompt", key="text", out=out, size=9)) == 0
+    assert score.main(command(data, "--id-key", "prompt", key="text", out=out, size=9)) == 0
     expected = load("self_bleu").compute(predictions=sets)["scores"]
     if out == "out.parquet":
         table = pq.read_table(tmp_path / out)
@@ -186,7 +186,7 @@ BAD = {
     9: ('{"id": 9}', "'texts'"),
     10: ('{"texts": []}', "'texts'"),
     11: ('{"texts": ["a", 3]}', "Got 3"),
-    12: ('{"texts": "one text"}', "--group-key"),
+    12: ('{"texts": "one text"}', "--id-key"),
     13: ('{"texts": ["a", "\\ud800"]}', "JSON"),
     14: ('{"texts": ["only one"]}', "one text"),
     15: ('{"texts": 5}', "Got 5"),
@@ -225,7 +225,7 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         b'p,text\n1,a dog\n1,"two\nlines"\n1,b,c\n1,a cat\n2,\xff\n2,the sea\n\n2,the park\n'
         b'3,a bus\n\n3,"a\ncar"\n4,a hat\n4,a cap\n4,"open\n'
     )
-    assert score.main(command(data, "--group-key", "p", key="text", size=3)) == score.EXIT_BAD_ROWS
+    assert score.main(command(data, "--id-key", "p", key="text", size=3)) == score.EXIT_BAD_ROWS
     # What cannot be read between the first two sets may belong to either.
     assert [row["text"] for row in read_jsonl(tmp_path / "out.jsonl")] == [["a bus", "a\ncar"]]
     errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}

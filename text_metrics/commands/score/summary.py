@@ -35,7 +35,7 @@ def merge_signatures(first: str, second: str) -> str:
 def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is left out. The texts of a
+    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. The texts of a
     row, or of rows that make a set, are not independent of each other: the estimates are over rows, or over the labels
     of rows.
 
@@ -67,7 +67,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
                 labelled[name][label] += sums
     estimates = {name: _estimate([*units[name], *labelled[name].values()]) for name in names}
     return {
-        **{name: float(total / n) if n else None for name, (total, n, k) in totals.items() if k == n_pieces},
+        **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},
         **counts,
         "signature": signature,
         "n_scores": n_scores,
