@@ -113,6 +113,42 @@ def test_rows_of_lists(tmp_path):
     assert [row["answers"] for row in found[1:3]] == SETS[1:3]
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
+    rows = [
+        {
+            "answers": members,
+            "label": [f"{i}.{j}" for j in range(len(members))],
+            "nested": [[j] for j in range(len(members))],
+        }
+        for i, members in enumerate(SETS)
+    ]
+    rows = [{**row, "more": ["x"] * 9, "one": '["a", "b", "c"]', "id": i} for i, row in enumerate(rows)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    if kind != "jsonl":
+        import pandas as pd
+
+        frame = pd.DataFrame(rows)
+        if kind == "csv":
+            lists = ["answers", "label", "nested", "more"]
+            frame[lists] = frame[lists].map(json.dumps)
+            frame.to_csv(data.with_suffix(".csv"), index=False)
+        else:
+            frame.to_parquet(data.with_suffix(".parquet"))
+        data = data.with_suffix(f".{kind}")
+    assert run(data, "--keep", 2, key="answers") == 0
+    for row, original in zip(read_jsonl(tmp_path / "out.jsonl"), rows, strict=True):
+        row = {name: json.loads(cell) if kind == "csv" and name != "one" else cell for name, cell in row.items()}
+        places = [original["label"].index(label) for label in row["label"]]
+        assert len(places) == 2
+        assert row["answers"] == [original["answers"][i] for i in places]
+        assert row["nested"] == [[i] for i in places]
+        assert row["more"] == original["more"]
+        if kind != "csv":
+            # A string that is a JSON list is a string.
+            assert row["one"] == original["one"]
+
+
 def test_all_rows_are_one_group(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
     assert run(data, "--one-set", "--keep", 5, "--column", "quality=reward", out="out.csv") == 0

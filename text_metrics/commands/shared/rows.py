@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
 from text_metrics.commands.shared.keys import SHOWN, check_keys, delimiter_hint, read_value
+from text_metrics.commands.shared.keys import read_key as read_key
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -177,7 +178,7 @@ class Source:
                 yield from self._csv_rows(path, file, self._form.delimiter or ("\t" if kind == ".tsv" else ","))
             elif kind == ".txt":
                 yield from self._text_rows(file)
-            elif self._form.rows is not None or (kind == ".json" and _is_one_value(file)):
+            elif self._form.rows is not None or (kind == ".json" and _is_one_value(file, self._form.encoding)):
                 for number, value in enumerate(self._values(path, file), 1):
                     yield _json_row(number, value, None)
             else:
@@ -324,17 +325,11 @@ def _is_deep(value: Any, levels: int) -> bool:
     return True
 
 
-def _is_one_value(file: Any) -> bool:
+def _is_one_value(file: Any, encoding: str) -> bool:
     """Whether a .json file is one JSON value: a list, or an object of several lines, and not lines of JSON."""
-    head = file.peek().lstrip(_BLANK)
-    if head[:1] != b"{":
-        return head[:1] == b"["
-    try:
-        files.parse_line(head.split(b"\n")[0])
-    except ValueError:
-        # An object whose first line is complete but invalid is a bad line.
-        return head.split(b"\n")[0].rstrip(_BLANK)[-1:] in b"{[,"
-    return False
+    head = file.peek().decode(encoding, errors="replace").lstrip(" \t\r\n\ufeff")
+    first_line = head.partition("\n")[0].rstrip()
+    return head.startswith("[") or (head.startswith("{") and first_line.endswith(("{", "[", ",")))
 
 
 def _name_byte(error: Exception) -> str:
