@@ -47,7 +47,10 @@ KINDS_OF_PIPES = ("fifo", "/dev/fd")
 
 @contextmanager
 def pipe_of(content, kind, name="pipe"):
-    """Make a pipe that gives some bytes once: a path, of that name in this folder if it is a named one."""
+    """Make a pipe that gives some bytes once: a path, of that name in this folder if it is a named one.
+
+    They must be more than a pipe holds, 64 KiB, so that a named one is not at its end before a reader has it open.
+    """
     if kind == "fifo":
         os.mkfifo(name)
         # Opened for both, so that no end waits for the other one.
