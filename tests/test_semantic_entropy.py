@@ -1,5 +1,6 @@
 """semantic_entropy: the classes of slow references, likelihoods as weights, entropies in nats, utility, and errors."""
 
+import copy
 import math
 from collections import Counter
 
@@ -69,6 +70,17 @@ def test_a_repeated_text_counts_each_time(load):
 def test_improbable_texts_do_not_underflow(load):
     shifted = [[[value - 5000 for value in tokens] for tokens in texts] for texts in TOKENS]
     assert compute(load, log_probs=shifted)["scores"] == pytest.approx(compute(load, log_probs=TOKENS)["scores"])
+
+
+@pytest.mark.discrete
+@pytest.mark.parametrize("gap", [700, 745, 800, 1e5])
+def test_an_improbable_text_takes_part(load, gap):
+    """Whether its likelihood underflows or not: exp(-745) is the smallest number above 0."""
+    given = {"predictions": ["a", "b", "c"], "classes": [0, 1, 2], "quality": [1.0, 0.5, 0.25], "details": True}
+    result = compute(load, log_probs=[-1.0, -1.0 - gap, -1.0 - gap], **given)
+    assert (result["n_classes"], result["details"][0]["classes"]) == (3, [0, 1, 2])
+    assert result["utility"] == compute(load, **given)["utility"]
+    assert result["semantic_entropy"] == pytest.approx(0, abs=1e-300)
 
 
 def test_forms_of_log_probabilities(load):
@@ -156,6 +168,19 @@ def test_classes_are_those_of_plain_loops(load, rng, sizes, grouping):
     assert result["scores"] == pytest.approx(entropies)
 
 
+@pytest.mark.discrete
+@pytest.mark.parametrize("grouping", ["complete", "greedy"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_cosine_at_the_threshold_reaches_it_however_it_is_rounded(load, rng, dtype, grouping):
+    """The cosines are 0 and the square roots of 1/2 and 2/3, up to rounding."""
+    rows = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    for same, members, n_classes in ((0.0, [0, 1, 2], 1), (0.5**0.5, [0, 3, 1], 2), ((2 / 3) ** 0.5, [3, 4], 1)):
+        turned = [(rows[members] @ np.linalg.qr(rng.standard_normal((3, 3)))[0]).astype(dtype) for _ in range(50)]
+        texts = [["abcde"[i] for i in members]] * 50
+        result = load("semantic_entropy").compute(predictions=texts, embeddings=turned, same=same, grouping=grouping)
+        assert result["n_classes_scores"] == [n_classes] * 50
+
+
 def test_the_order_of_a_set_does_not_matter(load, rng):
     texts = [f"text {i % 7}" for i in range(20)]
     vectors = np.random.default_rng(1).standard_normal((7, 4))[[int(text[5:]) for text in texts]]
@@ -166,6 +191,43 @@ def test_the_order_of_a_set_does_not_matter(load, rng):
     ]
     assert results[0]["scores"] == pytest.approx(results[1]["scores"])
     assert results[0]["n_classes"] == results[1]["n_classes"]
+
+
+@pytest.mark.discrete
+@pytest.mark.parametrize("spread", [3, 12])
+def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form(load, rng, spread):
+    """Texts that serve as labels only: neither the type of the rows, nor their norms, nor their order matter."""
+    metric = load("semantic_entropy")
+    sets = [["x", "y"][: 1 + i % 2] * (6 + i % 2) for i in range(60)]
+    sizes = list(map(len, sets))
+    # Small integers have many coordinates in common, and some rows occur twice.
+    rows = rng.integers(-spread, spread, (sum(sizes), 5)).astype(np.float32)
+    rows[:, 0] += 0.5
+
+    def classes(rows):
+        result = metric.compute(predictions=sets, embeddings=rows, same=0.29, details=True)
+        return [detail["classes"] for detail in result["details"]]
+
+    expected = classes(rows)
+    parts = np.split(rows, np.cumsum(sizes)[:-1])
+    # There are sets in which the order matters.
+    by_place = [
+        [
+            len(set(reference.complete_classes(len(part), lambda i, j, part=part: cosines(part)[i, j] >= 0.29, places)))
+            for places in (range(len(part)), range(len(part))[::-1])
+        ]
+        for part in parts
+    ]
+    assert any(forward != backward for forward, backward in by_place)
+    norms = (1 + 1e-6 * rng.standard_normal((len(rows), 1))).astype(np.float32)
+    for other in (rows.astype(np.float64), rows.astype(np.float64) / 3, rows * norms, torch.tensor(rows)):
+        assert classes(other) == expected
+    orders = [rng.permutation(size) for size in sizes]
+    shuffled = [[members[i] for i in order] for members, order in zip(sets, orders, strict=True)]
+    again = metric.compute(
+        predictions=shuffled, embeddings=[part[order] for part, order in zip(parts, orders, strict=True)], same=0.29
+    )
+    assert again["n_classes_scores"] == [len(set(labels)) for labels in expected]
 
 
 def test_a_function_is_asked_once_about_each_pair(load):
@@ -252,6 +314,20 @@ def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, c
     result = load("semantic_entropy").compute(predictions=WORDS, same=f"{kind}:{folder}", details=True, **contexts)
     assert result["details"][0]["classes"] == reference.complete_classes(len(WORDS), same, WORDS)
     assert f"|same:{kind}:" in result["signature"]
+
+
+@pytest.mark.discrete
+@pytest.mark.parametrize("kind", ["nli", "pairs"])
+@pytest.mark.parametrize(("bias", "n_classes"), [(5e-7, 2), (1e-3, 1)])
+def test_logits_that_are_equal_up_to_rounding_choose_the_first_class(load, classifier, tmp_path, kind, bias, n_classes):
+    _, tokenizer, model = classifier
+    even = copy.deepcopy(model)
+    even.classifier.weight.data.zero_()
+    even.classifier.bias.data = torch.tensor([0.0, bias])
+    even.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    result = load("semantic_entropy").compute(predictions=WORDS[:2], same=f"{kind}:{tmp_path}")
+    assert result["n_classes"] == n_classes
 
 
 def test_a_model_without_the_class_is_named(load, tiny_model):

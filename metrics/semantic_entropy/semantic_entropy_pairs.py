@@ -1,4 +1,4 @@
-"""Which pairs of texts say the same, by a sequence-classification model that the caller names."""
+"""Classify pairs of texts by a sequence-classification model: which of them say the same."""
 
 import warnings
 from collections.abc import Sequence
@@ -7,8 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings
-from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
+from .core import (
+    TRANSFORMER,
+    EncoderSettings,
+    find_device,
+    find_model,
+    first_maximum,
+    load_once,
+    model_registry,
+    quiet_loading,
+    token_limit,
+)
 
 Pairs = Sequence[tuple[str, str]]
 # Pairs in a batch by default.
@@ -57,7 +66,7 @@ def mutual_entailment(pairs: Pairs, name: str, settings: EncoderSettings) -> tup
     if "entailment" not in loaded.labels:
         raise ValueError(f"same: {name} has no class named 'entailment': it has {', '.join(map(repr, loaded.labels))}.")
     ordered = list(dict.fromkeys(way for left, right in pairs for way in ((left, right), (right, left))))
-    is_entailed = _logits(ordered, loaded, settings).argmax(axis=-1) == loaded.labels.index("entailment")
+    is_entailed = first_maximum(_logits(ordered, loaded, settings)) == loaded.labels.index("entailment")
     entailed = dict(zip(ordered, is_entailed.tolist(), strict=True))
     same = np.array([entailed[left, right] and entailed[right, left] for left, right in pairs], dtype=bool)
     return same, {"same": f"nli:{loaded.identity}"}
@@ -75,8 +84,8 @@ def probably_same(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[n
             f"{len(loaded.labels)}: {', '.join(map(repr, loaded.labels))}."
         )
     ordered = list(dict.fromkeys(pairs))
-    logits = _logits(ordered, loaded, settings)
-    is_same = dict(zip(ordered, (logits[:, 1] > logits[:, 0]).tolist(), strict=True))
+    is_second = first_maximum(_logits(ordered, loaded, settings)) == 1
+    is_same = dict(zip(ordered, is_second.tolist(), strict=True))
     return np.array([is_same[pair] for pair in pairs], dtype=bool), {"same": f"pairs:{loaded.identity}"}
 
 

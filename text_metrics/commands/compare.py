@@ -41,6 +41,7 @@ from text_metrics.metrics._core.core_results import (
     SETS,
     TEXTS,
     UNBOUNDED,
+    Signature,
     mean_estimate,
     parse_confidence_by,
 )
@@ -135,11 +136,10 @@ def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.
     }
 
 
-def differing(first: str, second: str) -> list[str]:
+def describe_differences(first: str, second: str) -> list[str]:
     """List the entries of two signatures that differ, as in `q: 1 and 0.5`."""
-    sides = [dict(entry.partition(":")[::2] for entry in signature.split("|")) for signature in (first, second)]
-    names = [name for name in sides[0] | sides[1] if sides[0].get(name) != sides[1].get(name)]
-    return [f"{name}: {' and '.join(side.get(name, 'none') for side in sides)}" for name in names]
+    differences = Signature.parse(first).difference(Signature.parse(second))
+    return [f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in differences.items()]
 
 
 def show(result: dict[str, Any]) -> str:
@@ -159,8 +159,8 @@ def show(result: dict[str, Any]) -> str:
         lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
         lines[-1] += f"; this one needs about {result['n_needed']:,}"
-    if differ := differing(*result["signatures"]):
-        lines.append(f"  the signatures differ in {'; '.join(differ)}")
+    if differences := describe_differences(*result["signatures"]):
+        lines.append(f"  the signatures differ in {'; '.join(differences)}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 

@@ -1,6 +1,5 @@
 """The Vendi score of a whole file, from a sum over its texts: the file is never in memory as a whole."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.score.scoring import OpenScores, RowScorer
 from text_metrics.commands.score.summary import merge_signatures
 from text_metrics.commands.shared.sets import Unit
-from text_metrics.metrics._core.core_results import format_order
+from text_metrics.metrics._core.core_results import Signature, format_order
 
 
 def is_summed(command: Command, scorer: RowScorer) -> bool:
@@ -33,7 +32,7 @@ class OpenSums(OpenScores):
         signature = scorer.metric.compute(predictions=[["a", "b"]], **self._command.settings)["signature"]
 
         def add_up(units: list[Unit]) -> np.ndarray:
-            embeddings, _ = encode([text for unit in units for text in unit.texts], scorer.settings)
+            embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
             return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
         def step(units: list[Unit]) -> Done:
@@ -57,10 +56,9 @@ def score_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
     orders = scorer.settings.orders
     scores = vendi_from_sums(total, n, orders).tolist()
     by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
-    signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", signature)
     return {
         "vendi_embed": scores[0],
         "n_scores": 1,
         **(by_order if scorer.settings.has_orders else {}),
-        "signature": signature,
+        "signature": str(Signature.parse(signature).merge(set_size=n)),
     }
