@@ -93,8 +93,8 @@ class Reader:
             if keys.is_scattered:
                 first: dict[Any, int] = {}
                 marked = sorted(marked, key=lambda each: first.setdefault(each[0], len(first)))
-            for key, members in groupby(marked, itemgetter(0)):
-                of_set = list(members)
+            for key, run in groupby(marked, itemgetter(0)):
+                of_set = list(run)
                 unit = self._unit([row for _, row, _ in of_set], next(filter(None, (why for *_, why in of_set)), ""))
                 # Without an id at the beginning of the file, no set lacks these rows but the next.
                 is_incomplete = unit.is_incomplete and key is not None
@@ -253,7 +253,7 @@ def find_scattered(source: Source, keys: Keys) -> bool:
     return number > 0
 
 
-def _runs(source: Source, keys: Keys) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _runs(source: Source, keys: Keys) -> Iterator[tuple[int, tuple[str | None, ...]]]:
     """Yield the number of the first row of each run of rows with one key, and the key."""
     last = None
     for row in source.rows(*keys.names):
