@@ -3,6 +3,8 @@
 Weights of answers are ndarrays of shape (u, c + 1), whose rows sum to 1, with `wrong` last.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -32,6 +34,17 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
     matched = best > threshold if strict else best >= threshold
     chosen = (scores >= best - _TIE) & matched
     return np.hstack([chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1), ~matched])
+
+
+def fold_case(text: str) -> str:
+    """Return a text without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def exact_scores(answers: Sequence[str], gold: Sequence[str]) -> np.ndarray:
+    """Score each answer against each gold answer: 1 if they are equal after case and white space, else 0: (u, g)."""
+    left, right = (np.array([fold_case(text) for text in side], dtype=object) for side in (answers, gold))
+    return (left[:, None] == right).astype(np.float64)
 
 
 def cluster_maximum(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -80,7 +93,7 @@ def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity
     With `parity` as the original does: answers are cut, and gold answers stay as they are.
     """
     if not parity:
-        answers, gold = ([" ".join(text.lower().split()) for text in side] for side in (answers, gold))
+        answers, gold = ([fold_case(text) for text in side] for side in (answers, gold))
         return phrase_scores(answers, gold, wordnet)
     # The original looks up an answer among all by its first 40 characters, and uses the first match.
     first: dict[str, str] = {}

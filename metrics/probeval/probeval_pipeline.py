@@ -10,7 +10,8 @@ from .core_numbers import describe
 from .core_vectors import load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
-from .probeval_matching import assign, cluster_maximum, gp_scores, wordnet_scores
+from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
+from .probeval_opposites import opposite_pairs
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, drawn_down, entropy, jackknife_bias, kl_divergence, mean
 from .probeval_settings import ProbevalSettings
 from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
@@ -66,10 +67,11 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
     people, probability = question.people, None
     if settings.clustering == "soft":
-        probability = same_probability(question.gold, question.gold, resources.embeddings)
+        probability = pair_scores(question.gold, question.gold, settings, resources)
         numbers = soft_groups(probability)
     elif settings.clustering == "none":
-        numbers = np.arange(len(people))
+        texts = [fold_case(text) if settings.matcher == "exact" else text for text in question.gold]
+        numbers = np.unique(np.array(texts, dtype=object), return_inverse=True)[1]
     else:
         (vectors,) = resources.embeddings.look_up(question.gold)
         if settings.clustering == "hac":
@@ -111,19 +113,42 @@ def _match_said(
 ) -> np.ndarray:
     gold, threshold = question.gold, settings.threshold
     assert threshold is not None
-    if settings.matcher == "soft":
-        probability = same_probability(answers, gold, resources.embeddings)
-        matched = matched_shares(probability, threshold)
-        shares = memberships(probability, clusters.members, question.people)
-        return np.hstack([shares * matched, 1 - matched])
-    if settings.matcher == "wordnet":
-        scores = wordnet_scores(answers, gold, resources.wordnet, settings.parity)
-        return assign(cluster_maximum(scores, clusters.members), threshold, strict=threshold == 0)
-    vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
     if settings.matcher == "gp":
-        return assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
-    cosines = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
-    return assign(cluster_maximum(cosines, clusters.members), threshold)
+        vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
+        scores = gp_scores(vectors, gold_vectors, clusters.counts)
+        if not settings.parity:
+            # It compares no pairs: an opposite of an answer, unless it equals another one, keeps it out of a cluster.
+            signs = opposite_pairs(answers, gold) - exact_scores(answers, gold) * len(gold)
+            scores[signs @ clusters.members > 0] = 0.0
+        return assign(scores, threshold, strict=True)
+    scores = pair_scores(answers, gold, settings, resources)
+    if settings.matcher == "soft":
+        matched = matched_shares(scores, threshold)
+        shares = memberships(scores, clusters.members, question.people)
+        return np.hstack([shares * matched, 1 - matched])
+    is_strict = settings.matcher == "wordnet" and threshold == 0
+    return assign(cluster_maximum(scores, clusters.members), threshold, strict=is_strict)
+
+
+def pair_scores(
+    texts: list[str], gold: list[str], settings: ProbevalSettings, resources: Resources, opposites: bool = False
+) -> np.ndarray:
+    """Score each of n texts against each of g gold answers by the matcher: (n, g).
+
+    Opposites, which embeddings often take for the same, score least, except under parity, or with `opposites`.
+    """
+    if settings.matcher == "exact":
+        return exact_scores(texts, gold)
+    if settings.matcher == "soft":
+        scores = same_probability(texts, gold, resources.embeddings)
+    elif settings.matcher == "wordnet":
+        scores = wordnet_scores(texts, gold, resources.wordnet, settings.parity)
+    else:
+        vectors, gold_vectors = resources.embeddings.look_up(texts, gold)
+        scores = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
+    if not (settings.parity or opposites):
+        scores[opposite_pairs(texts, gold)] = -1.0 if settings.matcher == "cosine" else 0.0
+    return scores
 
 
 def both_sides(

@@ -42,7 +42,7 @@ _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
 _PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
 _FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
-_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
 
 class Words(NamedTuple):
@@ -65,7 +65,7 @@ def words(text: str) -> Words:
     """Read an answer as words; an answer without words is read as its text in lower case."""
     from nltk.stem import SnowballStemmer  # NLTK takes seconds to import
 
-    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _WORD.findall(text.lower())]
+    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in WORD.findall(text.lower())]
     tokens = tokens or [" ".join(text.lower().split())]
     content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
     start = tokens.index(content[0])
