@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import as_list, check_characters
-from .core_numbers import NUMBERS, describe, parse_number
+from .core import NUMBERS, ROUNDED_SUM, as_list, check_characters, describe, parse_number
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
 UNPAIRED = ("error", "skip")
 _MAX_COUNT = 2**53  # floats above it skip integers
-_SHARES_TOLERANCE = 1e-3  # of their sum, for rounded shares
 # The fields of a question and of an answer, on both sides.
 _FIELDS = {"predictions": ("id", "answers", "total")}
 _TEXTS = ("question", "sentence", "slot")
@@ -245,7 +243,7 @@ def check_totals(questions: list[Question]) -> None:
     """Raise a ValueError for shares without a total: smoothing adds answers, whose weight depends on it."""
     for question in questions:
         for side, counts in (("predictions", question.counts), ("references", question.people)):
-            if (counts % 1).any() and counts.sum() <= 1 + _SHARES_TOLERANCE:
+            if (counts % 1).any() and counts.sum() <= 1 + ROUNDED_SUM:
                 raise ValueError(
                     f"{side}, question {describe(question.name)}: the counts are shares, which smoothing cannot be "
                     "added to. Pass the number of answers as 'total', or smoothing=0."

@@ -8,13 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from .core import ROW_ERRORS, TIE
 from .probeval_wordnet import WordNet, phrase_scores
 
-# Scores closer than this count as a tie, for rounding in float64.
-_TIE = 1e-9
 _NOISE = 1e-7
-# Embeddings whose squared distance is below this are equal but for the rounding of the encoder.
-_EQUAL = 1e-12
 
 
 def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.ndarray:
@@ -31,8 +28,8 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
     ndarray of shape (u, c + 1)
     """
     best = scores.max(axis=1, keepdims=True)
-    matched = best > threshold if strict else best >= threshold
-    chosen = (scores >= best - _TIE) & matched
+    matched = best > threshold + TIE if strict else best >= threshold - TIE
+    chosen = (scores >= best - TIE) & matched
     return np.hstack([chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1), ~matched])
 
 
@@ -72,7 +69,7 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
 
-    is_equal = cdist(gold, gold, "sqeuclidean") < _EQUAL
+    is_equal = cdist(gold, gold) <= ROW_ERRORS["float32"]
     first, same = np.unique(is_equal.argmax(axis=1), return_inverse=True)
     merged = np.zeros((len(first), counts.shape[1]))
     np.add.at(merged, same, counts)

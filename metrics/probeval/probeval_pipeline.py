@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import encode
-from .core_numbers import describe
-from .core_vectors import load_vectors
+from .core import TIE, describe, encode, load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
@@ -78,7 +76,7 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
             # In the original, an answer counts in the linkage as often as it was given.
             numbers = hac(vectors, settings.linkage, settings.distance, people if settings.parity else None)
         else:
-            numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
+            numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, people, settings.seed)
     members = numbers[:, None] == np.arange(numbers.max() + 1)
     members = members[:, np.lexsort((members.argmax(axis=0), -(people @ members)))]
     labels = [f"c_{i}" for i in range(1, members.shape[1] + 1)]
@@ -180,7 +178,7 @@ def reached(weights: np.ndarray) -> np.ndarray:
     An answer that is `wrong` by more than half reaches none.
     """
     shares, wrong = weights[:, :-1], weights[:, -1:]
-    return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
+    return (wrong <= 0.5 + TIE) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
 
 
 def score_question(
