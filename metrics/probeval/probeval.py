@@ -19,10 +19,19 @@ from .core import (
     parse_confidence_by,
     signature,
 )
+from .probeval_antonyms import PAIRS as PAIRS
 from .probeval_clusters import hac as hac
-from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
+from .probeval_formats import (
+    check_totals,
+    count_answers,
+    pair_rows,
+    parse_labels,
+    read_questions,
+    warn_of_unused_clusters,
+)
 from .probeval_matching import cluster_maximum
-from .probeval_pipeline import load_resources, score_question, summarize
+from .probeval_opposites import opposite_pairs as opposite_pairs
+from .probeval_pipeline import load_resources, score_question, summarize, warn_of_closed_options
 from .probeval_protoqa import protoqa_matches, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -196,7 +205,7 @@ class Probeval(TextMetric, evaluate.Metric):
     item_results = (ItemResult("n_answers", is_count=True),)
 
     def _info(self) -> evaluate.MetricInfo:
-        text, count = datasets.Value("string"), datasets.Value("int64")
+        text, count = datasets.Value("string"), datasets.Value("float64")
         stored = {
             "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
             "references": {
@@ -220,11 +229,14 @@ class Probeval(TextMetric, evaluate.Metric):
         answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
         questions = read_questions(answers, gold)
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
+        if settings.smoothing:
+            check_totals(questions)
         pipeline = resolve(settings, questions)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])
         resources, signed = load_resources(texts, pipeline)
+        warn_of_closed_options(questions, pipeline, resources)
         labels: list[Any] = [None] * len(questions)
         if settings.labels is not None:
             labels = parse_labels(settings.labels, answers, questions)
@@ -239,7 +251,7 @@ class Probeval(TextMetric, evaluate.Metric):
         if settings.details:
             result["details"] = scored
         # Samples drawn down to one size can be compared, whatever they are drawn from.
-        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.array(result["n_answers"]))}
+        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.rint(result["n_answers"]))}
         intervals = settings.signed_interval()
         result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)
         return result

@@ -86,7 +86,7 @@ def _split(embeddings: np.ndarray, times: np.ndarray, seed: int, is_better: Call
             has_room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
             if has_room and cdist(points, points[:1]).max() > ROW_ERRORS["float32"]:
                 pair = _k_means(points, weights, 2, seed)
-                if is_better(points, weights, *pair):
+                if len(pair[1]) == 2 and is_better(points, weights, *pair):
                     halves = pair[1]
             next_centers += [*halves]
         if len(next_centers) == len(centers):
@@ -135,7 +135,7 @@ def _bic(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, centers: n
 
 def _is_not_normal(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> bool:
     """Anderson and Darling's test between two centers, corrected for an estimated mean and variance."""
-    n, values = float(weights.sum()), points @ (centers[0] - centers[-1])
+    n, values = float(weights.sum()), points @ (centers[0] - centers[1])
     mean = np.average(values, weights=weights)
     deviation = np.sqrt(weights @ (values - mean) ** 2 / max(n - 1, 1))
     order = np.argsort(values)

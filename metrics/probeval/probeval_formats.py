@@ -3,7 +3,7 @@
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
 references `{"id", "question", "sentence", "slot", "answers": [{"text", "count", "cluster"}]}`,
-with "" for a missing string. Counts are floats above 0: an answer of count 0 is left out.
+with "" for a missing string. Counts are above 0: an answer of count 0 is left out.
 """
 
 import warnings
@@ -151,7 +151,7 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if parsed and item.get("total") is not None:
         factor = parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT) / sum(row["count"] for row in parsed)
         # Without the rounding of shares.
-        parsed = [{**answer, "count": round(answer["count"] * factor, 9)} for answer in parsed]
+        parsed = [{**answer, "count": plain_count(round(answer["count"] * factor, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}
 
 
@@ -178,7 +178,7 @@ def _answer(answer: Any, side: str, where: str) -> dict:
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
     count = 1.0 if count is None else parse_number(count, f"{where}: the count", 0, _MAX_COUNT)
-    parsed: dict[str, Any] = {"text": text, "count": count}
+    parsed: dict[str, Any] = {"text": text, "count": plain_count(count)}
     if side == "references":
         if not text.strip():
             raise ValueError(f"{where} is blank: a gold answer holds a word. Got {describe(text)}.")
@@ -187,6 +187,11 @@ def _answer(answer: Any, side: str, where: str) -> dict:
             raise ValueError(f"{where}: the cluster {WRONG!r} is reserved for answers that match none.")
         parsed["cluster"] = cluster
     return parsed
+
+
+def plain_count(count: float) -> int | float:
+    """Return a count as an integer, if it is one."""
+    return int(count) if float(count).is_integer() else float(count)
 
 
 def _name(value: Any, where: str) -> str:

@@ -1,13 +1,14 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core import TIE, describe, encode, load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
-from .probeval_formats import WRONG, Question
+from .probeval_formats import WRONG, Question, plain_count
 from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
 from .probeval_opposites import opposite_pairs
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, drawn_down, entropy, jackknife_bias, kl_divergence, mean
@@ -15,6 +16,10 @@ from .probeval_settings import ProbevalSettings
 from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
+
+
+# Different answers of people below which a question may have closed options.
+_FEW = 10
 
 
 class Resources(NamedTuple):
@@ -181,6 +186,41 @@ def reached(weights: np.ndarray) -> np.ndarray:
     return (wrong <= 0.5 + TIE) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
 
 
+def warn_of_closed_options(questions: Sequence[Question], settings: ProbevalSettings, resources: Resources) -> None:
+    """Warn, once, of two opposites among few answers of people that the clustering takes for the same."""
+    if settings.clustering in ("human", "none") or settings.matcher == "exact":
+        return
+    for question in questions:
+        gold = question.gold
+        if len(gold) < _FEW and (opposite := opposite_pairs(gold, gold)).any():
+            if settings.clustering == "soft":
+                joined = pair_scores(gold, gold, settings, resources, opposites=True) >= settings.threshold
+            else:
+                members = cluster(question, settings, resources).members
+                joined = members @ members.T
+            for i, j in np.argwhere(opposite & joined)[:1].tolist():
+                warnings.warn(
+                    f"question {describe(question.name)}: people's answers {describe(gold[i])} and "
+                    f"{describe(gold[j])} are opposites with similar embeddings. If the answers are the options of a "
+                    "poll, pass clustering='none' and matcher='exact'.",
+                    stacklevel=5,
+                )
+                return
+
+
+def check_draws(question: Question, settings: ProbevalSettings) -> None:
+    """Raise a ValueError that names the question if answers cannot be drawn or left out one by one."""
+    name, drawn = describe(question.name), ("rarefy", "rarefy_people", "debias")
+    used = [option for option in drawn if option in settings.passed()]
+    used += ["parity"] if settings.parity and settings.clustering == "hac" else []
+    if used and ((question.counts % 1).any() or (question.people % 1).any()):
+        raise ValueError(f"{used[0]} needs counts that are integers. Question {name} has others.")
+    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
+        size = getattr(settings, option)
+        if size is not None and not size <= n <= MOST_DRAWN:
+            raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
+
+
 def score_question(
     question: Question, labels: list[str] | None, settings: ProbevalSettings, resources: Resources
 ) -> dict[str, Any]:
@@ -189,10 +229,7 @@ def score_question(
     `labels` are people's, for matcher="human". Raises a ValueError that names the question if it has too few or
     too many answers to draw from, or if its divergence is infinite.
     """
-    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
-        size, name = getattr(settings, option), describe(question.name)
-        if size is not None and not size <= n <= MOST_DRAWN:
-            raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
+    check_draws(question, settings)
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
     gold, model = both_sides(question, clusters, weights, settings)
@@ -207,7 +244,7 @@ def score_question(
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
     masses = (gold_times @ gold.weights)[:, :-1]
-    n_answers = int(question.counts.sum())
+    n_answers = plain_count(round(float(question.counts.sum()), 6))
     result = {
         "id": question.name,
         "score": score,
@@ -258,7 +295,7 @@ def describe_answers(
     masses = clusters.counts.sum(axis=0).tolist()
     for label, mass, column in zip(clusters.labels, masses, listed.T, strict=True):
         order = np.argsort(-column, kind="stable")[: np.count_nonzero(column)]
-        answers = [{"text": question.gold[i], "count": int(column[i])} for i in order]
+        answers = [{"text": question.gold[i], "count": plain_count(column[i])} for i in order]
         described.append({"cluster": label, "count": mass, "answers": answers})
     shares = clusters.counts / people[:, None]
     return {
@@ -272,5 +309,5 @@ def _assignments(texts: list[str], counts: np.ndarray, weights: np.ndarray, labe
     assignments = []
     for text, count, row in zip(texts, counts.tolist(), weights.tolist(), strict=True):
         shares = {label: share for label, share in zip(labels, row, strict=True) if share}
-        assignments.append({"text": text, "count": int(count), "clusters": shares})
+        assignments.append({"text": text, "count": plain_count(count), "clusters": shares})
     return assignments
