@@ -126,7 +126,9 @@ def test_a_missing_key_is_named(ask, monkeypatch):
         ask("", NINE)
 
 
-@pytest.mark.parametrize("key", ["sk-first\nsecond", "sk-first\r\nsecond", "sk-first second", "sk-first\x07second", "sk-fïrst"])
+@pytest.mark.parametrize(
+    "key", ["sk-first\nsecond", "sk-first\r\nsecond", "sk-first second", "sk-first\x07second", "sk-fïrst"]
+)
 def test_a_key_that_is_no_header_is_named_and_not_shown(ask, monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with serve(echo) as server, pytest.raises(ValueError, match="OPENAI_API_KEY") as raised:

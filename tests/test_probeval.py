@@ -376,7 +376,12 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([{"id": "q1", "answers": ["a"]}], GOLD * 2, ValueError, "references has question 'q1' twice"),
         ([{"id": "q9", "answers": ["a"]}], GOLD, ValueError, "predictions has question 'q9'"),
         ([["a"], ["b"]], GOLD, ValueError, "predictions and references .*2 and 1"),
-        ([{"id": "q1", "answers": {"a": -1}}], GOLD, ValueError, r"predictions\[0\] .*'q1'.*, answer 0: the count .*-1"),
+        (
+            [{"id": "q1", "answers": {"a": -1}}],
+            GOLD,
+            ValueError,
+            r"predictions\[0\] .*'q1'.*, answer 0: the count .*-1",
+        ),
         ([["a"]], [{"answers": {"a": float("inf")}}], ValueError, r"references\[0\], answer 0: the count .*inf"),
         ([["a"]], [{"answers": {"a": 0, "b": 0}}], ValueError, r"references\[0\] has no answers"),
         ([["a"]], [{"answers": ["a"], "total": 0}], ValueError, r"references\[0\]: the total .*0"),

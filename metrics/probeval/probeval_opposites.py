@@ -13,7 +13,7 @@ from .probeval_wordnet import STOP_WORDS
 
 PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
 _SHORTEST = 3  # of a word behind a prefix: "it" is not the opposite of "unit"
-_NEGATIONS = frozenset("no not nor never neither non cannot without nope nah".split())
+_NEGATIONS = frozenset(["no", "not", "nor", "never", "neither", "non", "cannot", "without", "nope", "nah"])
 # Words that distinguish no phrase from its opposite: affirmations, degrees, and function words but these.
 _CONTENT = "up down in out on off over under above below before after for against more most few all some"
 _DEGREES = "yes yeah yep yup always ever quite rather somewhat slightly strongly completely totally fairly extremely"
@@ -39,9 +39,11 @@ class Meaning(NamedTuple):
 @lru_cache(maxsize=100_000)
 def meaning(text: str) -> Meaning:
     """Read a phrase as content words and a negation."""
-    tokens = {word.replace("’", "'") for word in WORD.findall(text.lower())}
+    tokens = [word.replace("’", "'") for word in WORD.findall(text.lower())]
     negations = {word for word in tokens if word in _NEGATIONS or word.endswith("n't")}
-    return Meaning(frozenset(tokens - negations - _IGNORED), bool(negations))
+    # "I" of "I'm".
+    content = {word.split("'")[0] for word in tokens if word not in negations}
+    return Meaning(frozenset(content - _IGNORED), bool(negations))
 
 
 @lru_cache(maxsize=100_000)

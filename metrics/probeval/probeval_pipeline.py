@@ -17,7 +17,6 @@ from .probeval_soft import matched_shares, memberships, same_probability, soft_g
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
 
-
 # Different answers of people below which a question may have closed options.
 _FEW = 10
 
