@@ -390,23 +390,25 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
     item is not a number, and a ValueError if the shape is another, or a number is out of
     range.
     """
-    flat = flatten(values, sets, name, "number")
+    flat = flatten(values, sets, name, "number", are_lists=False)
+    # The entries of a list of a tensor are tensors.
+    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
     for i, value in enumerate(flat):
         if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
             parse_number(value, f"{name} ({sets.where(i)})", 0, high)
     return np.asarray(flat, dtype=np.float64)
 
 
-def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
+    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
     Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
-    # A value may itself be a list, such as the log-probabilities of tokens.
-    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
     if not nested or is_flat:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
@@ -570,18 +572,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -815,9 +809,9 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the `signature_name` of a caller's function or encoder, or else its name.
+    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
 
-    What it computes is for the caller to report.
+    Users must report what it computes.
     """
     default = getattr(thing, "__qualname__", type(thing).__name__)
     name = getattr(thing, "signature_name", default)
@@ -826,14 +820,53 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.8.0`.
+class Signature:
+    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no
-    device.
+    device. Signatures are equal if their texts are.
+
+    metric : name
+    entries : value of each setting, as text, in order; the version last, if there is one
     """
-    entries = {**settings, "version": VERSION}
-    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
+
+    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
+        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature from its text."""
+        metric, *entries = text.split("|")
+        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
+
+    def __str__(self) -> str:
+        return "|".join([self.metric, *map(":".join, self.entries.items())])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def merge(self, **settings: object) -> "Signature":
+        """Replace the values of settings in their places, and put new settings before the version."""
+        merged = self.entries | settings
+        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+
+    def without(self, *names: str) -> "Signature":
+        """Leave out the named settings."""
+        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
+
+    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
+        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
+        names = dict.fromkeys([*mine, *theirs])
+        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Return the text of a signature of these settings and this version."""
+    return str(Signature(metric, {**settings, "version": VERSION}))
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -1134,7 +1167,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by an encoder of the caller's.
+# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -1176,7 +1209,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is an encoder of the caller's."""
+        """Whether `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
@@ -1205,8 +1238,21 @@ class SourceSettings(EncoderSettings):
         self.pass_one("embeddings", "similarity")
 
 
-def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
-    """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
+class Encoded(NamedTuple):
+    """Embeddings of n texts.
+
+    rows : ndarray of shape (n, d), float32 or float64, every row finite and non-zero
+    signed : the entries of a signature
+    precision : name of the floating-point type in which they were given or computed
+    """
+
+    rows: np.ndarray
+    signed: dict[str, str]
+    precision: str
+
+
+def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
+    """Embed n texts.
 
     Warns once each of texts whose ends are cut off, and of texts in a script that the
     default model does not know. Raises a TypeError or ValueError if the model is not found
@@ -1218,18 +1264,18 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name = f"the embeddings by model {signed['model']}:"
+    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed
+    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
+def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> Encoded:
     """Check the embeddings that the caller gives, or encode the texts if there are none."""
     if embeddings is None:
         return encode(sets.texts, settings)
-    return parse_embeddings(embeddings, sets), {"embeddings": "given"}
+    return Encoded(parse_embeddings(embeddings, sets), {"embeddings": "given"}, float_type(embeddings))
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -1245,6 +1291,11 @@ def load_encoder(files: Any, device: str) -> Any:
         return model
 
     return load_once((files.identity, device), load)
+
+
+def is_other_script(text: str) -> bool:
+    """Tell whether more than half of the characters are emoji or of a script that the default model does not know."""
+    return 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
 
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
@@ -1267,7 +1318,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     of_all = f"of {len(texts)} different texts"
     if n_cut := np.count_nonzero(table[:, 0]):
         warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
+    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)

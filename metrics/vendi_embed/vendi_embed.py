@@ -1,5 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,9 +19,9 @@ from .core import (
     batches_by_size,
     embed_sets,
     embedding_spectra,
-    float_type,
     format_order,
     format_sizes,
+    is_unspaced,
     kernel_spectra,
     matrix_device,
     ngram_kernels,
@@ -243,10 +244,9 @@ def find_spectra(
         kernels, signed = given_kernels(sets, settings.similarity)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
-        vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = ROW_ERRORS[float_type(settings.embeddings)]
-        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
-        signed = {"kernel": "embedding", **signed}
+        vectors, encoded, precision = embed_sets(sets, settings.embeddings, settings)
+        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
+        signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed
 
 
@@ -263,6 +263,10 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     import nltk
     from nltk.tokenize import NLTKWordTokenizer
 
+    n_unspaced = sum(map(is_unspaced, sets.texts))
+    if n_unspaced:
+        reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
+        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])
