@@ -195,6 +195,7 @@ def test_an_answer_of_people_matches_at_any_threshold(probeval, text, clustering
         assert result["wrong_rate"] == 0
 
 
+@pytest.mark.discrete
 @pytest.mark.parametrize("noise", [1e-12, 1e-8, 2e-7])
 def test_no_decision_hangs_on_rounding(rng, noise):
     """Exact ties, and those that the rounding of another batch or machine would make."""

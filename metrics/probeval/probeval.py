@@ -63,10 +63,12 @@ _CITATION = """\
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list`): the model's answers to each question: a list of
-        strings, in which repeated answers count; a list of `{"text", "count"}`;
-        a dict from answers to counts; or `{"id", "answers"}` with one of these.
-        All predictions can be a dict from question ids to answers. A flat list
-        of strings is one question.
+        strings, in which repeated answers count; a list of `{"text", "count"}`
+        or of pairs `(text, count)`; a dict from answers to counts; or `{"id",
+        "answers"}` with one of these. All predictions can be a dict from
+        question ids to answers. A flat list of strings or pairs is one
+        question. Counts may be shares of a `"total"`, the number of answers,
+        beside `"answers"`; percentages without one are counts of 100 answers.
     references (`list`): people's answers to each question, in the same forms.
         An answer may have a `"cluster"`, a string or an integer; an item may
         have a `"question"`, its `"sentence"` and its `"slot"`. References are
@@ -76,16 +78,18 @@ Args:
         people put them together. `"hac"`: agglomerative clustering of
         embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20.
         `"none"`: a cluster for each distinct answer. `"auto"`: `"human"` if
-        every reference answer has a cluster, otherwise `"soft"`, or `"hac"` if
-        `parity`, `linkage`, `distance` or a `matcher` other than `"soft"` is
-        passed.
+        every reference answer has a cluster, otherwise `"soft"`, or `"none"` if
+        `matcher` is `"exact"`, or `"hac"` if `parity`, `linkage`, `distance` or
+        another `matcher` than `"soft"` is passed.
     matcher (`str`, default `"auto"`): how the model's answers are matched to
-        clusters. `"soft"`: divided among soft clusters, as people's are.
-        `"cosine"`: the largest cosine with an answer of the cluster.
-        `"wordnet"`: the share of parts of two phrases that are equal or share a
-        synset. `"gp"`: Gaussian-process regression from embeddings. `"human"`:
-        given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise
-        `"cosine"`. Ties are split evenly.
+        clusters. `"exact"`: if they are equal after case and white space, for
+        the closed options of a poll. `"soft"`: divided among soft clusters, as
+        people's are. `"cosine"`: the largest cosine with an answer of the
+        cluster. `"wordnet"`: the share of parts of two phrases that are equal
+        or share a synset. `"gp"`: Gaussian-process regression from embeddings.
+        `"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters,
+        otherwise `"cosine"`. Ties are split evenly. Opposites never match: yes
+        and no, antonyms, a negating word or prefix.
     threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for
         cosine, 0.5 for WordNet, and more than 0.2 for gp. For soft, 0.475: the
         probability at which half of an answer is `wrong`; that share falls from
@@ -104,7 +108,7 @@ Args:
     parity (`bool`, default `False`): reproduce the released code. With
         automatic clusters, people's distribution is not smoothed, and repeated
         answers have weight in the linkage. With WordNet, answers are cut to 50
-        characters, and every score above 0 is a match.
+        characters, and every score above 0 is a match. Opposites may match.
     linkage (`str`, default `"average"`): for `"hac"`: a method of
         `scipy.cluster.hierarchy.linkage`.
     distance (`float`, default 0.95): for `"hac"`: the Euclidean distance at
@@ -160,7 +164,8 @@ Returns:
     n_clusters (`float`): mean number of clusters, without `wrong`.
     distribution_entropy (`dict`): mean entropy in nats of the smoothed
         distributions, `"gold"` and `"model"`.
-    n_answers (`list[int]`): number of the model's answers to each question.
+    n_answers (`list[int]`): number of the model's answers to each question; a
+        float if counts are fractions.
     n_empty (`int`): number of questions without an answer of the model.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.

@@ -20,9 +20,8 @@ WRONG = "wrong"
 UNPAIRED = ("error", "skip")
 _MAX_COUNT = 2**53  # floats above it skip integers
 # The fields of a question and of an answer, on both sides.
-_FIELDS = {"predictions": ("id", "answers", "total")}
 _TEXTS = ("question", "sentence", "slot")
-_FIELDS["references"] = (*_FIELDS["predictions"], *_TEXTS)
+_FIELDS = {"predictions": ("id", "answers", "total"), "references": ("id", "answers", "total", *_TEXTS)}
 _ANSWER_FIELDS = {"predictions": ("text", "count"), "references": ("text", "count", "cluster")}
 
 
