@@ -66,7 +66,7 @@ def similarities(metric: Any, sets: Sequence[Sequence[str]], cache_dir: str) -> 
 
     cache_dir : of a call of `compute` for the same texts, whose embeddings are read from it
     """
-    encoder = part(metric, "core_encoder")
+    encoder = part(metric, "core")
     settings = encoder.EncoderSettings(cache_dir=cache_dir)
     vectors, _ = encoder.encode([text for texts in sets for text in texts], settings)
     vectors = vectors.astype(np.float64)
