@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .core_numbers import NUMBERS, describe, parse_matrix, parse_number, to_array
+from .core_numbers import NUMBERS, ROUNDED_SUM, describe, parse_matrix, parse_number, to_array
 
 Item = TypeVar("Item")
 
@@ -35,10 +35,8 @@ class Limits:
 
 
 LIMITS = Limits()
-# Wide enough for probabilities rounded to three digits or stored as float16.
-_SUM_TOLERANCE = 1e-3
 # Squares of more, or less than its inverse, lose digits in float64.
-_LARGEST = 1e200
+_LARGEST_NORM = 1e200
 
 
 class TextSets(NamedTuple):
@@ -195,9 +193,9 @@ def _is_list(value: Any) -> bool:
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=_LARGEST)
+    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
     sums = sum_by_set(numbers, sets.sizes)
-    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
     if bad.size:
         i = int(bad[0])
         raise ValueError(
@@ -227,10 +225,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST) & (squares < _LARGEST))
+            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
         for i in (start + np.flatnonzero(odd)).tolist():
             # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST:
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
                 problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
                 raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix

@@ -8,6 +8,7 @@ import numpy as np
 
 from .core import (
     LIMITS,
+    ROW_ERRORS,
     SETS,
     ItemResult,
     ScoreSummary,
@@ -30,7 +31,6 @@ from .core import (
     parse_sets,
     parse_similarity,
     parse_values,
-    row_error,
     rows_of,
     signature,
     sum_by_set,
@@ -244,7 +244,7 @@ def find_spectra(
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = row_error(float_type(settings.embeddings))
+        error = ROW_ERRORS[float_type(settings.embeddings)]
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
         signed = {"kernel": "embedding", **signed}
     return list(spectra), signed
