@@ -570,18 +570,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -571,18 +571,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1559,6 +1551,9 @@ _NLG_EVAL_SMALL = 1e-9
 # Chen & Cherry (2014), smoothing 1, with NLTK's value: it replaces a count of zero.
 _METHOD1_EPSILON = 0.1
 
+# Thai, Lao, Tibetan, Burmese, Khmer, Chinese and Japanese: scripts without spaces between words.
+_UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
 SMOOTHINGS = ("nlg-eval", "method1", "none")
 
 
@@ -1609,6 +1604,11 @@ class BleuStatistics(NamedTuple):
     def pooled(self, sizes: np.ndarray) -> "BleuStatistics":
         """Sum over the texts of each set: arrays of m in place of n columns."""
         return BleuStatistics(*(sum_by_set(field, sizes) for field in self))
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether most characters of a text are of a script that has no spaces between words."""
+    return 2 * len(_UNSPACED.findall(text)) > len(text)
 
 
 def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:

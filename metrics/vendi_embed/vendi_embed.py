@@ -1,5 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from .core import (
     float_type,
     format_order,
     format_sizes,
+    is_unspaced,
     kernel_spectra,
     matrix_device,
     ngram_kernels,
@@ -263,6 +265,10 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     import nltk
     from nltk.tokenize import NLTKWordTokenizer
 
+    n_unspaced = sum(map(is_unspaced, sets.texts))
+    if n_unspaced:
+        reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
+        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])
