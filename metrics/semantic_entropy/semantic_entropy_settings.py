@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .core import ITEM, TEXT, UNBOUNDED, EncoderSettings, describe, parse_choice, parse_count, parse_number, setting
+from .core import TEXT, SourceSettings, describe, parse_choice, parse_number, setting
 
 # Cosine from which on two texts say the same, calibrated for the default model on labelled pairs.
 DEFAULT_SAME = 0.83
@@ -21,23 +21,20 @@ def _same(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemanticEntropySettings(EncoderSettings):
+class SemanticEntropySettings(SourceSettings):
     """The settings of a call, as the help explains them."""
 
-    set_size: int | None = setting(None, parse_count)
     same: Any = setting(None, _same)
     classes: Any = setting(None, given=TEXT)
     grouping: str = setting("complete", parse_choice, choices=("complete", "greedy"))
-    contexts: Any = setting(None, given=ITEM)
     weights: Any = setting(None, given=TEXT, numbers=(0, 1))
     log_probs: Any = setting(None, given=TEXT, numbers=(-math.inf, 0))
     estimator: str = setting("plugin", parse_choice, choices=("plugin", "chao_shen"))
-    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
     patience: float = setting(0.8, parse_number, low=0, high=1)
-    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
+        super().check()
         self.pass_one("weights", "log_probs", "estimator")
         self.pass_one("classes", "same")
         if self.contexts is not None and not self.by_model:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import TEXT, SourceSettings, parse_choice, parse_flag, parse_number, setting
+from .core import TEXT, SimilaritySettings, parse_choice, parse_flag, parse_number, setting
 
 
 def _order(value: Any, name: str) -> float:
@@ -25,7 +25,7 @@ def _orders(value: Any, name: str) -> float | list[float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VendiSettings(SourceSettings):
+class VendiSettings(SimilaritySettings):
     """The settings of a call, as the help explains them."""
 
     q: Any = setting(1.0, _orders)
@@ -35,7 +35,9 @@ class VendiSettings(SourceSettings):
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
-        self.pass_one("embeddings", "similarity", "kernel")
+        super().check()
+        for source in ("embeddings", "similarity", "contexts"):
+            self.pass_one(source, "kernel")
         self.pass_one("pairs", "weights")
 
     @property
