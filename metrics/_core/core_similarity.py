@@ -5,30 +5,14 @@ blocks of rows, so that memory does not grow with the square of a set.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from .core_encoder import SourceSettings, unit_rows
+from .core_encoder import unit_rows
 from .core_inputs import LIMITS, TextSets, as_list, batches_by_size
 from .core_numbers import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, float_type, parse_matrix
-from .core_results import UNBOUNDED
-from .core_settings import PAIR, setting
-
-
-@dataclass(frozen=True, kw_only=True)
-class SimilaritySettings(SourceSettings):
-    """How the texts of sets are compared: by embeddings, or by similarities that the user gives."""
-
-    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
-
-    def check(self) -> None:
-        """Raise a ValueError if more than one source of similarities is given, or contexts with similarities."""
-        super().check()
-        self.pass_one("embeddings", "similarity")
-        self.pass_one("contexts", "similarity")
 
 
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
