@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
+import text_metrics
 from tests.conftest import ROOT
 from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_wordnet
@@ -540,7 +541,7 @@ def test_protoqa_scores(probeval, wordnet):
     assert result["exact"]["max_answers_1"] == pytest.approx((20 / 44 + 2 / 3) / 2)
     assert set(result["wordnet"]) == set(first)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.8.0"
+    assert result["signature"] == f"protoqa_scores|wordnet:3.0|version:{text_metrics.__version__}"
 
 
 @given(st.data())

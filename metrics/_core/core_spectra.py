@@ -116,8 +116,8 @@ def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, buffer: torch.Tensor) -
     first, n = int(rows.flat[0]), rows.size
     is_whole = int(rows.flat[-1]) - first == n - 1
     part = embeddings[first : first + n] if is_whole else embeddings[rows.ravel()]
-    # torch warns of an array that is read-only, such as a memory map.
-    vectors = buffer[:n].copy_(torch.from_numpy(np.require(part, requirements="W")))
+    # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
+    vectors = buffer[:n].copy_(torch.from_numpy(np.require(part, requirements=["C", "W"])))
     vectors /= torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
     return vectors.reshape(*rows.shape, -1)
 

@@ -49,7 +49,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
         else:
-            matrix, signed = encode(texts, settings)
+            matrix, signed, _ = encode(texts, settings)
         embeddings = Embeddings(texts, matrix)
     if settings.matcher == "wordnet":
         wordnet = load_wordnet()

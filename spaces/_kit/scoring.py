@@ -68,7 +68,7 @@ def similarities(metric: Any, sets: Sequence[Sequence[str]], cache_dir: str) -> 
     """
     encoder = part(metric, "core")
     settings = encoder.EncoderSettings(cache_dir=cache_dir)
-    vectors, _ = encoder.encode([text for texts in sets for text in texts], settings)
+    vectors, *_ = encoder.encode([text for texts in sets for text in texts], settings)
     vectors = vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     parts = np.split(vectors, np.cumsum([len(texts) for texts in sets])[:-1])
