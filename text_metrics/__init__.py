@@ -17,6 +17,7 @@ _LAZY = {
     "between_groups": "text_metrics.questions.groups",
     "for_trainer": "text_metrics.training.trainer",
     "for_rewards": "text_metrics.training.rewards",
+    "SampleCallback": "text_metrics.training.samples",
     "Scorer": "text_metrics.scorer",
 }
 
