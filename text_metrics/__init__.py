@@ -19,6 +19,7 @@ _LAZY = {
     "for_rewards": "text_metrics.training.rewards",
     "SampleCallback": "text_metrics.training.samples",
     "Scorer": "text_metrics.scorer",
+    "report": "text_metrics.commands.report.scores",
 }
 
 
