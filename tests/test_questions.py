@@ -93,6 +93,35 @@ def test_contributions_are_those_of_a_loop(load, case):
             assert found[i][j] == pytest.approx(whole - rest["scores"][0], abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("q", [1, 2, [2, 0.5]])
+def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
+    """Sets of one text, of copies, of more texts than dimensions, and of fewer."""
+    generator = np.random.default_rng(11)
+    sizes, d = [1, 2, 2, 5, 9, 30, 9, 1], 7
+    vectors = generator.standard_normal((sum(sizes), d))
+    vectors[1], vectors[10:15] = vectors[2], vectors[10]
+    vectors = vectors.astype(kind)
+    parts = np.split(vectors, np.cumsum(sizes)[:-1])
+    sets = [[f"{i} {j}" for j in range(size)] for i, size in enumerate(sizes)]
+    for given in ({}, {"context_embeddings": [vectors[i] + (vectors[30] if i % 2 else 0) for i in range(len(sizes))]}):
+        found = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
+        for i, (texts, part) in enumerate(zip(sets, parts, strict=True)):
+            context = {name: [values[i]] * (1 + len(texts)) for name, values in given.items()}
+            rests = [np.delete(np.arange(len(texts)), j) for j in range(len(texts))]
+            if len(texts) == 1:
+                assert found[i] == [None]
+                continue
+            pieces = [np.arange(len(texts)), *rests]
+            whole, *left = load("vendi_embed").compute(
+                predictions=[[texts[k] for k in piece] for piece in pieces],
+                embeddings=np.concatenate([part[piece] for piece in pieces]),
+                q=q,
+                **context,
+            )["scores"]
+            assert found[i] == pytest.approx([whole - score for score in left], abs=1e-9)
+
+
 @each_case
 def test_expected_scores_are_those_of_a_loop(load, case):
     name, settings = CASES[case]

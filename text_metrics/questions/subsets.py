@@ -1,6 +1,7 @@
 """Score subsets of sets of texts."""
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -127,7 +128,11 @@ class SubsetScorer:
                     given["set_size"] = size  # so many lists take longer than their scores
                 else:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
-                yield part.of_set, self.metric.compute(predictions=predictions, **(common | given | settings))
+                with warnings.catch_warnings():
+                    # Those of the whole sets were shown.
+                    warnings.simplefilter("ignore", UserWarning)
+                    result = self.metric.compute(predictions=predictions, **(common | given | settings))
+                yield part.of_set, result
 
     def scores(self, subsets: Subsets, **settings: Any) -> np.ndarray:
         """Return the score of each subset; NaN for one that has none."""
