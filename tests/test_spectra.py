@@ -89,6 +89,16 @@ def test_the_precision_of_given_rows_decides_what_is_equal(load, rng, kind, erro
     assert [value > 0 for value in result["details"][0]["eigenvalues"]] == [True] * 3 + [False] * 3
     assert sum(result["details"][0]["eigenvalues"]) == pytest.approx(1, abs=1e-12)
     assert result["by_order"]["2"] == compute(load, vectors, q=2)["vendi_embed"]
+
+    class Encoder:
+        def encode(self, texts):
+            return vectors
+
+    texts = [f"text {i}" for i in range(6)]
+    for encode in (Encoder.encode, lambda self, texts: list(vectors)):
+        Encoder.encode = encode
+        encoded = load("vendi_embed").compute(predictions=texts, model=Encoder(), q=[0, 2])
+        assert encoded["by_order"] == result["by_order"]
     narrow = str(kind).removeprefix("torch.")
     if narrow != "bfloat16":
         as_list = compute(load, [row.numpy() for row in vectors], q=[0, 2])

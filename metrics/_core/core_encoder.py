@@ -1,4 +1,4 @@
-"""Texts to sentence embeddings, by sentence-transformers or by an encoder of the caller's.
+"""Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
 
 Each different text is encoded once, in order of length over all sets, in batches of a token
 budget; a text that is longer than the model reads, in windows.
@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from .core_cache import Cache, cache_folder
 from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
-from .core_numbers import parse_choice, parse_count, parse_flag, parse_matrix
+from .core_numbers import float_type, parse_choice, parse_count, parse_flag, parse_matrix
 from .core_results import UNBOUNDED, caller_name
 from .core_settings import PAIR, TEXT, Settings, setting
 
@@ -61,7 +61,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is an encoder of the caller's."""
+        """Whether `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
@@ -90,8 +90,21 @@ class SourceSettings(EncoderSettings):
         self.pass_one("embeddings", "similarity")
 
 
-def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
-    """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
+class Encoded(NamedTuple):
+    """Embeddings of n texts.
+
+    rows : ndarray of shape (n, d), float32 or float64, every row finite and non-zero
+    signed : the entries of a signature
+    precision : name of the floating-point type in which they were given or computed
+    """
+
+    rows: np.ndarray
+    signed: dict[str, str]
+    precision: str
+
+
+def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
+    """Embed n texts.
 
     Warns once each of texts whose ends are cut off, and of texts in a script that the
     default model does not know. Raises a TypeError or ValueError if the model is not found
@@ -103,18 +116,18 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name = f"the embeddings by model {signed['model']}:"
+    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed
+    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
+def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> Encoded:
     """Check the embeddings that the caller gives, or encode the texts if there are none."""
     if embeddings is None:
         return encode(sets.texts, settings)
-    return parse_embeddings(embeddings, sets), {"embeddings": "given"}
+    return Encoded(parse_embeddings(embeddings, sets), {"embeddings": "given"}, float_type(embeddings))
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -130,6 +143,11 @@ def load_encoder(files: Any, device: str) -> Any:
         return model
 
     return load_once((files.identity, device), load)
+
+
+def is_other_script(text: str) -> bool:
+    """Tell whether more than half of the characters are emoji or of a script that the default model does not know."""
+    return 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
 
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
@@ -152,7 +170,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     of_all = f"of {len(texts)} different texts"
     if n_cut := np.count_nonzero(table[:, 0]):
         warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
+    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)

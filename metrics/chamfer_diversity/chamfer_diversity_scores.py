@@ -5,11 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .chamfer_diversity_settings import ChamferSettings
-from .core_encoder import embed_sets
-from .core_inputs import LIMITS, TextSets, batches_by_size, lists_by_set
-from .core_models import matrix_device
-from .core_results import rows_of
-from .core_similarity import mean_pairwise_distances, nearest_neighbours, parse_similarity
+from .core import (
+    LIMITS,
+    TextSets,
+    batches_by_size,
+    embed_sets,
+    first_minimum,
+    lists_by_set,
+    matrix_device,
+    mean_pairwise_distances,
+    nearest_neighbours,
+    parse_similarity,
+    rows_of,
+)
 
 
 class Distances(NamedTuple):
@@ -32,7 +40,7 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
         squares = parse_similarity(settings.similarity, sets)
         return _of_matrices([squares[i] for i in np.flatnonzero(scored)], sizes), {"similarity": "given"}
     device = matrix_device(settings.device)
-    vectors, signed = embed_sets(sets, settings.embeddings, settings)
+    vectors, signed, _ = embed_sets(sets, settings.embeddings, settings)
     if not scored.all():
         vectors = vectors[np.repeat(scored, sets.sizes)]
     nearest, neighbours = nearest_neighbours(vectors, sizes, device=device)
@@ -48,7 +56,7 @@ def _of_matrices(squares: list[np.ndarray], sizes: np.ndarray) -> Distances:
         size = rows.shape[1]
         pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
         distances[:, np.arange(size), np.arange(size)] = np.inf
-        nearest[rows], neighbours[rows] = distances.min(axis=2), distances.argmin(axis=2)
+        nearest[rows], neighbours[rows] = distances.min(axis=2), first_minimum(distances)
     return Distances(nearest, neighbours, pairwise)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import encode
+from .core import encode
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import CompactBackbone
@@ -110,7 +110,7 @@ def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dic
         texts = [members if len(members) > 1 else [] for members in sentences.by_text]
         embedded = list(dict.fromkeys(one for members in texts for one in members))
         # The encoder names itself in the signature, also where no text has two sentences.
-        embeddings, named = encode(embedded or ["-"], settings)
+        embeddings, named, _ = encode(embedded or ["-"], settings)
         signed |= named
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = [

@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import encode
-from .core_numbers import describe
-from .core_vectors import load_vectors
+from .core import describe, encode, load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import assign, cluster_maximum, gp_scores, wordnet_scores
@@ -51,7 +49,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
         else:
-            matrix, signed = encode(texts, settings)
+            matrix, signed, _ = encode(texts, settings)
         embeddings = Embeddings(texts, matrix)
     if settings.matcher == "wordnet":
         wordnet = load_wordnet()

@@ -1,21 +1,27 @@
 """The numbers of self_bleu for each set and over all sets, their interval, and details."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import TextSets, lists_by_set, mean_by_set, sum_by_set
-from .core_ngrams import (
+from .core import (
     BleuStatistics,
+    Estimate,
     NgramTable,
+    TextSets,
     Tokens,
     bleu,
     bleu_statistics,
     distinct,
     entropy,
+    lists_by_set,
+    mean_by_set,
+    mean_over_sets,
     ngram_tables,
+    rows_of,
+    sum_by_set,
 )
-from .core_results import Estimate, mean_over_sets, rows_of
 from .self_bleu_repetition import compression_ratio, compression_ratios, rouge_sums, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
@@ -36,8 +42,20 @@ class Scored(NamedTuple):
 
 
 def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
-    """Score each set, and all of them together."""
+    """Score each set, and all of them together.
+
+    Warns with the count of sets in which fewer than two texts have an n-gram of the highest order: whether their texts
+    are equal or different, they share no such n-gram, and the smoothing determines their self-BLEU.
+    """
     sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
+    order = settings.max_order
+    n_short = int((sum_by_set((tokens.lengths >= order).astype(np.int64), sizes) < 2).sum())
+    if n_short:
+        warnings.warn(
+            f"{n_short} of {len(sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu is "
+            "the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
+            stacklevel=4,
+        )
     pooled = settings.aggregate == "corpus" and len(sizes) > 0
     tables = list(ngram_tables(tokens, sizes, settings.max_order))
     statistics = bleu_statistics(tables, tokens.lengths, sizes)

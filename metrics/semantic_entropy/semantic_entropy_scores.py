@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_inputs import TextSets, flatten, sum_by_set
-from .core_numbers import describe, to_array
+from .core import TextSets, describe, flatten, sum_by_set, to_array
 
 
 def class_entropies(
@@ -95,6 +94,7 @@ def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]
                 f"log_probs ({sets.where(i)}) must be {expected}, as for the first text. Got {describe(row)}."
             )
         values[i] = numbers.mean(dtype=np.float64)
+    # A likelihood may underflow to 0: its text still takes part.
     largest = np.maximum.reduceat(values, np.cumsum(sets.sizes) - sets.sizes)
     likelihoods = np.exp(values - np.repeat(largest, sets.sizes))
     weights = likelihoods / np.repeat(sum_by_set(likelihoods, sets.sizes), sets.sizes)

@@ -1,39 +1,42 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import evaluate
 import numpy as np
 
-from .core_cache import Cache as Cache
-from .core_encoder import embed_sets
-from .core_inputs import (
+from .core import (
     LIMITS,
-    TextSets,
-    batches_by_size,
-    parse_probabilities,
-    parse_sets,
-    parse_values,
-    sum_by_set,
-)
-from .core_metric import TextMetric
-from .core_models import matrix_device
-from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
-from .core_numbers import float_type
-from .core_results import (
+    ROW_ERRORS,
     SETS,
     ItemResult,
     ScoreSummary,
+    Spectra,
+    TextMetric,
+    TextSets,
+    batches_by_size,
+    embed_sets,
+    embedding_spectra,
     format_order,
     format_sizes,
+    is_unspaced,
+    kernel_spectra,
+    matrix_device,
+    ngram_kernels,
+    ngram_tables,
+    number_tokens,
     parse_confidence_by,
+    parse_probabilities,
+    parse_sets,
+    parse_similarity,
+    parse_values,
     rows_of,
     signature,
+    sum_by_set,
+    vendi_scores,
 )
-from .core_settings import Settings as Settings
-from .core_similarity import parse_similarity
-from .core_spectra import Spectra, embedding_spectra, kernel_spectra, row_error, vendi_scores
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
 
@@ -241,10 +244,9 @@ def find_spectra(
         kernels, signed = given_kernels(sets, settings.similarity)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
-        vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = row_error(float_type(settings.embeddings))
-        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
-        signed = {"kernel": "embedding", **signed}
+        vectors, encoded, precision = embed_sets(sets, settings.embeddings, settings)
+        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
+        signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed
 
 
@@ -261,6 +263,10 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     import nltk
     from nltk.tokenize import NLTKWordTokenizer
 
+    n_unspaced = sum(map(is_unspaced, sets.texts))
+    if n_unspaced:
+        reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
+        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])

@@ -66,9 +66,9 @@ def similarities(metric: Any, sets: Sequence[Sequence[str]], cache_dir: str) -> 
 
     cache_dir : of a call of `compute` for the same texts, whose embeddings are read from it
     """
-    encoder = part(metric, "core_encoder")
+    encoder = part(metric, "core")
     settings = encoder.EncoderSettings(cache_dir=cache_dir)
-    vectors, _ = encoder.encode([text for texts in sets for text in texts], settings)
+    vectors, *_ = encoder.encode([text for texts in sets for text in texts], settings)
     vectors = vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     parts = np.split(vectors, np.cumsum([len(texts) for texts in sets])[:-1])

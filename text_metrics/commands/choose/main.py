@@ -66,7 +66,7 @@ def open_choice(command: Command) -> Step:
         quality = np.array([value for values in by_unit for value in values])
         sizes = np.array([len(unit.texts) for unit in units])
         keep = np.minimum(command.keep, sizes)
-        embeddings, signed = encode(texts, encoder)
+        embeddings, signed, _ = encode(texts, encoder)
         chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
         facts: dict[str, Any] = {
             "n_groups": len(units),

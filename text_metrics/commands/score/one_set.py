@@ -30,7 +30,7 @@ def open_sums(command: Command) -> Step:
     signature = scorer.metric.compute(predictions=[["a", "b"]], **command.settings)["signature"]
 
     def add_up(units: list[Unit]) -> np.ndarray:
-        embeddings, _ = encode([text for unit in units for text in unit.texts], scorer.settings)
+        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
         return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
     def step(units: list[Unit]) -> Done:
