@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core import DEFAULT_MODEL, EncoderSettings, find_device, find_model, load_once, quiet_loading
-from .gruen_backbone import Loaded, SentenceScores
+from .gruen_backbone import Backbone, Loaded, SentenceScores
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
 # Most tokens of a window, special tokens included, as in training.
@@ -106,7 +106,7 @@ class LowRank(nn.Module):
         return weight + self.up @ self.down
 
 
-class CompactBackbone:
+class CompactBackbone(Backbone):
     """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
     `weights` is the safetensors file of the metric, checked by `check_weights`, and `sha256` its digest. `identity` has

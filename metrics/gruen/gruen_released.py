@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .gruen_backbone import Forward, Loaded, SentenceScores, count_tokens
+from .gruen_backbone import Forward, Loaded, SentenceScores
 from .gruen_bert import BertBackbone, tokenize_cut
 from .gruen_focus import WordMover
 from .gruen_redundancy import FLAGS, LISTED_PAIRS, Redundancy
@@ -31,7 +31,7 @@ def split(text: str) -> Text:
     Raises a LookupError if Punkt's data is missing; the message says how to get it.
     """
     sentences = [piece for piece in _punkt().tokenize(normalize(text)) if is_of_two_words(piece)]
-    return Text(sentences, [False] * len(sentences), [False] * len(sentences))
+    return Text(sentences, [False] * len(sentences), [0] * len(sentences))
 
 
 def normalize(text: str) -> str:

@@ -33,7 +33,7 @@ _INLINE_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|font|sup|sub|code|html|b
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?![a-z])")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
 _ITEM = re.compile(r"[•‣▪◦·*–—-]|\d+[.)]\s")
-# A line this near to the longest, and this long, was broken for its width.
+# A line this near to the longest, and this long, was broken for its width. Higher: wrapped lines become sentences.
 _WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
 _MARK_IN_TOKEN = re.compile(r"(?<![.!?…])[.!?]$")
@@ -64,14 +64,14 @@ class Text(NamedTuple):
 
     pieces : sentences and fragments, in order
     is_fragment : whether each is a heading, a list item or a table cell that is no sentence
-    is_first : whether each is the first of its line, list item or table cell
+    lines : the number of the line, list item or table cell that each is in
     n_code : the number of code blocks left out
     is_dialogue : whether its blocks are the turns of speakers
     """
 
     pieces: list[str]
     is_fragment: list[bool]
-    is_first: list[bool]
+    lines: list[int]
     n_code: int = 0
     is_dialogue: bool = False
 
@@ -94,22 +94,23 @@ def split(text: str, markup: str = "auto") -> Text:
     is_dialogue = len(speakers) < speakers.total() >= len(blocks) / 2
     pieces: list[str] = []
     is_fragment: list[bool] = []
-    is_first: list[bool] = []
+    lines: list[int] = []
+    line = 0
     for block in blocks:
         words = _SPEAKER.sub("", block, count=1) if is_dialogue else block
         is_whole = not _ENDS_SENTENCE.search(words) and len(words.split()) <= _FRAGMENT_WORDS
-        begins = True
+        line += 1
         for piece in split_block(words):
             if is_of_two_words(piece):
                 pieces.append(piece)
                 is_fragment.append(is_whole)
-                is_first.append(begins)
-            begins = bool(_NUMBER.fullmatch(piece))
+                lines.append(line)
+            line += bool(_NUMBER.fullmatch(piece))
     # Where they are most of the text, such as verse, all pieces are judged.
     out = sum(len(piece.split()) for piece, is_out in zip(pieces, is_fragment, strict=True) if is_out)
     if 2 * out > sum(len(piece.split()) for piece in pieces):
         is_fragment = [False] * len(pieces)
-    return Text(pieces, is_fragment, is_first, n_code, is_dialogue)
+    return Text(pieces, is_fragment, lines, n_code, is_dialogue)
 
 
 def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
@@ -130,7 +131,7 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
     if markup == "auto" and kinds.count("list_item_open") < _LEAST_ITEMS and _EVIDENCE.isdisjoint(kinds):
         return _paragraphs(_without_tags(text)), 0
     inlines = (token.children or (token,) for token in tokens if token.type in ("inline", "html_block"))
-    plain = ("".join(_BREAKS.get(one.type, one.content) for one in own if one.type in _KEPT) for own in inlines)
+    plain = ("".join(_BREAKS.get(one.type, one.content) for one in line if one.type in _KEPT) for line in inlines)
     return [block for words in plain for block in _paragraphs(_without_tags(words))], sum(
         token.type in _CODE for token in tokens
     )
@@ -197,9 +198,9 @@ def _segment(text: str) -> list[str]:
         start = 0
         for enclosed in _ENCLOSED.finditer(part):
             inner, end = _segment(enclosed.group()[1:-1]), enclosed.start() + 1
-            for one, other in itertools.pairwise(inner):
-                end += len(one)
-                if min(len(one.split()), len(other.split())) >= _LEAST_ENCLOSED:
+            for before, after in itertools.pairwise(inner):
+                end += len(before)
+                if min(len(before.split()), len(after.split())) >= _LEAST_ENCLOSED:
                     parts.append(part[start:end])
                     start = end
         parts.append(part[start:])

@@ -31,8 +31,8 @@ def draw(frames: Path, count: int, seed: int) -> dict[str, list[str]]:
     """Draw up to `count` different sentences of each construction of a file of frames; returns them by construction."""
     chance, table = random.Random(seed), tomllib.loads(frames.read_text(encoding="utf-8"))
     drawn = {}
-    for name, own in table["constructions"].items():
-        sentences = (_fill(chance.choice(own), table["words"], chance) for _ in range(20 * count))
+    for name, choices in table["constructions"].items():
+        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * count))
         drawn[name] = list(dict.fromkeys(sentences))[:count]
     return drawn
 
@@ -41,8 +41,8 @@ def _fill(frame: str, words: dict[str, list[str]], chance: random.Random) -> str
     """Put a word into each slot, different ones into slots that a digit distinguishes."""
     filled: dict[str, str] = {}
     for slot in re.findall(r"{(\w+)}", frame):
-        choices = [word for word in words[slot.rstrip("2")] if word not in filled.values()]
-        filled.setdefault(slot, chance.choice(choices))
+        unused = [word for word in words[slot.rstrip("2")] if word not in filled.values()]
+        filled.setdefault(slot, chance.choice(unused))
     sentence = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", frame.format_map(filled))
     return sentence[0].upper() + sentence[1:]
 
@@ -66,14 +66,14 @@ def from_people(folder: Path) -> dict[str, list[str]]:
     """Read sentences of 4 to 12 words that people wrote, by source."""
     cola = pandas.read_csv(folder / "gruen/cola_in_domain_dev.tsv", sep="\t", header=None, quoting=csv.QUOTE_NONE)
     lines = (folder / "people_sets/mcdiv_nuggets.jsonl").read_text(encoding="utf-8").splitlines()
-    sets = [one for one in map(json.loads, lines) if one["task"] in ("dialogue", "story")]
-    found = {"CoLA, acceptable": cola[3][cola[1] == 1].tolist()}
+    sets = list(map(json.loads, lines))
+    texts_of = {"CoLA, acceptable": cola[3][cola[1] == 1].tolist()}
     for task in ("dialogue", "story"):
-        found[f"people's {task}"] = [text.strip() for one in sets if one["task"] == task for text in one["texts"]]
+        texts_of[f"people's {task}"] = [text.strip() for row in sets if row["task"] == task for text in row["texts"]]
     whole = re.compile(r"[A-Z][^.!?]*[.!?]")
     return {
         source: [text for text in dict.fromkeys(texts) if 4 <= len(text.split()) <= 12 and whole.fullmatch(text)]
-        for source, texts in found.items()
+        for source, texts in texts_of.items()
     }
 
 

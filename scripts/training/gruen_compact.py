@@ -34,10 +34,10 @@ from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, read_model
 from text_metrics.metrics.gruen.gruen_text import split_block
 
 FRAMES = Path(__file__).with_name("gruen_plain.toml")
-SEED, STEPS, RATE = 0, 600, 2e-4
-PER_CONSTRUCTION, KEPT = 400, 9000
+SEED, STEPS, RATE = 0, 280, 3e-4
+PER_CONSTRUCTION, KEPT = 400, 3000
 # Sentences of a step: from frames, from corpora, and judged by the first weights.
-PLAIN, WRITTEN, JUDGED = 14, 10, 36
+PLAIN, WRITTEN, JUDGED = 16, 8, 28
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*%?|\w+(?:['’-]\w+)*|[^\w\s]")
 _SPEAKER = re.compile(r"^[A-Z][\w #']{0,20}: ")
 
@@ -96,11 +96,11 @@ class Trainer:
         return values[:, [0, 2, 3]].float(), hidden.float(), tokens
 
     def train(self) -> None:
-        """Run all steps; the rate rises for 50 and then falls linearly."""
+        """Run all steps; the rate rises for 20 and then falls linearly."""
         heads = (self.model.soundness, self.model.acceptability, self.model.word_fault)
         trained = [parameter for part in (*heads, *self.adapters.values()) for parameter in part.parameters()]
         optimizer = torch.optim.AdamW(trained, RATE, weight_decay=0.01, betas=(0.9, 0.98))
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min((i + 1) / 50, 1 - i / STEPS))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min((i + 1) / 20, 1 - i / STEPS))
         for step in range(STEPS):
             losses = self._losses()
             optimizer.zero_grad()
@@ -108,7 +108,7 @@ class Trainer:
             clip_grad_norm_(trained, 1.0)
             optimizer.step()
             schedule.step()
-            if step % 50 == 0:
+            if step % 20 == 0:
                 print(step, " ".join(f"{name} {loss.item():.3f}" for name, loss in losses.items()), flush=True)
 
     def _losses(self) -> dict[str, torch.Tensor]:
