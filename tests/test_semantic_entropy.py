@@ -1,5 +1,6 @@
 """semantic_entropy: the classes of slow references, likelihoods as weights, entropies in nats, utility, and errors."""
 
+import copy
 import math
 from collections import Counter
 
@@ -71,6 +72,7 @@ def test_improbable_texts_do_not_underflow(load):
     assert compute(load, log_probs=shifted)["scores"] == pytest.approx(compute(load, log_probs=TOKENS)["scores"])
 
 
+@pytest.mark.discrete
 @pytest.mark.parametrize("gap", [700, 745, 800, 1e5])
 def test_an_improbable_text_takes_part(load, gap):
     """Whether its likelihood underflows or not: exp(-745) is the smallest number above 0."""
@@ -166,6 +168,19 @@ def test_classes_are_those_of_plain_loops(load, rng, sizes, grouping):
     assert result["scores"] == pytest.approx(entropies)
 
 
+@pytest.mark.discrete
+@pytest.mark.parametrize("grouping", ["complete", "greedy"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_cosine_at_the_threshold_reaches_it_however_it_is_rounded(load, rng, dtype, grouping):
+    """The cosines are 0 and the square roots of 1/2 and 2/3, up to rounding."""
+    rows = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    for same, members, n_classes in ((0.0, [0, 1, 2], 1), (0.5**0.5, [0, 3, 1], 2), ((2 / 3) ** 0.5, [3, 4], 1)):
+        turned = [(rows[members] @ np.linalg.qr(rng.standard_normal((3, 3)))[0]).astype(dtype) for _ in range(50)]
+        texts = [["abcde"[i] for i in members]] * 50
+        result = load("semantic_entropy").compute(predictions=texts, embeddings=turned, same=same, grouping=grouping)
+        assert result["n_classes_scores"] == [n_classes] * 50
+
+
 def test_the_order_of_a_set_does_not_matter(load, rng):
     texts = [f"text {i % 7}" for i in range(20)]
     vectors = np.random.default_rng(1).standard_normal((7, 4))[[int(text[5:]) for text in texts]]
@@ -178,6 +193,7 @@ def test_the_order_of_a_set_does_not_matter(load, rng):
     assert results[0]["n_classes"] == results[1]["n_classes"]
 
 
+@pytest.mark.discrete
 @pytest.mark.parametrize("spread", [3, 12])
 def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form(load, rng, spread):
     """Texts that serve as labels only: neither the type of the rows, nor their norms, nor their order matter."""
@@ -298,6 +314,20 @@ def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, c
     result = load("semantic_entropy").compute(predictions=WORDS, same=f"{kind}:{folder}", details=True, **contexts)
     assert result["details"][0]["classes"] == reference.complete_classes(len(WORDS), same, WORDS)
     assert f"|same:{kind}:" in result["signature"]
+
+
+@pytest.mark.discrete
+@pytest.mark.parametrize("kind", ["nli", "pairs"])
+@pytest.mark.parametrize(("bias", "n_classes"), [(5e-7, 2), (1e-3, 1)])
+def test_logits_that_are_equal_up_to_rounding_choose_the_first_class(load, classifier, tmp_path, kind, bias, n_classes):
+    _, tokenizer, model = classifier
+    even = copy.deepcopy(model)
+    even.classifier.weight.data.zero_()
+    even.classifier.bias.data = torch.tensor([0.0, bias])
+    even.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    result = load("semantic_entropy").compute(predictions=WORDS[:2], same=f"{kind}:{tmp_path}")
+    assert result["n_classes"] == n_classes
 
 
 def test_a_model_without_the_class_is_named(load, tiny_model):

@@ -8,8 +8,9 @@ import numpy as np
 
 from .core_inputs import as_list
 from .core_numbers import ROUNDING, describe
+from .core_settings import wrap_entry
 
-VERSION = "0.8.0"
+VERSION = "0.9.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -108,6 +109,32 @@ class Signature:
 def signature(metric: str, **settings: object) -> str:
     """Return the text of a signature of these settings and this version."""
     return str(Signature(metric, {**settings, "version": VERSION}))
+
+
+def describe_results(item: str, scores: Mapping[str, str]) -> str:
+    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    """
+    intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
+    means = ", ".join(f"`{name}`" for name in scores.values())
+    return (
+        wrap_entry(
+            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+            f"{item}s, or labels of `confidence_by`, and if all score the same."
+        )
+        + wrap_entry(
+            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
+            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+        )
+        + "\nRaises:\n"
+        + wrap_entry(
+            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+        )
+    )
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:

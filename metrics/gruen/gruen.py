@@ -6,7 +6,18 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core import TEXTS, ItemResult, ScoreSummary, TextMetric, find_unread, parse_confidence_by, parse_texts, signature
+from .core import (
+    TEXTS,
+    ItemResult,
+    ScoreSummary,
+    TextMetric,
+    describe_results,
+    describe_settings,
+    find_unread,
+    parse_confidence_by,
+    parse_texts,
+    signature,
+)
 from .gruen_backbone import Backbone
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
@@ -37,52 +48,13 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = (
+    """
 Args:
     predictions (`list[str]`): texts, each scored by itself. The default models are for English.
-    backbone (`str`): model of grammaticality and coherence. `"compact"`: adapters of
-        all-MiniLM-L6-v2 that come with this metric; it does not score coherence. `"bert"`: the
-        models of the paper. Default: `"bert"` with `parity` or a model for it, else `"compact"`.
-    components (`list[str]`): components to score, among `"grammaticality"`, `"non_redundancy"`,
-        `"focus"` and `"coherence"`. Default: all that the backbone has.
-    parity (`bool`, default `False`): reproduce the released code, which has no coherence. Focus
-        then requires `vectors`, and sentence splitting requires NLTK's Punkt.
-    lm_model (`str` or path, default `"bert-base-cased"`): for `"bert"`: a masked language model.
-    cola_model (`str` or path, default `"textattack/bert-base-uncased-CoLA"`): for `"bert"`: a
-        classifier of acceptability. Its class named "acceptable" is used, otherwise class 1.
-    sop_model (`str` or path): for `"bert"`: an ALBERT with its head for sentence-order prediction,
-        which the models on the Hub lack; transformers converts Google's checkpoint. Without it,
-        coherence is not scored.
-    markup (`str`, default `"auto"`): layout of the texts. `"markdown"`: blocks are split into
-        sentences separately; links and emphasis are replaced by their text; code blocks and images
-        are left out; tags of HTML are line breaks. `"plain"`: no markup. `"auto"`: Markdown if a
-        text has a heading, a code block, a table, a quote, bold type, a link or a list of two
-        items, and HTML. `parity` reads none.
-    focus_threshold (`float`): minimum tie of a sentence to the others in a text of two sentences;
-        the thresholds of longer texts are derived from it. Default: 0.108. With `vectors`: minimum
-        similarity of adjacent sentences. Default: 0.05.
-    vectors (`str`, path or mapping): judge focus by Word Mover's similarity of adjacent sentences
-        over word vectors, 1 / (1 + distance), in place of cosines of embeddings: the folder of a
-        spaCy pipeline with word vectors; a fastText or word2vec file (`.bin`, `.vec`, `.txt`,
-        `.kv`); or a mapping from words to vectors.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): for focus by embeddings: a
-        sentence-transformers model, as a name, a folder or an id of the Hugging Face Hub. Or an
-        encoder: an object whose method `encode` takes a list of n strings and returns an array of
-        shape (n, d).
-    batch_size (`int`), device (`str`): of the models. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which the embeddings of sentences are cached. It
-        changes no score.
-    long_texts (`str`, default `"windows"`): how a sentence is embedded for focus that is longer
-        than the model reads: `"windows"` averages its parts, `"cut"` cuts off the rest.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over texts, by
-        Hall's method.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each text. Texts with
-        equal labels, such as samples for one prompt, are not independent: the interval is over
-        labels.
-    details (`bool`, default `False`): also return the sentences of each text, and the reasons for
-        each penalty.
-    progress (`bool`): show a progress bar. Default: `False`.
-
+"""
+    + describe_settings(GruenSettings, "text", model="It judges focus.", long_texts="Of focus.")
+    + """
 Returns:
     gruen (`float`): mean over texts of the sum of the components, clipped to [0, 1]. Higher is
         better. If grammaticality is not scored, it counts as 1.
@@ -95,8 +67,6 @@ Returns:
     coherence (`float`): mean over texts, in [-0.1, 0]. Higher is better. What is not scored is
         None.
     scores (`list[float]`): score of each text.
-    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `gruen`. None for
-        fewer than two texts, or labels of `confidence_by`, and if all score the same.
     n_sentences (`list[int]`): number of sentences scored in each text: those of two or more words.
     n_fragments (`list[int]`): number of headings, list items, table cells and other lines of at most
         eight words without a mark at their end. They count for repetition only, unless they are
@@ -110,14 +80,9 @@ Returns:
         most 10 000; `n_redundant_pairs` is the full count); `focus_breaks`, pairs of adjacent
         sentences with their `similarity`; and `order`, the `probability` that they are in the right
         order.
-    signature (`str`): all settings that determine the score. Scores are comparable if their
-        signatures are equal, and an encoder or mapping of word vectors, of which it has only the
-        name, is the same.
-
-Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was
-        got.
-
+"""
+    + describe_results("text", {"": "gruen"})
+    + """
 Examples:
 
     >>> import evaluate
@@ -131,6 +96,7 @@ Examples:
     >>> result["n_sentences"]
     [2, 2]
 """
+)
 
 # The digest of the weights that this version of the module belongs to.
 WEIGHTS_SHA256 = "df58f368d75a42f8c57d4a39b74b8e956184c0aab6a41c66ee0af4a6ae49fb58"

@@ -1,4 +1,4 @@
-"""The class of each text: given, or found by cosines, by a function of the caller's or by a classifier of pairs."""
+"""The class of each text: given, or by cosines, by a user-supplied function, or by a classifier of pairs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from .core import (
     LIMITS,
+    TIE,
     TextSets,
     as_list,
     batches_by_size,
@@ -22,9 +23,6 @@ from .core import (
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
 from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings
-
-# Tolerance of the comparison with a threshold: cosines of equal rows may differ from 1 by rounding.
-_ROUNDING = 1e-9
 
 
 def find_classes(
@@ -50,7 +48,7 @@ def find_classes(
     grouping = settings.grouping
     same: Same
     if settings.by_cosine:
-        embeddings, encoded, _ = embed_sets(sets, settings.embeddings, settings)
+        embeddings, encoded, _ = embed_sets(sets, settings)
         rows = None if settings.embeddings is None else embeddings[present]
         items = different_texts(texts, sizes, grouping, rows)
         threshold = DEFAULT_SAME if settings.same is None else settings.same
@@ -79,7 +77,7 @@ class _SameByCosine:
     def __call__(self, items: np.ndarray, places: slice) -> np.ndarray:
         if self.items is not items:
             self.items, self.vectors = items, unit_rows(self.embeddings, self.row_of[items], self.device)
-        return (self.vectors[:, places] @ self.vectors.mT >= self.threshold - _ROUNDING).cpu().numpy()
+        return (self.vectors[:, places] @ self.vectors.mT >= self.threshold - TIE).cpu().numpy()
 
 
 def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:
