@@ -121,6 +121,8 @@ def test_errors_name_the_setting(load, settings, message):
         ({"same": 2}, "same must be in"),
         ({"same": "rouge"}, "same must be a number, a callable"),
         ({"same": 0.5, "classes": [0, 1]}, "classes and same cannot"),
+        ({"min_quality": 0.5}, "min_quality needs quality"),
+        ({"min_quality": 2, "quality": [1, 1]}, "min_quality must be in"),
         ({"contexts": ["q"]}, "contexts needs same="),
         ({"model": "no/such-model"}, "model needs same"),
         ({"embeddings": [[1, 0], [0, 1]]}, "embeddings needs same"),
@@ -256,6 +258,41 @@ def test_utility_is_that_of_a_reader(load):
     )
     assert result["utility"] == pytest.approx((0.5 + 0.64 * 0.25) / (1 + 0.8 + 0.64))
     assert result["utility_confidence_interval"] is None
+
+
+def test_good_classes_are_those_with_a_good_text(load, rng):
+    """Div_fixed of Shypula et al. (2025): the different valid answers over all answers."""
+    sets = [rng.choice(list("abcde"), size).tolist() for size in (1, 4, 6, 6, 9)]
+    quality = [rng.choice([0.1, 0.7, 0.9], len(labels)).tolist() for labels in sets]
+    quality[0] = [0.1]
+    given = {"predictions": sets, "classes": sets, "quality": quality, "confidence": 0.9}
+    for least in (0, 0.5, 0.7, 0.8, 1):
+        result = compute(load, min_quality=least, **given)
+        expected = [
+            len({label for label, value in zip(*pair, strict=True) if value >= least})
+            for pair in zip(sets, quality, strict=True)
+        ]
+        assert result["n_good_classes_scores"] == expected
+        assert result["n_good_classes"] == pytest.approx(np.mean(expected))
+        assert f"|min_quality:{least:g}" in result["signature"].replace(".0|", "|")
+        low, high = result["n_good_classes_confidence_interval"] or (0, 5.2)
+        assert 0 <= low < high <= np.mean(list(map(len, sets)))
+    # Ratings that were rounded to 32 bits reach the same threshold.
+    rounded = [np.array(values, dtype=np.float32) for values in quality]
+    assert (
+        compute(load, **{**given, "quality": rounded}, min_quality=0.7)["n_good_classes_scores"]
+        == compute(load, min_quality=0.7, **given)["n_good_classes_scores"]
+    )
+    plain = compute(load, **given)
+    assert "n_good_classes" not in plain
+    assert "min_quality" not in plain["signature"]
+    nothing = compute(
+        load,
+        **{**given, "predictions": [["a", "b"]], "classes": [[0, 1]], "quality": [[0.2, 0.3]]},
+        min_quality=0.5,
+        weights=[[1, 0]],
+    )
+    assert nothing["n_good_classes"] == 0
 
 
 def test_intervals_end_where_the_scores_do(load):

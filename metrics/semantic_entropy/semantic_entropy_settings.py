@@ -89,11 +89,20 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         high=1,
         help="`float` in [0, 1]: with `quality`, the probability with which the reader goes on to the next text.",
     )
+    min_quality: float | None = setting(
+        None,
+        parse_number,
+        low=0,
+        high=1,
+        help="`float` in [0, 1]: with `quality`, also count the classes with at least one text of this quality.",
+    )
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
         self.pass_one("weights", "log_probs", "estimator")
         self.pass_one("classes", "same")
+        if self.min_quality is not None and self.quality is None:
+            raise ValueError("min_quality needs quality=.")
         if self.contexts is not None and not self.by_model:
             raise ValueError("contexts needs same='nli:<model>' or 'pairs:<model>'.")
         if self.by_cosine and self.same is None and not (self.is_default and self.embeddings is None):
