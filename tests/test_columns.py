@@ -26,7 +26,8 @@ def pytest_generate_tests(metafunc):
             (name, argument)
             for name in METRICS
             for argument, declared in load(name).settings.declared().items()
-            if declared.given != CALL and argument not in ("confidence_by", "contexts", "quality", "labels")
+            if declared.given != CALL
+            and argument not in ("confidence_by", "contexts", "context_embeddings", "quality", "labels")
         ]
         metafunc.parametrize(("name", "argument"), pairs, ids=["-".join(pair) for pair in pairs])
 

@@ -168,6 +168,7 @@ FOUR, PAIRS = list("abcd"), [["a", "b"], ["c", "d"]]
         (EMBEDDED, PAIRS, "similarity", [[[1, 0.5], [0.5, 1]], [[1, 0.25], [0.25, 1]]]),
         (EMBEDDED, FOUR, "quality", [0.5, 0.25, 1, 0]),
         (EMBEDDED, PAIRS, "quality", [[0.5, 0.25], [1, 0]]),
+        (EMBEDDED, PAIRS, "context_embeddings", [[1, 0, 1], [0.5, 1, 2]]),
         (["vendi_embed"], FOUR, "weights", [0.5, 0.25, 0.25, 0]),
         (["vendi_embed"], PAIRS, "weights", [[0.5, 0.5], [0.25, 0.75]]),
         (["vendi_embed"], FOUR[:1], "weights", [[1]]),
@@ -178,7 +179,7 @@ def test_numbers_come_in_any_form_of_an_array(load, tmp_path, names, predictions
     values = np.array(values, dtype=np.float64)
     np.save(tmp_path / "values.npy", values)
     rows = np.random.default_rng(0).standard_normal((sum(map(len, predictions)), 3))
-    others = {"embeddings": rows} if argument in ("quality", "weights") else {}
+    others = {"embeddings": rows} if argument not in ("embeddings", "similarity") else {}
     for name in names:
         expected = load(name).compute(predictions=predictions, **{argument: values}, **others)
         for given in (FORMS[form](values), np.load(tmp_path / "values.npy", mmap_mode="r")):

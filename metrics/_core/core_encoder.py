@@ -15,11 +15,12 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
+from .core_contexts import parse_context_rows, parse_contexts, project
 from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
-from .core_numbers import float_type, parse_choice, parse_count, parse_flag, parse_matrix
+from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix
 from .core_results import UNBOUNDED, caller_name
-from .core_settings import PAIR, TEXT, SetSettings, Settings, setting
+from .core_settings import ITEM, PAIR, TEXT, SetSettings, Settings, setting
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -103,11 +104,33 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
+    contexts: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
+        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
+        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
+        "text that equals its context is unlike all others.",
+    )
+    context_embeddings: Any = setting(
+        None,
+        given=ITEM,
+        numbers=UNBOUNDED,
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
+        "the contexts.",
+    )
+
+    def check(self) -> None:
+        """Raise a ValueError if texts and contexts would be embedded differently."""
+        self.pass_one("contexts", "context_embeddings")
+        self.pass_one("contexts", "embeddings")
+        if self.context_embeddings is not None and self.embeddings is None:
+            raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
-    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the user gives."""
 
     similarity: Any = setting(
         None,
@@ -119,8 +142,10 @@ class SourceSettings(EmbeddedSetSettings):
     )
 
     def check(self) -> None:
-        """Raise a ValueError if both embeddings and similarities are given."""
+        """Raise a ValueError if two sources of similarities are given, or contexts for similarities."""
+        super().check()
         self.pass_one("embeddings", "similarity")
+        self.pass_one("contexts", "similarity")
 
 
 class Encoded(NamedTuple):
@@ -156,11 +181,27 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> Encoded:
-    """Check the embeddings that the caller gives, or encode the texts if there are none."""
-    if embeddings is None:
-        return encode(sets.texts, settings)
-    return Encoded(parse_embeddings(embeddings, sets), {"embeddings": "given"}, float_type(embeddings))
+def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
+    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    contexts = None
+    if settings.embeddings is not None:
+        encoded = Encoded(
+            parse_embeddings(settings.embeddings, sets), {"embeddings": "given"}, float_type(settings.embeddings)
+        )
+        if settings.context_embeddings is not None:
+            contexts = parse_context_rows(settings.context_embeddings, sets, encoded.rows.shape[1])
+    elif settings.contexts is None:
+        encoded = encode(sets.texts, settings)
+    else:
+        texts = parse_contexts(settings.contexts, sets)
+        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        contexts = np.zeros((len(texts), encoded.rows.shape[1]))
+        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
+    if contexts is None:
+        return encoded
+    rows = project(encoded.rows, contexts, sets.sizes, ROW_ERRORS[encoded.precision])
+    return encoded._replace(rows=rows, signed={**encoded.signed, "contexts": "projected"})
 
 
 def load_encoder(files: Any, device: str) -> Any:

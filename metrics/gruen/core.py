@@ -133,6 +133,13 @@ def to_array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
+def unit_vectors(vectors: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """Scale vectors (..., d) to length 1, in float64; those that are not longer than `least` become zero."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > least)
+
+
 def float_type(values: Any) -> str:
     """Name the floating-point type of an array, a tensor or a list; "float64" for others."""
     while isinstance(values, (list, tuple)) and values:
@@ -577,6 +584,76 @@ def content_ranks(texts: list[str]) -> np.ndarray:
     """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
     ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
     return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_contexts.py: Contexts: what the texts of a set answer, such as a prompt, and embeddings of the texts without it.
+
+def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
+
+    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
+    string or None, or there is not one for each set.
+    """
+    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
+        contexts = [contexts]
+    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    if len(values) != len(sets.sizes):
+        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+    texts = ["" if value is None else value for value in values]
+    check_characters(texts, lambda i: f"contexts[{i}]")
+    return [text if text.strip() else "" for text in texts]
+
+
+def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
+    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
+
+    One flat set may have a bare vector. Raises as `parse_embeddings`.
+    """
+    name, n_sets = "context_embeddings", len(sets.sizes)
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    if is_vector and n_sets == 1 and not sets.nested:
+        rows = [rows]
+    is_missing = np.zeros(n_sets, dtype=bool)
+    if isinstance(rows, list) and len(rows) == n_sets:
+        is_missing = np.array([row is None for row in rows])
+        rows = [np.ones(d) if row is None else row for row in rows]
+    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    if matrix.shape[1] != d:
+        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
+    matrix[is_missing] = 0.0
+    return matrix
+
+
+def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
+    """Remove from the embedding of each text its component along that of the context of its set.
+
+    Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes
+    e - (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error
+    of unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), non-zero, set after set
+    contexts : ndarray of shape (m, d), float64, zero for a set without one, whose rows stay as they are
+    sizes : ndarray of shape (m,), the number of rows of each set
+    error : of ROW_ERRORS
+
+    Returns
+    -------
+    ndarray of shape (n, d), of the type of `rows`, all of length 1
+    """
+    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    for start in range(0, len(rows), LIMITS.block_rows):
+        part = slice(start, start + LIMITS.block_rows)
+        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
+        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
+        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
+        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    return projected
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1329,11 +1406,33 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
+    contexts: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
+        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
+        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
+        "text that equals its context is unlike all others.",
+    )
+    context_embeddings: Any = setting(
+        None,
+        given=ITEM,
+        numbers=UNBOUNDED,
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
+        "the contexts.",
+    )
+
+    def check(self) -> None:
+        """Raise a ValueError if texts and contexts would be embedded differently."""
+        self.pass_one("contexts", "context_embeddings")
+        self.pass_one("contexts", "embeddings")
+        if self.context_embeddings is not None and self.embeddings is None:
+            raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
-    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the user gives."""
 
     similarity: Any = setting(
         None,
@@ -1345,8 +1444,10 @@ class SourceSettings(EmbeddedSetSettings):
     )
 
     def check(self) -> None:
-        """Raise a ValueError if both embeddings and similarities are given."""
+        """Raise a ValueError if two sources of similarities are given, or contexts for similarities."""
+        super().check()
         self.pass_one("embeddings", "similarity")
+        self.pass_one("contexts", "similarity")
 
 
 class Encoded(NamedTuple):
@@ -1382,11 +1483,27 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> Encoded:
-    """Check the embeddings that the caller gives, or encode the texts if there are none."""
-    if embeddings is None:
-        return encode(sets.texts, settings)
-    return Encoded(parse_embeddings(embeddings, sets), {"embeddings": "given"}, float_type(embeddings))
+def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
+    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    contexts = None
+    if settings.embeddings is not None:
+        encoded = Encoded(
+            parse_embeddings(settings.embeddings, sets), {"embeddings": "given"}, float_type(settings.embeddings)
+        )
+        if settings.context_embeddings is not None:
+            contexts = parse_context_rows(settings.context_embeddings, sets, encoded.rows.shape[1])
+    elif settings.contexts is None:
+        encoded = encode(sets.texts, settings)
+    else:
+        texts = parse_contexts(settings.contexts, sets)
+        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        contexts = np.zeros((len(texts), encoded.rows.shape[1]))
+        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
+    if contexts is None:
+        return encoded
+    rows = project(encoded.rows, contexts, sets.sizes, ROW_ERRORS[encoded.precision])
+    return encoded._replace(rows=rows, signed={**encoded.signed, "contexts": "projected"})
 
 
 def load_encoder(files: Any, device: str) -> Any:

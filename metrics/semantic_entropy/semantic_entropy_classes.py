@@ -48,7 +48,7 @@ def find_classes(
     grouping = settings.grouping
     same: Same
     if settings.by_cosine:
-        embeddings, encoded, _ = embed_sets(sets, settings.embeddings, settings)
+        embeddings, encoded, _ = embed_sets(sets, settings)
         rows = None if settings.embeddings is None else embeddings[present]
         items = different_texts(texts, sizes, grouping, rows)
         threshold = DEFAULT_SAME if settings.same is None else settings.same

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .core import ITEM, TEXT, EmbeddedSetSettings, describe, parse_choice, parse_number, setting
+from .core import TEXT, EmbeddedSetSettings, describe, parse_choice, parse_number, setting
 
 # Cosine from which on two texts say the same, calibrated for the default model on labelled pairs.
 DEFAULT_SAME = 0.83
@@ -51,12 +51,6 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         '`"greedy"`: a text joins the first class whose first member says the same, in the order given, as in '
         "NoveltyBench (arXiv 2504.05228).",
     )
-    contexts: Any = setting(
-        None,
-        given=ITEM,
-        help='`list[str]`: with `"nli:<model>"` or `"pairs:<model>"`, a text for each set, such as the question '
-        "that its texts answer. It is put before both texts of a pair.",
-    )
     weights: Any = setting(
         None,
         given=TEXT,
@@ -99,6 +93,7 @@ class SemanticEntropySettings(EmbeddedSetSettings):
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
+        super().check()
         self.pass_one("weights", "log_probs", "estimator")
         self.pass_one("classes", "same")
         if self.min_quality is not None and self.quality is None:

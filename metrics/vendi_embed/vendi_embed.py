@@ -187,7 +187,7 @@ def find_spectra(
         kernels, signed = given_kernels(sets, settings.similarity)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
-        vectors, encoded, precision = embed_sets(sets, settings.embeddings, settings)
+        vectors, encoded, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
         signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed

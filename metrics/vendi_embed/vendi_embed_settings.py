@@ -60,7 +60,9 @@ class VendiSettings(SourceSettings):
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
-        self.pass_one("embeddings", "similarity", "kernel")
+        super().check()
+        for source in ("embeddings", "similarity", "contexts"):
+            self.pass_one(source, "kernel")
         self.pass_one("pairs", "weights")
 
     @property

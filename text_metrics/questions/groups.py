@@ -24,7 +24,7 @@ from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 # Values of chi that differ by less differ by rounding, of the embeddings too.
 _ROUNDING = 1e-6
 # With fewer sets, the sum over sets may be far from normal.
-_FEW_SETS = 20
+FEW_SETS = 20
 
 
 def between_groups(
@@ -173,7 +173,7 @@ def _results(scorer: SubsetScorer, pooled: np.ndarray, chi: np.ndarray, limits: 
         "p_value": _p_value(observed, permuted),
         "share": float(observed.sum() - expected.sum()) / possible if possible > _ROUNDING * len(pooled) else None,
     }
-    if np.count_nonzero(limits) < _FEW_SETS:
+    if np.count_nonzero(limits) < FEW_SETS:
         larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - _ROUNDING * len(pooled)))
         result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
     return result
