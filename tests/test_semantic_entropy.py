@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import build_gruen_models
+from tests.conftest import build_gruen_models, encode
 from tests.references import classes as reference
 
 SETS = [["Paris", "It is Paris.", "Lyon", "Paris"], ["Rome", "Milan"], ["Oslo"]]
@@ -123,7 +123,12 @@ def test_errors_name_the_setting(load, settings, message):
         ({"same": 0.5, "classes": [0, 1]}, "classes and same cannot"),
         ({"min_quality": 0.5}, "min_quality needs quality"),
         ({"min_quality": 2, "quality": [1, 1]}, "min_quality must be in"),
-        ({"contexts": ["q"]}, "contexts needs same="),
+        ({"contexts": ["q"], "classes": [0, 1]}, "contexts and classes cannot"),
+        ({"contexts": ["q"], "same": lambda left, right: [True] * len(left)}, "contexts and a callable same cannot"),
+        ({"contexts": ["q"], "embeddings": [[1, 0], [0, 1]], "same": 0.5}, "embeddings cannot"),
+        ({"contexts": ["q", "r"]}, "contexts must have an entry for each of 1 sets"),
+        ({"contexts": [3]}, r"contexts\[0\] must be a string"),
+        ({"contexts": ["q"], "model": "no/such-model"}, "model needs same"),
         ({"model": "no/such-model"}, "model needs same"),
         ({"embeddings": [[1, 0], [0, 1]]}, "embeddings needs same"),
         # What is wrong is found before a model is looked for.
@@ -351,6 +356,54 @@ def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, c
     result = load("semantic_entropy").compute(predictions=WORDS, same=f"{kind}:{folder}", details=True, **contexts)
     assert result["details"][0]["classes"] == reference.complete_classes(len(WORDS), same, WORDS)
     assert f"|same:{kind}:" in result["signature"]
+
+
+def plain_threshold_classes(texts, threshold, context=None):
+    """Group by cosines of embeddings that lost their component along that of the context."""
+    rows = encode([*texts, *([context] if context else [])]).astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if context:
+        *rows, direction = rows
+        rows = np.stack(rows) - np.outer(np.stack(rows) @ direction, direction)
+    similarity = cosines(np.asarray(rows))
+    return reference.complete_classes(len(texts), lambda i, j: similarity[i, j] >= threshold, texts)
+
+
+@pytest.mark.discrete
+def test_a_context_is_taken_out_of_the_texts(load):
+    sets = [
+        ["Put the kettle on.", "Switch the kettle on.", "Boil some water in a pan.", "Ask a neighbour for tea."],
+        ["A walk by the sea.", "A long walk on the beach.", "Sleep."],
+    ]
+    contexts = ["How do I make hot water for tea?", "What did you do on Sunday?"]
+    metric = load("semantic_entropy")
+    for given, same in (({}, 0.74), ({"same": 0.5}, 0.5)):
+        result = metric.compute(predictions=sets, contexts=contexts, details=True, **given)
+        expected = [plain_threshold_classes(*pair[:1], same, pair[1]) for pair in zip(sets, contexts, strict=True)]
+        assert [detail["classes"] for detail in result["details"]] == expected
+        assert f"|same:{same}|" in result["signature"]
+        assert "|contexts:projected|" in result["signature"]
+    plain = metric.compute(predictions=sets, details=True)
+    assert [detail["classes"] for detail in plain["details"]] == [plain_threshold_classes(s, 0.83) for s in sets]
+    assert "contexts" not in plain["signature"]
+    # A set without a context is compared as it is, and in company as alone.
+    mixed = metric.compute(predictions=sets, contexts=[None, contexts[1]], same=0.5, details=True)
+    assert mixed["details"][0]["classes"] == plain_threshold_classes(sets[0], 0.5)
+    assert mixed["details"][1]["classes"] == plain_threshold_classes(sets[1], 0.5, contexts[1])
+    bare = metric.compute(predictions=sets[1], contexts=contexts[1], same=0.5)
+    assert bare["scores"] == mixed["scores"][1:]
+    # Of texts that take part only, by embeddings that are given, and a text that equals its context.
+    texts = [*sets[1], contexts[1]]
+    rows = encode([*texts, contexts[1]])
+    given = metric.compute(
+        predictions=texts,
+        embeddings=rows[:-1],
+        context_embeddings=rows[-1:],
+        same=0.5,
+        weights=[0.5, 0, 0.25, 0.25],
+        details=True,
+    )
+    assert given["details"][0]["classes"] == [0, None, 1, 2]
 
 
 @pytest.mark.discrete
