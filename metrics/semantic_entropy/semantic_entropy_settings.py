@@ -30,8 +30,8 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         _same,
         help="`float`, callable or `str`: which texts say the same. Default: 0.83, or 0.74 with `contexts`. A number: "
         "those with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts "
-        "to a list of booleans, and each pair of different texts of a set is asked about once, in order of content, or with "
-        '`grouping="greedy"` in the order given. `"nli:<model>"`: those that entail each other, by a '
+        "to a list of booleans, and each pair of different texts of a set is asked about once, in order of content, or "
+        'with `grouping="greedy"` in the order given. `"nli:<model>"`: those that entail each other, by a '
         "sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or a "
         'folder. `"pairs:<model>"`: those for which a model with two classes gives the second a probability '
         "above 0.5. The default is calibrated for the default model, and raises an error with another `model` "
