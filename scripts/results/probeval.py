@@ -205,7 +205,7 @@ def make_pipelines() -> dict[str, ProbevalSettings]:
     pipelines = {}
     for clustering, matcher in itertools.product(CLUSTERINGS, MATCHERS):
         if clustering != "soft" or matcher == "soft":
-            settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
+            settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher))
             pipelines[f"{clustering}, {matcher}"] = settings
     return pipelines
 

@@ -70,8 +70,6 @@ def _parse_name(value: Any) -> str:
     name = " ".join(value.lower().split()) if isinstance(value, str) else ""
     if name in ("", WRONG):
         raise ValueError(f"the name of a cluster must be a string, not blank and not {WRONG!r}: {value!r}")
-    # No file can hold an unpaired surrogate.
-    name.encode()
     return name
 
 

@@ -234,8 +234,9 @@ def _parse(request: Request, record: dict[str, Any]) -> Any:
     if not isinstance(answer, str):
         raise ValueError("the reply has no text")
     try:
+        value = request.parse(answer, record.get("top"))
         # No file can hold an unpaired surrogate.
-        answer.encode()
-        return request.parse(answer, record.get("top"))
+        json.dumps([answer, value], ensure_ascii=False).encode()
+        return value
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{error}. Got {answer!r:.200}.") from None
