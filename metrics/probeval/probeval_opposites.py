@@ -52,12 +52,14 @@ def _opposites(phrase: Meaning) -> list[Meaning]:
     content, is_negated = phrase
     opposites = [Meaning(content, not is_negated)]
     for word in content:
-        others = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
-        others |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}
+        replacements = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
+        replacements |= {
+            word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST
+        }
         for ending in _ENDINGS:
             if word.endswith(ending):
-                others |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
-        opposites += [Meaning(content - {word} | {other}, is_negated) for other in others - content]
+                replacements |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
+        opposites += [Meaning(content - {word} | {other}, is_negated) for other in replacements - content]
     return opposites
 
 

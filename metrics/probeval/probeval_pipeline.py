@@ -163,13 +163,13 @@ def both_sides(
     if settings.clustering == "soft":
         times = question.people
         kinds = clusters.counts / times[:, None]
-        # A cluster is smoothed by the share of its members that it keeps.
+        # A cluster is smoothed by the share of its members that it retains.
         roots = clusters.members * np.sqrt(times)[:, None]
-        kept = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
+        retained = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
     else:
         times = clusters.counts.sum(axis=0)
-        kinds, kept = np.eye(len(times)), np.ones(len(times))
-    smoothing = settings.smoothing * np.append(kept, 1.0)
+        kinds, retained = np.eye(len(times)), np.ones(len(times))
+    smoothing = settings.smoothing * np.append(retained, 1.0)
     # In the original, people's distribution over automatic clusters is not smoothed.
     is_raw = settings.parity and settings.clustering != "human"
     gold = Side(times, np.pad(kinds, ((0, 0), (0, 1))), np.zeros_like(smoothing) if is_raw else smoothing)

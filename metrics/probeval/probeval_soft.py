@@ -39,11 +39,11 @@ WEIGHTS = {
     "head in the other": 0.560,
 }
 INTERCEPT = -2.027
-# Where the tree is cut, in 1 - probability: clusters hold answers that are more likely together than apart. Lower, there
-# are more and smaller clusters.
+# Where the tree is cut, in 1 - probability: answers of a cluster are more likely together than apart. Lower, there are
+# more and smaller clusters.
 CUT = 0.5
-# How far below and above the threshold the share of an answer that is `wrong` falls from all to nothing: compared on the
-# development set at commit 57227e5d. At 0, an answer is wrong or not at all.
+# How far below and above the threshold the share of an answer that is `wrong` falls from 1 to 0: compared on the
+# development set at commit 57227e5d. At 0, an answer is wrong or it is not.
 _TOLERANCE = 0.125
 # Power of a mean probability in a membership, compared at commit 77365d98: higher, answers belong to fewer clusters.
 _SHARPNESS = 2.0
@@ -104,8 +104,8 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     # For each stem, which answers have it, and for each answer the place of its head.
     known = set().union(*(answer.stems for answer in (*left, *right)))
     stems = {stem: i for i, stem in enumerate(known)}
-    has, gold_has = (np.array([[stem in own.stems for stem in stems] for own in side]) for side in (left, right))
-    head, gold_head = (np.array([stems[own.head] for own in side]) for side in (left, right))
+    has, gold_has = (np.array([[stem in answer.stems for stem in stems] for answer in side]) for side in (left, right))
+    head, gold_head = (np.array([stems[answer.head] for answer in side]) for side in (left, right))
     both = has.astype(np.float64) @ gold_has.T
     features = [
         *_cosines(*embeddings.look_up(list(texts), list(gold))),

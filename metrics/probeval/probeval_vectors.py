@@ -49,8 +49,8 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     Returns an ndarray of shape (n, d), and the name of the vectors for the signature. A text without a known word
     has a zero row, with a warning. Raises a ValueError if the vectors differ in length, or are not finite.
     """
-    found = [[vectors[word] for word in tokenize(text)] for text in texts]
-    known = [[vector for vector in row if vector is not None] for row in found]
+    looked_up = [[vectors[word] for word in tokenize(text)] for text in texts]
+    known = [[vector for vector in row if vector is not None] for row in looked_up]
     unknown = known.count([])
     if unknown:
         warnings.warn(

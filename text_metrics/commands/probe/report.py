@@ -145,23 +145,23 @@ def against_people(
 
     Returns
     -------
-    dict: "own" and "people" are mean divergences, "difference" is own - people, with an "interval" and the "p" of a
-    paired randomization test over questions
+    dict: the mean divergences of the model, "own", and of "people"; their "difference", with an "interval", and the "p"
+    of a paired randomization test over questions
     """
     # The splits are those of every other model.
     splits, draws = np.random.default_rng(0).spawn(2)
     samples, gold = [], []
-    for own, reference in zip(answers, references, strict=True):
+    for counts, reference in zip(answers, references, strict=True):
         for _ in range(rounds):
             half, people = halve(reference, splits)
-            size = min(own.total(), people.total())
-            samples += [{"answers": draw(counts, size, draws)} for counts in (own, people)]
+            size = min(counts.total(), people.total())
+            samples += [{"answers": draw(side, size, draws)} for side in (counts, people)]
             gold += [half, half]
     scores = metric(predictions=samples, references=gold)["scores"]
-    own_scores, people_scores = np.reshape(scores, (-1, rounds, 2)).mean(axis=1).T
-    differences = own_scores - people_scores
+    model_scores, people_scores = np.reshape(scores, (-1, rounds, 2)).mean(axis=1).T
+    differences = model_scores - people_scores
     return {
-        "own": float(own_scores.mean()),
+        "own": float(model_scores.mean()),
         "people": float(people_scores.mean()),
         "difference": float(differences.mean()),
         "interval": mean_estimate(differences).interval(level),
