@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import TIE, describe, encode, load_vectors
+from .core import TIE, describe, encode, load_vectors, tied_ranks
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question, plain_count
 from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
@@ -82,7 +82,7 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         else:
             numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, people, settings.seed)
     members = numbers[:, None] == np.arange(numbers.max() + 1)
-    members = members[:, np.lexsort((members.argmax(axis=0), -(people @ members)))]
+    members = members[:, np.lexsort((members.argmax(axis=0), tied_ranks(-(people @ members))))]
     labels = [f"c_{i}" for i in range(1, members.shape[1] + 1)]
     shares = members if probability is None else memberships(probability, members, people)
     return Clusters(labels, members, people[:, None] * shares)
