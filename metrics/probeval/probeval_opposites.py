@@ -36,7 +36,7 @@ class Meaning(NamedTuple):
     is_negated: bool
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=10_000)
 def meaning(text: str) -> Meaning:
     """Read a phrase as content words and a negation."""
     tokens = [word.replace("’", "'") for word in WORD.findall(text.lower())]
@@ -46,7 +46,7 @@ def meaning(text: str) -> Meaning:
     return Meaning(frozenset(content - _IGNORED), bool(negations))
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=1_000)
 def _opposites(phrase: Meaning) -> list[Meaning]:
     """List the opposites of a meaning: it is negated, or one of its words is replaced by an opposite."""
     content, is_negated = phrase
