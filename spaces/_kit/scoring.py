@@ -1,6 +1,7 @@
 """Runs of the metric that a demo shows, one at a time, with their warnings."""
 
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ import numpy as np
 # The file of the metrics, which the build copies.
 from .core_language import find_unread
 
+# The encoder of the score, its figures and its contributions: a name, a folder, or an object with `encode`.
+MODEL: Any = "all-MiniLM-L6-v2"
 # The texts of larger sets are not left out one by one: it takes too long.
 MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
@@ -22,10 +25,11 @@ _ONE_RUN = threading.Lock()
 
 
 class Scored(NamedTuple):
-    """The result of a metric with its "warnings", and whether its model reads the texts."""
+    """The result of a metric with its "warnings", whether its model reads the texts, and their cosines by set."""
 
     result: dict[str, Any]
     is_read: bool
+    similarities: Sequence[np.ndarray] = ()
 
 
 def load(app: str, name: str) -> Any:
@@ -39,15 +43,22 @@ def part(metric: Any, name: str) -> ModuleType:
     return sys.modules[f"{package}.{name}"]
 
 
-def compute(metric: Any, english: Sequence[Sequence[str]] = (), **given: Any) -> Scored:
-    """Run a metric.
+def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
+    """Run a metric, with `MODEL` unless another is given.
 
     english : lists of texts that its model reads in English only; the short ones of a list are judged together
+    is_drawn : whether the cosines of the texts are returned, too, by the encoder of the run
     """
-    with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
-        # Always, not once in a process, so that each visitor is warned.
-        warnings.simplefilter("always", UserWarning)
-        result = metric.compute(**given)
+    if "model" in type(metric).settings.declared():
+        given = {"model": MODEL, "progress": True, **given}
+    with tempfile.TemporaryDirectory() as folder:
+        if is_drawn:
+            given["cache_dir"] = folder
+        with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
+            # Always, not once in a process, so that each visitor is warned.
+            warnings.simplefilter("always", UserWarning)
+            result = metric.compute(**given)
+        similarities = _similarities(metric, **given) if is_drawn else []
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [str(warning.message) for warning in ours]
     n_others = sum(len(find_unread(texts).other_language) for texts in english)
@@ -58,20 +69,16 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), **given: Any) ->
         )
     # By its name, because each metric has its own copy of the class.
     is_read = not n_others and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
-    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read)
+    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, similarities)
 
 
-def similarities(metric: Any, sets: Sequence[Sequence[str]], cache_dir: str) -> list[np.ndarray]:
-    """Return the cosines of the texts of each set, of shape (k, k).
-
-    cache_dir : of a call of `compute` for the same texts, whose embeddings are read from it
-    """
-    encoder = part(metric, "core_encoder")
-    settings = encoder.EncoderSettings(cache_dir=cache_dir)
-    vectors, _ = encoder.encode([text for texts in sets for text in texts], settings)
+def _similarities(metric: Any, predictions: Sequence[Sequence[str]], **given: Any) -> list[np.ndarray]:
+    """Return the cosines of the texts of each set, of shape (k, k), by the encoder of a call of `compute`."""
+    settings = type(metric).settings.read(given, metric.name)
+    vectors, _ = part(metric, "core_encoder").encode([text for texts in predictions for text in texts], settings)
     vectors = vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    parts = np.split(vectors, np.cumsum([len(texts) for texts in sets])[:-1])
+    parts = np.split(vectors, np.cumsum([len(texts) for texts in predictions])[:-1])
     return [np.clip(part @ part.T, -1.0, 1.0) for part in parts]
 
 

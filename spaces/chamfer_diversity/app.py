@@ -1,6 +1,5 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,20 +23,18 @@ WORDS = (
 )
 
 
-def compute(texts: Any, cache_dir: str | None = None) -> scoring.Scored:
+def compute(texts: Any, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
-    settings = {"details": True, "progress": True, "cache_dir": cache_dir}
+    settings = {"details": True, "is_drawn": is_drawn}
     return scoring.compute(chamfer_diversity, given, predictions=given, singletons="skip", **settings)
 
 
 def score(given: sets.Sets, chosen: Sequence[int | None]) -> Result:
     """Score all sets and draw one or two of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, is_read = compute(given.texts, cache_dir=folder)
-        matrices = scoring.similarities(chamfer_diversity, given.texts, folder)
+    result, is_read, matrices = compute(given.texts, is_drawn=True)
     shown = [i for i in sets.two_of(chosen, len(given.texts)) if result["details"][i] is not None]
     adds = scoring.contributions(chamfer_diversity, given.texts, matrices, result["scores"], singletons="skip")
     copies = [near_duplicates(matrix) for matrix in matrices]

@@ -66,7 +66,7 @@ _EXAMPLES = (
 def compute(texts: Any) -> scoring.Scored:
     """Check the input and compute the metric; any warning of it means that it does not read a text."""
     given = inputs.check_texts(texts, LIMITS)
-    result = scoring.compute(gruen, predictions=given, details=True, progress=True).result
+    result = scoring.compute(gruen, predictions=given, details=True).result
     most = max(MOST_LISTED, MOST_PAIRS // len(given))
     for detail in result["details"]:
         # Their number, which the result states, may be the square of the number of sentences.
@@ -76,7 +76,7 @@ def compute(texts: Any) -> scoring.Scored:
 
 def score(texts: list[str], chosen: Sequence[int | None]) -> Result:
     """Score all texts and show the sentences of one."""
-    result, is_read = compute(texts)
+    result, is_read, _ = compute(texts)
     shown = sets.two_of(chosen, len(texts))[0]
     detail = result["details"][shown]
     rows = [

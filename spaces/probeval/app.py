@@ -80,13 +80,12 @@ def compute(answers: Answers) -> scoring.Scored:
         predictions=[{"id": "0", "answers": model}],
         references=[{"id": "0", "question": "", "answers": people}],
         details=True,
-        progress=True,
     )
 
 
 def score(answers: Answers, chosen: Sequence[int | None]) -> Result:
     """Score a model, and draw the shares of the answers in each cluster."""
-    result, is_read = compute(answers)
+    result, is_read, _ = compute(answers)
     (detail,) = result["details"]
     names = {cluster["cluster"]: cluster["answers"][0]["text"] for cluster in detail["clusters"]}
     names[WRONG] = "wrong: in no cluster"

@@ -1,6 +1,5 @@
 """Demo of semantic_entropy: into how many meanings texts fall."""
 
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,19 +23,17 @@ A fallen tree blocked the road.
 Her child was ill at home."""
 
 
-def compute(texts: Any, same: Any, cache_dir: str | None = None) -> scoring.Scored:
+def compute(texts: Any, same: Any, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     inputs.check_number("same", same, LEAST_SAME, MOST_SAME)
     given = inputs.check_sets(texts, sets.LIMITS)
-    settings = {"details": True, "progress": True, "cache_dir": cache_dir}
+    settings = {"details": True, "is_drawn": is_drawn}
     return scoring.compute(semantic_entropy, given, predictions=given, same=float(same), **settings)
 
 
 def score(given: sets.Sets, chosen: Sequence[int | None], same: float) -> Result:
     """Score all sets and show the classes of one or two of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, is_read = compute(given.texts, same, cache_dir=folder)
-        matrices = scoring.similarities(semantic_entropy, given.texts, folder)
+    result, is_read, matrices = compute(given.texts, same, is_drawn=True)
     shown = sets.two_of(chosen, len(given.texts))
     classes = [detail["classes"] for detail in result["details"]]
     columns = {"Entropy, nats": result["scores"], "Meanings": result["n_classes_scores"]}

@@ -1,6 +1,5 @@
 """Demo of vendi_embed: the effective number of different texts in a set."""
 
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,19 +14,17 @@ LEAST_ORDER, MOST_ORDER = 0.1, 5.0
 _EQUAL = 0.05
 
 
-def compute(texts: Any, q: Any, cache_dir: str | None = None) -> scoring.Scored:
+def compute(texts: Any, q: Any, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     inputs.check_number("q", q, LEAST_ORDER, MOST_ORDER)
     given = inputs.check_sets(texts, sets.LIMITS)
-    settings = {"details": True, "progress": True, "cache_dir": cache_dir}
+    settings = {"details": True, "is_drawn": is_drawn}
     return scoring.compute(vendi_embed, given, predictions=given, q=float(q), **settings)
 
 
 def score(given: sets.Sets, chosen: Sequence[int | None], q: float) -> Result:
     """Score all sets and draw one or two of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, is_read = compute(given.texts, q, cache_dir=folder)
-        matrices = scoring.similarities(vendi_embed, given.texts, folder)
+    result, is_read, matrices = compute(given.texts, q, is_drawn=True)
     shown = sets.two_of(chosen, len(given.texts))
     adds = scoring.contributions(vendi_embed, given.texts, matrices, result["scores"], q=float(q))
     return Result(
