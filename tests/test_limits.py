@@ -23,7 +23,7 @@ def test_tiny_blocks_change_nothing(load, name, settings, tiny, tmp_path, monkey
     sets = [[f"{i % 50} dogs bark" + " and run" * (i % 7) for i in range(70)], *SETS]
     cached = {} if name == "self_bleu" else {"cache_dir": tmp_path}
     expected = load(name).compute(predictions=sets, **settings)
-    limits = sys.modules[type(load(name)).__module__.rpartition(".")[0] + ".core_inputs"].LIMITS
+    limits = sys.modules[type(load(name)).__module__.rpartition(".")[0] + ".core"].LIMITS
     for field in vars(limits):
         monkeypatch.setattr(limits, field, tiny)
     result = load(name).compute(predictions=sets, **settings, **cached)

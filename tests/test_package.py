@@ -88,15 +88,15 @@ def test_the_version_is_that_of_the_signatures(load, capsys):
 
 
 def test_the_metrics_of_the_package_share_one_core():
-    for module in ("core_numbers", "core_inputs", "core_results"):
-        core = importlib.import_module(f"text_metrics.metrics._core.{module}")
-        for name in text_metrics.METRICS:
-            assert importlib.import_module(f"text_metrics.metrics.{name}.{module}") is core
-        assert core.__name__ == core.__spec__.name == f"text_metrics.metrics._core.{module}"
-    with pytest.raises(ModuleNotFoundError, match="core_absent"):
-        importlib.import_module("text_metrics.metrics.gruen.core_absent")
+    for name in text_metrics.METRICS:
+        core = importlib.import_module(f"text_metrics.metrics.{name}.core")
+        for module, shared in (("core_inputs", "LIMITS"), ("core_results", "Estimate"), ("core_metric", "TextMetric")):
+            original = importlib.import_module(f"text_metrics.metrics._core.{module}")
+            assert getattr(core, shared) is getattr(original, shared)
+    with pytest.raises(ModuleNotFoundError, match="absent"):
+        importlib.import_module("text_metrics.metrics.gruen.absent")
     # A module of another package with such a name.
-    assert importlib.import_module("pydantic_core.core_schema").__name__ == "pydantic_core.core_schema"
+    assert importlib.import_module("matplotlib.style.core").__name__ == "matplotlib.style.core"
 
 
 WITHOUT_EXTRAS = """

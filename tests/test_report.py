@@ -358,28 +358,66 @@ def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
     assert "Pairs, all texts" in table
 
 
-def test_bad_rows_are_set_aside_with_their_set(tmp_path, cache, capsys):
-    rows = [{"prompt": p, "texts": text} for p, texts in SYSTEMS["narrow"].items() for text in texts]
+def text_rows(sets):
+    return [{"prompt": prompt, "texts": text} for prompt, texts in sets.items() for text in texts]
+
+
+def test_bad_rows_are_skipped_with_their_set(tmp_path, cache, capsys):
+    rows = text_rows(SYSTEMS["narrow"])
     rows[5]["texts"] = 7  # of the sea
-    del rows[9]["prompt"]  # of the old town, which nobody can know
+    del rows[9]["prompt"]  # between two rows of the old town
+    rows[17]["texts"] = None  # of the station
     data = write_jsonl(tmp_path / "narrow.jsonl", rows)
-    data.write_text(data.read_text(encoding="utf-8") + "{broken\n\n", encoding="utf-8")
     lacking = {prompt: texts for prompt, texts in SYSTEMS["wide"].items() if prompt != "the park"}
     other = write_jsonl(tmp_path / "wide.jsonl", [*rows_of(lacking), {"prompt": "more", "texts": ["One text."]}])
     code, report = run(tmp_path, data, other, "--cache-dir", cache)
     assert code == 3
-    assert "narrow.jsonl, row 6: 'texts' must be" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "narrow.jsonl, row 6: 'texts' must be" in shown
+    # Twelve bad rows are not shown one by one.
+    assert "narrow.jsonl, row 19" not in shown
+    assert "7 more rows" in shown
     bad = read_jsonl(tmp_path / "report" / "bad.jsonl")
-    assert [row["row"] for row in bad] == [5, 6, 7, 8, 10, 25]
+    assert [row["row"] for row in bad] == [*range(5, 13), *range(17, 21)]
     assert "row 6" in bad[0]["error"]
-    assert report["sources"][0]["n_bad"] == 6
-    assert len(report["prompts"]) == 4
-    assert {"rows set aside", "missing prompts"} <= kinds_of(report).keys()
-    # The old town has three texts of one system.
-    assert report["rarefied_to"] == 3
+    assert report["sources"][0]["n_bad"] == 12
+    assert report["prompts"] == ["a field of maize", "a small shop"]
+    assert {"invalid rows", "missing prompts"} <= kinds_of(report).keys()
+    assert report["rarefied_to"] is None
     # A later report without bad rows leaves no old file.
     assert run(tmp_path, other, "--cache-dir", cache)[0] == 0
     assert not (tmp_path / "report" / "bad.jsonl").exists()
+
+
+BROKEN = '{"prompt": "the sea", "texts": "A dog'
+# Where a row is that cannot be parsed, and the prompts that are left.
+LOST_ROWS = {
+    "before all": (0, PLACES[1:]),
+    "within a set": (6, [place for place in PLACES if place != "the sea"]),
+    "between two sets": (8, [PLACES[0], *PLACES[3:]]),
+    "after all": (24, PLACES[:5]),
+}
+
+
+@pytest.mark.parametrize("name", LOST_ROWS)
+def test_no_set_is_scored_without_a_row_that_cannot_be_parsed(tmp_path, name):
+    """As `score` does: the row belongs to the set around it, or may belong to either neighbour."""
+    place, expected = LOST_ROWS[name]
+    lines = [json.dumps(row) for row in text_rows(SYSTEMS["wide"])]
+    data = tmp_path / "wide.jsonl"
+    data.write_text("\n".join([*lines[:place], BROKEN, *lines[place:]]), encoding="utf-8")
+    words = [str(data), "--text-key", "texts", "--id-key", "prompt"]
+    inputs = read_inputs(parse_options(words))
+    assert inputs.ids == sorted(expected)
+    assert {len(texts) for texts in inputs.texts[0]} == {4}
+    assert len(inputs.bad) == 1 + 4 * (6 - len(expected))
+    # Where each row is a set, no other one can lack it; where sets are scattered, any may.
+    lists = [json.dumps(row) for row in rows_of(SYSTEMS["wide"])]
+    data.write_text("\n".join([*lists[:3], BROKEN, *lists[3:]]), encoding="utf-8")
+    assert read_inputs(parse_options(words)).ids == sorted(PLACES)
+    data.write_text("\n".join([*lines[::2], BROKEN, *lines[1::2]]), encoding="utf-8")
+    with pytest.raises(ValueError, match="row 13 .*not adjacent"):
+        read_inputs(parse_options(words))
 
 
 def test_one_prompt_or_one_system_is_enough(tmp_path, cache):
@@ -468,19 +506,51 @@ def test_equal_rows_are_paired_by_line(tmp_path, cache):
     assert report["prompts"] == ["1", "2", "3", "4", "5", "6"]
 
 
-def test_a_column_that_looks_like_systems_is_hinted_at(tmp_path, cache, capsys):
-    """Three models in one file count as one system, which is said; with --system-key, or other columns, it is not."""
-    rows = [
-        {**row, "model": name, "note": f"{name} {i}"}
-        for name in SYSTEMS
-        for i, row in enumerate(rows_of(SYSTEMS[name]))
-    ]
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    code, report = run(tmp_path, data, "--cache-dir", cache)
-    assert (code, report["systems"]) == (0, ["data"])
-    assert "--system-key model" in kinds_of(report)["systems in one file"]
-    shown = capsys.readouterr().err
-    assert "'model' has 3 values" in shown
-    assert "'note'" not in shown
-    _, report = run(tmp_path, data, "--system-key", "model", "--cache-dir", cache)
-    assert "systems in one file" not in kinds_of(report)
+def test_a_blank_line_takes_the_place_of_a_row(tmp_path):
+    files = write_systems(tmp_path, {name: SYSTEMS[name] for name in ("wide", "same")})
+    for path, blank in zip(files, (1, 4), strict=True):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        lines[blank] = ""
+        path.write_text("\n".join([*lines, "", ""]), encoding="utf-8")
+    inputs = read_inputs(parse_options([*map(str, files), "--text-key", "texts", "--by-line"]))
+    assert inputs.ids == ["1", "3", "4", "6"]
+    for sets, name in zip(inputs.texts, ("wide", "same"), strict=True):
+        assert sets == [sorted(SYSTEMS[name][PLACES[int(line) - 1]]) for line in inputs.ids]
+
+
+# Columns beside those of models, by row, and the system column that is named, if any.
+COLUMNS = {
+    "text": (lambda name, i: {"model": name, "note": f"{name} {i}"}, "model"),
+    "number": (lambda name, i: {"temperature": len(name) / 10}, "temperature"),
+    "text before number": (lambda name, i: {"temperature": len(name) / 10, "model": name}, "model"),
+    "nearly all prompts": (lambda name, i: {"finish_reason": "length" if i in (0, 7) else "stop"}, None),
+    "a sample each": (lambda name, i: {"sample": i % 4}, None),
+    "one value": (lambda name, i: {"language": "en"}, None),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("are_lists", [True, False])
+def test_systems_in_one_file_are_not_pooled(tmp_path, capsys, name, are_lists):
+    column, named = COLUMNS[name]
+    of_one = rows_of if are_lists else text_rows
+    rows = [{**row, **column(each, i)} for each in SYSTEMS for i, row in enumerate(of_one(SYSTEMS[each]))]
+    if name == "a sample each":
+        rows = rows[: len(rows) // 3]
+    words = [str(write_jsonl(tmp_path / "data.jsonl", rows)), "--text-key", "texts", "--id-key", "prompt"]
+    if named is None:
+        assert read_inputs(parse_options(words)).systems == ["data"]
+    else:
+        with pytest.raises(ValueError, match=f"--system-key {named}, or --one-system"):
+            read_inputs(parse_options(words))
+        assert read_inputs(parse_options([*words, "--one-system"])).systems == ["data"]
+        assert len(read_inputs(parse_options([*words, "--system-key", named])).systems) == 3 - (named != "model") * 1
+
+
+@pytest.mark.parametrize("rating", [1e300, -1e300, float("nan"), True, "x", None])
+def test_an_impossible_rating_is_a_bad_row(tmp_path, cache, rating):
+    rows = [{**row, "q": [0.5, 2, 3, 4]} for row in rows_of(SYSTEMS["wide"])]
+    rows[2]["q"] = [0.5, rating, 3, 4]
+    data = write_jsonl(tmp_path / "wide.jsonl", rows)
+    code, report = run(tmp_path, data, "--cache-dir", cache, quality=("--quality-key", "q"))
+    assert (code, len(report["prompts"]), report["sources"][0]["n_bad"]) == (3, 5, 1)

@@ -217,10 +217,15 @@ def test_tables_are_escaped():
     hostile = r"50 % of $x_1$ & #2 \input{x} ~^ <b> | *c* −1"
     frame = pd.DataFrame([[hostile, "1.5\n[1.0, 2.0]"]], columns=["a_b", "c %"])
     tex = latex(frame, "Caption_1 50 %")
-    assert r"50 \% of \$x\_1\$ \& \#2 \textbackslash input\{x\}" in tex
+    assert r"50 \% of \$x\_1\$ \& \#2 \textbackslash{}input\{x\}" in tex
     assert "$-$1" in tex
     assert "1.5 [1.0, 2.0]" in tex
     assert r"\caption{Caption\_1 50 \%}" in tex
+    # After a line break, TeX would take them for an argument.
+    names = ["[0.5]", "*", "[a", "b"]
+    tex = latex(pd.DataFrame({"System": names, "c": "1"}), "")
+    rows = [line.partition(" & ")[0] for line in tex.splitlines() if line.endswith(r" & 1 \\")]
+    assert rows == [r"{}[0.5]", "{}*", "{}[a", "b"]
     row = markdown(frame).splitlines()[2]
     assert re.split(r"(?<!\\)\|", row)[2].strip() == "1.5 [1.0, 2.0]"
     assert r"\<b\> \| \*c\*" in row

@@ -17,7 +17,7 @@ from .core_numbers import EPSILONS, float_type, parse_matrix
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
 # Rounding of eigenvalues in float64.
-_ROUNDING = 1e-9
+_EIGENVALUE_ROUNDING = 1e-9
 
 
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
@@ -89,7 +89,7 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     level = 2 * np.sqrt(len(kernel)) * epsilon
     try:
         # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(kernel + (_ROUNDING - level) * np.eye(len(kernel)))
+        np.linalg.cholesky(kernel + (_EIGENVALUE_ROUNDING - level) * np.eye(len(kernel)))
         return kernel
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(kernel)

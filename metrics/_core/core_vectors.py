@@ -12,7 +12,7 @@ from .core_numbers import describe, to_array
 from .core_results import caller_name
 
 # Larger numbers have no square in float64.
-_LARGEST = 1e100
+_LARGEST_ENTRY = 1e100
 
 
 class WordVectors:
@@ -40,11 +40,11 @@ class WordVectors:
             vector = np.empty(0)
         self._shape = self._shape or vector.shape
         # NaN is not below the bound either.
-        is_sound = vector.ndim == 1 and vector.size and (np.abs(vector) <= _LARGEST).all()
+        is_sound = vector.ndim == 1 and vector.size and (np.abs(vector) <= _LARGEST_ENTRY).all()
         if not is_sound or vector.shape != self._shape:
             raise ValueError(
-                f"vectors must hold an array of one shape (d,) for each word, of finite numbers up to {_LARGEST:g}. "
-                f"Got {describe(value)} for {word!r}; the first one has shape {self._shape}."
+                f"vectors must hold an array of one shape (d,) for each word, of finite numbers up to "
+                f"{_LARGEST_ENTRY:g}. Got {describe(value)} for {word!r}; the first one has shape {self._shape}."
             )
         return vector
 

@@ -7,23 +7,20 @@ import numpy as np
 
 from .chamfer_diversity_scores import describe_sets, measure
 from .chamfer_diversity_settings import ChamferSettings
-from .core_cache import Cache as Cache
-from .core_encoder import EncoderSettings as EncoderSettings
-from .core_inputs import find_scored_sets, mean_by_set, parse_sets, parse_values
-from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_numbers import describe as describe
-from .core_results import (
+from .core import (
     SETS,
     ItemResult,
     ScoreSummary,
+    TextMetric,
+    find_scored_sets,
     format_sizes,
+    mean_by_set,
     mean_over_sets,
     parse_confidence_by,
+    parse_sets,
+    parse_values,
     signature,
 )
-from .core_settings import Settings as Settings
-from .core_similarity import parse_similarity as parse_similarity
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the

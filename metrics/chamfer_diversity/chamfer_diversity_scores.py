@@ -5,11 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .chamfer_diversity_settings import ChamferSettings
-from .core_encoder import embed_sets
-from .core_inputs import LIMITS, TextSets, batches_by_size, lists_by_set
-from .core_models import matrix_device
-from .core_results import rows_of
-from .core_similarity import mean_pairwise_distances, nearest_neighbours, parse_similarity
+from .core import (
+    LIMITS,
+    TextSets,
+    batches_by_size,
+    embed_sets,
+    lists_by_set,
+    matrix_device,
+    mean_pairwise_distances,
+    nearest_neighbours,
+    parse_similarity,
+    rows_of,
+)
 
 
 class Distances(NamedTuple):

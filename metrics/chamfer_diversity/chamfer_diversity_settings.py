@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from .core_encoder import SourceSettings
-from .core_numbers import parse_choice
-from .core_settings import setting
+from .core import SourceSettings, parse_choice, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,16 +6,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core_cache import Cache as Cache
-from .core_encoder import EncoderSettings as EncoderSettings
-from .core_inputs import parse_texts
-from .core_language import find_unread
-from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_numbers import parse_number as parse_number
-from .core_results import TEXTS, ItemResult, ScoreSummary, parse_confidence_by, signature
-from .core_settings import Settings as Settings
-from .core_vectors import load_vectors as load_vectors
+from .core import TEXTS, ItemResult, ScoreSummary, TextMetric, find_unread, parse_confidence_by, parse_texts, signature
 from .gruen_backbone import SentenceScores as SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from .core_encoder import EncoderSettings, Windows, split_windows, token_batches
-from .core_models import find_device, model_registry
+from .core import EncoderSettings, Windows, find_device, model_registry, split_windows, token_batches
 
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
 Forward = Callable[[np.ndarray, Any], torch.Tensor]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .core_models import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit
+from .core import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit
 from .gruen_backbone import Forward, Loaded, SentenceScores, count_tokens
 from .gruen_settings import GruenSettings
 

@@ -15,8 +15,7 @@ from scipy.special import expit
 from torch import nn
 from torch.nn import functional
 
-from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, find_device, find_model, load_once, quiet_loading
+from .core import DEFAULT_MODEL, EncoderSettings, find_device, find_model, load_once, quiet_loading
 from .gruen_backbone import Loaded, SentenceScores
 
 WEIGHTS_FILE = "gruen_compact.safetensors"

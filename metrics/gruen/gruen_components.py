@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import encode
+from .core import encode
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import CompactBackbone

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .core_models import load_once
-from .core_vectors import load_vectors
+from .core import load_once, load_vectors
 
 # The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.
 FOCUS_THRESHOLD = 0.108

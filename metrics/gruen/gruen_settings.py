@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from .core_encoder import EncoderSettings
-from .core_numbers import describe, parse_choice, parse_flag, parse_number
-from .core_settings import setting
+from .core import EncoderSettings, describe, parse_choice, parse_flag, parse_number, setting
 from .gruen_focus import FOCUS_THRESHOLD, WMS_THRESHOLD
 from .gruen_redundancy import REPEATS_IDENTITY
 from .gruen_text import MARKUPS

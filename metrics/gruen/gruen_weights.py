@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .core_models import file_digest
+from .core import file_digest
 
 _HUB_TIMEOUT_SECONDS = 5
 

@@ -8,23 +8,17 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import Cache as Cache
-from .core_encoder import EncoderSettings as EncoderSettings
-from .core_inputs import check_characters as check_characters
-from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_numbers import parse_number as parse_number
-from .core_results import (
+from .core import (
     QUESTIONS,
     UNBOUNDED,
     ItemResult,
+    Settings,
+    TextMetric,
     format_sizes,
     mean_estimate,
     parse_confidence_by,
     signature,
 )
-from .core_settings import Settings
-from .core_vectors import load_vectors as load_vectors
 from .probeval_clusters import hac as hac
 from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import cluster_maximum

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import as_list, check_characters
-from .core_numbers import describe, parse_count
+from .core import as_list, check_characters, describe, parse_count
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.

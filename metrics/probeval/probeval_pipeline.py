@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import encode
-from .core_numbers import describe
-from .core_vectors import load_vectors
+from .core import describe, encode, load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import assign, cluster_maximum, gp_scores, wordnet_scores

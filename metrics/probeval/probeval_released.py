@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .core_numbers import describe
+from .core import describe
 
 
 def from_released(targets: Any, predictions: Any) -> dict[str, list[dict]]:

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .core_encoder import EncoderSettings
-from .core_numbers import parse_choice, parse_count, parse_flag, parse_number
-from .core_settings import TEXT, setting
+from .core import TEXT, EncoderSettings, parse_choice, parse_count, parse_flag, parse_number, setting
 from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED, Question
 from .probeval_sampling import DRAWS

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from .core_vectors import WordVectors
+from .core import WordVectors
 
 
 def tokenize(text: str) -> list[str]:

@@ -5,12 +5,18 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .core_inputs import find_scored_sets, parse_sets, select_sets
-from .core_metric import TextMetric
-from .core_ngrams import number_tokens
-from .core_numbers import parse_count as parse_count
-from .core_results import SETS, ScoreSummary, format_sizes, parse_confidence_by, signature
-from .core_settings import Settings as Settings
+from .core import (
+    SETS,
+    ScoreSummary,
+    TextMetric,
+    find_scored_sets,
+    format_sizes,
+    number_tokens,
+    parse_confidence_by,
+    parse_sets,
+    select_sets,
+    signature,
+)
 from .self_bleu_repetition import COMPRESSION, rouge_identity
 from .self_bleu_scores import describe_sets, estimate_pooled, score_sets
 from .self_bleu_settings import SelfBleuSettings

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .core_inputs import mean_by_set
-from .core_ngrams import NgramTable
+from .core import NgramTable, mean_by_set
 
 _LEVEL = 9
 # Adds the header and the checksum of gzip.

@@ -4,18 +4,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import TextSets, lists_by_set, mean_by_set, sum_by_set
-from .core_ngrams import (
+from .core import (
     BleuStatistics,
+    Estimate,
     NgramTable,
+    TextSets,
     Tokens,
     bleu,
     bleu_statistics,
     distinct,
     entropy,
+    lists_by_set,
+    mean_by_set,
+    mean_over_sets,
     ngram_tables,
+    rows_of,
+    sum_by_set,
 )
-from .core_results import Estimate, mean_over_sets, rows_of
 from .self_bleu_repetition import compression_ratio, compression_ratios, rouge_sums, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 

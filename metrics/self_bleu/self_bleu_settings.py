@@ -4,9 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .core_ngrams import SMOOTHINGS
-from .core_numbers import parse_choice, parse_count, parse_flag
-from .core_settings import Settings, setting
+from .core import SMOOTHINGS, Settings, parse_choice, parse_count, parse_flag, setting
 
 # Each order is a pass over all tokens, and three numbers of the result.
 _LONGEST = 100

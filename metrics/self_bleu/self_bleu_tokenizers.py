@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from .core_numbers import describe
-from .core_results import caller_name
+from .core import caller_name, describe
 
 WHITESPACE = "whitespace"
 

@@ -6,23 +6,23 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .core_cache import Cache as Cache
-from .core_encoder import EncoderSettings as EncoderSettings
-from .core_inputs import lists_by_set, parse_probabilities, parse_sets, parse_values, sum_by_set
-from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_numbers import describe as describe
-from .core_results import (
+from .core import (
     SETS,
     Bounds,
     ItemResult,
     ScoreSummary,
+    Settings,
+    TextMetric,
     format_sizes,
+    lists_by_set,
     parse_confidence_by,
+    parse_probabilities,
+    parse_sets,
+    parse_values,
     rows_of,
     signature,
+    sum_by_set,
 )
-from .core_settings import Settings as Settings
 from .semantic_entropy_classes import find_classes
 from .semantic_entropy_grouping import group as group
 from .semantic_entropy_pairs import mutual_entailment as mutual_entailment

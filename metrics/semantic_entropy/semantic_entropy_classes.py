@@ -5,11 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from .core_encoder import embed_sets, unit_rows
-from .core_inputs import LIMITS, TextSets, as_list, batches_by_size, check_characters, content_ranks, flatten
-from .core_models import matrix_device
-from .core_numbers import describe, to_array
-from .core_results import caller_name
+from .core import (
+    LIMITS,
+    TextSets,
+    as_list,
+    batches_by_size,
+    caller_name,
+    check_characters,
+    content_ranks,
+    describe,
+    embed_sets,
+    flatten,
+    matrix_device,
+    to_array,
+    unit_rows,
+)
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
 from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings

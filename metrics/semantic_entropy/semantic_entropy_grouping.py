@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core_inputs import LIMITS, batches_by_size
+from .core import LIMITS, batches_by_size
 
 # From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
 Same = Callable[[np.ndarray, slice], np.ndarray]

@@ -7,8 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings
-from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
+from .core import (
+    TRANSFORMER,
+    EncoderSettings,
+    find_device,
+    find_model,
+    load_once,
+    model_registry,
+    quiet_loading,
+    token_limit,
+)
 
 Pairs = Sequence[tuple[str, str]]
 # Pairs in a batch by default.

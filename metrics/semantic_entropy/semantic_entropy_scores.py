@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_inputs import TextSets, flatten, sum_by_set
-from .core_numbers import describe, to_array
+from .core import TextSets, describe, flatten, sum_by_set, to_array
 
 
 def class_entropies(

@@ -4,10 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .core_encoder import EncoderSettings
-from .core_numbers import describe, parse_choice, parse_count, parse_number
-from .core_results import UNBOUNDED
-from .core_settings import ITEM, TEXT, setting
+from .core import ITEM, TEXT, UNBOUNDED, EncoderSettings, describe, parse_choice, parse_count, parse_number, setting
 
 # Cosine from which on two texts say the same, calibrated for the default model on labelled pairs.
 DEFAULT_SAME = 0.83

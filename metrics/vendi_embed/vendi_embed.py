@@ -6,34 +6,36 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .core_cache import Cache as Cache
-from .core_encoder import embed_sets
-from .core_inputs import (
+from .core import (
     LIMITS,
-    TextSets,
-    batches_by_size,
-    parse_probabilities,
-    parse_sets,
-    parse_values,
-    sum_by_set,
-)
-from .core_metric import TextMetric
-from .core_models import matrix_device
-from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
-from .core_numbers import float_type
-from .core_results import (
     SETS,
     ItemResult,
     ScoreSummary,
+    Spectra,
+    TextMetric,
+    TextSets,
+    batches_by_size,
+    embed_sets,
+    embedding_spectra,
+    float_type,
     format_order,
     format_sizes,
+    kernel_spectra,
+    matrix_device,
+    ngram_kernels,
+    ngram_tables,
+    number_tokens,
     parse_confidence_by,
+    parse_probabilities,
+    parse_sets,
+    parse_similarity,
+    parse_values,
+    row_error,
     rows_of,
     signature,
+    sum_by_set,
+    vendi_scores,
 )
-from .core_settings import Settings as Settings
-from .core_similarity import parse_similarity
-from .core_spectra import Spectra, embedding_spectra, kernel_spectra, row_error, vendi_scores
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
 

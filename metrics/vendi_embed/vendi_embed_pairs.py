@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_results import ratio_estimate
+from .core import ratio_estimate
 
 # Squared similarities below this are those of rounding.
 _ROUNDING = 1e-12

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_encoder import SourceSettings
-from .core_numbers import parse_choice, parse_flag, parse_number
-from .core_settings import TEXT, setting
+from .core import TEXT, SourceSettings, parse_choice, parse_flag, parse_number, setting
 
 
 def _order(value: Any, name: str) -> float:

@@ -75,7 +75,7 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
 def _similarities(metric: Any, predictions: Sequence[Sequence[str]], **given: Any) -> list[np.ndarray]:
     """Return the cosines of the texts of each set, of shape (k, k), by the encoder of a call of `compute`."""
     settings = type(metric).settings.read(given, metric.name)
-    vectors, _ = part(metric, "core_encoder").encode([text for texts in predictions for text in texts], settings)
+    vectors, _ = part(metric, "core").encode([text for texts in predictions for text in texts], settings)
     vectors = vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     parts = np.split(vectors, np.cumsum([len(texts) for texts in predictions])[:-1])

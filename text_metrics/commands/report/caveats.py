@@ -40,10 +40,10 @@ def _of_reading(inputs: Inputs) -> _Caveats:
     """Say what was read, and what of it was not used."""
     n, sizes = len(inputs.ids), inputs.sizes
     if inputs.bad:
-        yield "rows set aside", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
+        yield "invalid rows", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
     if n < inputs.n_all:
-        prompts = count(inputs.n_all, "prompt")
-        yield "missing prompts", f"Of {prompts}, every system has two texts or more only of {n:,}, which are used."
+        of = f"{n:,} of {count(inputs.n_all, 'prompt')}"
+        yield "missing prompts", f"Only {of} have two texts or more from every system; the others are ignored."
     if inputs.smallest is not None:
         yield (
             "sets of different sizes",
@@ -52,8 +52,6 @@ def _of_reading(inputs: Inputs) -> _Caveats:
         )
     if n < FEW_PROMPTS:
         yield "few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little."
-    for hint in inputs.hints:
-        yield "systems in one file", hint
 
 
 def _of_lengths(inputs: Inputs) -> _Caveats:

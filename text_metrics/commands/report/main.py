@@ -28,6 +28,8 @@ from text_metrics.metrics._core.core_numbers import parse_level
 
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
 _EXIT_BAD_ROWS = 3
+# Bad rows that are shown; more are counted.
+_SHOWN = 5
 # What is written into the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl", "figures")
 
@@ -47,6 +49,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     pairing.add_argument("--id-key", help="column of the prompt")
     pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
     parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
+    parser.add_argument("--one-system", action="store_true", help="each file holds one system, whatever its columns")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument(
         "--quality", choices=("gruen", "none"), default="gruen", help="how texts are rated; gruen is slow"
@@ -55,7 +58,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder or of semantic_entropy: {', '.join(_SETTINGS)}")
-    add_confidence(parser)
+    add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(words)
@@ -107,10 +110,10 @@ def _run(options: argparse.Namespace) -> int:
     """Make the report; returns the exit code."""
     _check_outputs(options)
     inputs = read_inputs(options)
-    for row in inputs.bad:
+    for row in inputs.bad[:_SHOWN]:
         print(f"{row['file']}, row {row['row']}: {row['error']}", file=sys.stderr)
-    for hint in inputs.hints:
-        print(hint, file=sys.stderr)
+    if len(inputs.bad) > _SHOWN:
+        print(f"{len(inputs.bad) - _SHOWN:,} more rows cannot be used: see bad.jsonl.", file=sys.stderr)
     # They import torch and matplotlib.
     from text_metrics.commands.report.page import write_pages
     from text_metrics.commands.report.scores import build

@@ -4,9 +4,9 @@ Nothing here imports torch, so that what is wrong with a file is said at once.
 """
 
 import argparse
-import sys
+from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +19,12 @@ from text_metrics.commands.shared.rows import Row, Source, read_key
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
-_LARGEST = sys.float_info.max
-# A column with more values holds something else than systems.
-_MOST_SYSTEMS = 20
+# Cubes of larger ratings, which the intervals sum up, could overflow.
+_LARGEST = 1e12
+# A column with more distinct values does not name systems, nor does one whose values each lack more of the prompts.
+_MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
+# On fewer prompts, any column looks like that.
+_FEWEST_PROMPTS = 3
 
 
 class Keys(NamedTuple):
@@ -38,8 +41,7 @@ class Inputs(NamedTuple):
 
     systems : their names
     sources : for each system, its file, and numbers of rows, prompts and texts
-    bad : file, row and error of each row that is set aside
-    hints : which columns may hold systems that count as one
+    bad : file, row and error of each row that is skipped
     n_all : the number of prompts of any system
     ids : the p prompts of which every system has two texts or more, in order
     texts : for each system, for each of these prompts, a list of texts
@@ -50,7 +52,6 @@ class Inputs(NamedTuple):
     systems: list[str]
     sources: list[dict[str, Any]]
     bad: list[dict[str, Any]]
-    hints: list[str]
     n_all: int
     ids: list[str]
     texts: list[list[list[str]]]
@@ -78,10 +79,12 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
     keys = Keys(options.text_key, options.id_key, options.system_key, options.quality_key)
     files = [(path, read_file(name, path, keys)) for name, path in options.files.items()]
-    n_rows = sorted({len(rows) for _, rows in files})
-    if keys.prompt is None and len(n_rows) > 1:
-        raise ValueError(f"--by-line requires files of one length. Got {n_rows} rows: pass --id-key to pair them.")
-    hints = [hint for path, rows in files for hint in _hints(path, rows, keys)]
+    n_rows = sorted({int(rows[-1].given["prompt"]) for _, rows in files}) if keys.prompt is None else []
+    if len(n_rows) > 1:
+        raise ValueError(f"--by-line requires files of one length. Got {n_rows} lines: pass --id-key to pair them.")
+    if keys.prompt is not None and keys.system is None and not options.one_system:
+        for path, rows in files:
+            _check_one_system(path, rows, keys)
     systems, sources, sets = [], [], []
     for path, rows in files:
         for system in dict.fromkeys(row.given["system"] for row in rows if row.given["system"]):
@@ -110,7 +113,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     ]
     texts = [[[text for text, _ in of_system[prompt]] for prompt in ids] for of_system in sets]
     quality = np.array([rating for of_system in sets for prompt in ids for _, rating in of_system[prompt]])
-    return Inputs(systems, sources, bad, hints, len(set().union(*sets)), ids, texts, quality, people)
+    return Inputs(systems, sources, bad, len(set().union(*sets)), ids, texts, quality, people)
 
 
 def _sets(rows: Sequence[Row]) -> dict[str, list[tuple[str, float]]]:
@@ -134,24 +137,35 @@ def _common(systems: Sequence[dict[str, Any]]) -> list[str]:
     return common
 
 
-def _hints(path: Path, rows: Sequence[Row], keys: Keys) -> list[str]:
-    """Name columns of no other use whose few strings each have half of the prompts."""
-    if keys.prompt is None or keys.system is not None:
-        return []
-    import pandas as pd
+def _check_one_system(path: Path, rows: Sequence[Row], keys: Keys) -> None:
+    """Raise a ValueError that names the column that most likely holds systems, if there is one.
 
-    frame = pd.DataFrame([row.values for row in rows if row.values])
-    prompts = frame[keys.prompt].astype(str)
-    n, hints = prompts.nunique(), []
-    for name in frame.columns.difference(keys):
-        strings = frame[name].where(frame[name].map(lambda value: isinstance(value, str)))
-        counts = prompts.groupby(strings).nunique()
-        if 2 <= len(counts) <= _MOST_SYSTEMS and 2 * counts.min() >= max(n, 4) and counts.sum() >= 1.5 * n:
-            hints.append(
-                f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
-                f"prompts: pass --system-key {name} if they are systems."
-            )
-    return hints
+    Each of its values has two texts or more of nearly all prompts. Texts are preferred to numbers.
+    """
+    good = [row for row in rows if not row.error]
+    prompts = {row.given["prompt"] for row in good}
+    candidates = []
+    for name in dict.fromkeys(column for row in good for column in row.values):
+        n_texts: Counter[tuple[str | None, str]] = Counter()
+        values, is_text = set(), False
+        for row in good:
+            value = row.values.get(name)
+            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+                values.add(key := read_key(row.values, name))
+                n_texts[key, row.given["prompt"]] += len(row.texts)
+                is_text = is_text or isinstance(value, str)
+            if len(values) > _MOST_SYSTEMS:
+                break
+        complete = Counter(value for (value, _), n in n_texts.items() if n > 1)
+        coverage = min((complete[value] for value in values), default=0) / len(prompts)
+        if name not in keys and 2 <= len(values) <= _MOST_SYSTEMS and coverage >= _NEARLY_ALL:
+            candidates.append((coverage, is_text, name, len(values)))
+    if candidates and len(prompts) >= _FEWEST_PROMPTS:
+        _, _, name, n = max(candidates, key=lambda candidate: candidate[:2])
+        raise ValueError(
+            f"{path} seems to hold {n} systems: each of the {n} values of {name!r} has texts for nearly all prompts. "
+            f"Pass --system-key {name}, or --one-system if they are one system."
+        )
 
 
 def read_file(name: str, path: Path, keys: Keys) -> list[Row]:
@@ -164,21 +178,48 @@ def read_file(name: str, path: Path, keys: Keys) -> list[Row]:
     for key in keys:
         if columns and key is not None and key not in columns:
             raise ValueError(f"{path} has no column {key!r}: it has {', '.join(columns)}.")
-    causes: dict[tuple[Any, Any], Row] = {}
+    # Blank lines of JSON count as lines.
+    has_lines = file_format(path) in (".jsonl", ".ndjson")
     for i, row in enumerate(rows, 1):
         try:
-            _read_row(row, name, str(i), keys, file_format(path) == ".csv")
+            _read_row(row, name, str(row.number if has_lines else i), keys, file_format(path) == ".csv")
         except (TypeError, ValueError) as error:
             row.error = str(error)
-        if row.error and row.given["prompt"] is not None:
-            causes.setdefault((row.given["system"], row.given["prompt"]), row)
-    for row in rows:
-        cause = causes.get((row.given["system"], row.given["prompt"]))
-        if cause is not None and not row.error:
-            row.error = f"is set aside with its set, because of row {cause.number}: {cause.error}"
+    _skip_sets(path, rows)
     if all(row.error for row in rows):
         raise ValueError(f"{path}: no row can be used{f': {rows[0].error}' if rows else '.'}")
     return rows
+
+
+def _skip_sets(path: Path, rows: Sequence[Row]) -> None:
+    """Make the other rows of a set with a bad row bad, too.
+
+    A row without a readable key belongs to the set around it, or else the sets before and after it both lack it; where
+    each set is one row, it is a set of its own. Raises a ValueError if rows of a set are not adjacent: it could be of
+    any set.
+    """
+    keys = [(row.given["system"], row.given["prompt"]) for row in rows]
+    runs = [key for key, _ in groupby(filter(all, keys))]
+    has_sets = len(runs) < sum(map(all, keys))
+    causes: dict[Any, Row] = {}
+    before, lost = None, None
+    for row, key in [*zip(rows, keys, strict=True), (None, None)]:
+        if key is not None and not all(key):
+            lost = lost or row
+            continue
+        if lost is not None and has_sets:
+            if len(set(runs)) < len(runs):
+                raise ValueError(
+                    f"{path}, row {lost.number} {lost.error}. It may be of any set, because the rows of a set are not "
+                    "adjacent: correct it, remove it, or sort the rows by prompt."
+                )
+            causes |= {side: lost for side in (before, key) if side not in causes}
+        if row is not None and row.error:
+            causes.setdefault(key, row)
+        before, lost = key, None
+    for row, key in zip(rows, keys, strict=True):
+        if key in causes and not row.error:
+            row.error = f"skipped: its set contains invalid row {causes[key].number}: {causes[key].error}"
 
 
 def _read_row(row: Row, name: str, line: str, keys: Keys, is_csv: bool) -> None:
@@ -189,7 +230,7 @@ def _read_row(row: Row, name: str, line: str, keys: Keys, is_csv: bool) -> None:
     }
     if row.error:
         return
-    if row.given["prompt"] is None:
+    if not row.given["prompt"]:
         raise ValueError(f"has no {keys.prompt!r}")
     if not row.given["system"]:
         raise ValueError(f"has no {keys.system!r}")

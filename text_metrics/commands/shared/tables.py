@@ -6,8 +6,12 @@ import pandas as pd
 
 from text_metrics.commands.shared.formats import printable
 
-# What pdflatex does not have, and pandas does not escape.
-_SYMBOLS = str.maketrans({"−": "$-$", "×": r"$\times$", "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"})
+# What TeX reads as markup, and what pdflatex does not have.
+_LATEX = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$"}
+    | {"×": r"$\times$", "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00a0": "~"}
+)
 
 
 def markdown(frame: pd.DataFrame) -> str:
@@ -21,18 +25,24 @@ def latex(frame: pd.DataFrame, caption: str) -> str:
 
     Scripts that pdflatex does not set, such as Chinese, need lualatex and a font that has them.
     """
-    styler = frame.map(_one_line).style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
-    tabular = styler.to_latex(hrules=True, column_format="l" + "r" * (frame.shape[1] - 1))
-    words = re.sub(r"([&%$#_{}])", r"\\\1", _one_line(caption))
+    cells = frame.map(latex_escaped).rename(columns=latex_escaped)
+    # After a line break or a rule, TeX would read a bracket or an asterisk as an argument.
+    cells.iloc[:, 0] = [f"{{}}{cell}" if cell.startswith(("[", "*")) else cell for cell in cells.iloc[:, 0]]
+    tabular = cells.to_latex(index=False, escape=False, column_format="l" + "r" * (frame.shape[1] - 1))
     lines = (
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{words}}}",
+        rf"\caption{{{latex_escaped(caption)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         f"{tabular.strip()}}}",
         r"\end{table}",
     )
-    return "\n".join(lines).translate(_SYMBOLS) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def latex_escaped(text: str) -> str:
+    """Escape what TeX would read as markup, and put the words on one line."""
+    return _one_line(text).translate(_LATEX)
 
 
 def _one_line(text: str) -> str:
