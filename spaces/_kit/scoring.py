@@ -1,5 +1,8 @@
 """Runs of the metric that a demo shows, one at a time, with their warnings."""
 
+import functools
+import os
+import pprint
 import sys
 import tempfile
 import threading
@@ -12,24 +15,32 @@ from typing import Any, NamedTuple
 import evaluate
 import numpy as np
 
-# The file of the metrics, which the build copies.
-from .core_language import find_unread
+from . import reading
 
 # The encoder of the score, its figures and its contributions: a name, a folder, or an object with `encode`.
 MODEL: Any = "all-MiniLM-L6-v2"
 # The texts of larger sets are not left out one by one: it takes too long.
 MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
+# Sentences of ours that have nothing in common, for the yardstick.
+UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
 # Warnings are caught for all threads of a process.
 _ONE_RUN = threading.Lock()
 
 
 class Scored(NamedTuple):
-    """The result of a metric with its "warnings", whether its model reads the texts, and their cosines by set."""
+    """The result of a run.
+
+    result : of the metric, with its "warnings"
+    is_read : whether the model reads the texts
+    code : Python code that computes the result
+    similarity : cosines of all texts, set after set, of shape (n, n), if the run was asked for them
+    """
 
     result: dict[str, Any]
     is_read: bool
-    similarities: Sequence[np.ndarray] = ()
+    code: str
+    similarity: np.ndarray
 
 
 def load(app: str, name: str) -> Any:
@@ -46,68 +57,47 @@ def part(metric: Any, name: str) -> ModuleType:
 def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
     """Run a metric, with `MODEL` unless another is given.
 
-    english : lists of texts that its model reads in English only; the short ones of a list are judged together
-    is_drawn : whether the cosines of the texts are returned, too, by the encoder of the run
+    english : lists of texts that the default model reads in English only; the short ones of a list are judged together
+    is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
+    code = _code(metric.name, **given)
     if "model" in type(metric).settings.declared():
         given = {"model": MODEL, "progress": True, **given}
+    similarity = np.empty((0, 0))
     with tempfile.TemporaryDirectory() as folder:
         if is_drawn:
             given["cache_dir"] = folder
         with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
             # Always, not once in a process, so that each visitor is warned.
             warnings.simplefilter("always", UserWarning)
-            result = metric.compute(**given)
-        similarities = _similarities(metric, **given) if is_drawn else []
+            result = metric.compute(**given, details=True)
+        if is_drawn:
+            similarity = _similarity(metric, **given)
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [str(warning.message) for warning in ours]
-    n_others = sum(len(find_unread(texts).other_language) for texts in english)
-    if n_others:
+    texts = {text for of_list in english for text in of_list}
+    foreign = {text for of_list in english for text in reading.find_foreign(of_list)} if MODEL == _DEFAULT else set()
+    if foreign:
+        seem = "seems" if len(foreign) == 1 else "seem"
         messages.append(
-            f"{n_others:,} of {sum(map(len, english)):,} texts {'is' if n_others == 1 else 'are'} not in English. The "
-            "model reads English only, so the score is no judgement of them."
+            f"{len(foreign):,} of {len(texts):,} different texts {seem} not to be in English. The model reads English "
+            "only, so the score is no judgement of them."
         )
     # By its name, because each metric has its own copy of the class.
-    is_read = not n_others and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
-    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, similarities)
+    is_read = not foreign and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
+    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, code, similarity)
 
 
-def _similarities(metric: Any, predictions: Sequence[Sequence[str]], **given: Any) -> list[np.ndarray]:
-    """Return the cosines of the texts of each set, of shape (k, k), by the encoder of a call of `compute`."""
-    settings = type(metric).settings.read(given, metric.name)
-    vectors, _ = part(metric, "core").encode([text for texts in predictions for text in texts], settings)
-    vectors = vectors.astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    parts = np.split(vectors, np.cumsum([len(texts) for texts in predictions])[:-1])
-    return [np.clip(part @ part.T, -1.0, 1.0) for part in parts]
+_DEFAULT = MODEL
 
 
-def contributions(
-    metric: Any, sets: Sequence[Sequence[str]], similarity: Sequence[np.ndarray], scores: Sequence[Any], **settings: Any
-) -> list[list[float | None]]:
-    """Return the score of each set minus its score without each text.
-
-    Parameters
-    ----------
-    metric : one that takes `similarity` in place of texts
-    similarity : for each set of k texts, ndarray of shape (k, k)
-    scores : of the m sets
-
-    Returns
-    -------
-    list of m lists, a number for each text; None in sets of one text or of more than `MOST_LEFT_OUT`, and where no
-    score remains
-    """
-    added: list[list[float | None]] = [[None] * len(texts) for texts in sets]
-    places = [(i, j) for i, row in enumerate(added) if 1 < len(row) <= MOST_LEFT_OUT for j in range(len(row))]
-    if places:
-        kept = [(i, [k for k in range(len(sets[i])) if k != j]) for i, j in places]
-        rests = metric.compute(
-            predictions=[[sets[i][k] for k in rows] for i, rows in kept],
-            similarity=[similarity[i][np.ix_(rows, rows)] for i, rows in kept],
-            **settings,
-        )
-        for (i, j), rest in zip(places, rests["scores"], strict=True):
-            if rest is not None:
-                added[i][j] = scores[i] - rest
-    return added
+def _code(name: str, **given: Any) -> str:
+    """Return Python code that computes a result anywhere: with the metric of the Space, or of a checkout."""
+    if not isinstance(MODEL, str):
+        given["model"] = f"<the {type(MODEL).__name__} of this demo>"
+    arguments = "".join(
+        f"    {name}={pprint.pformat(value, width=100, compact=True, sort_dicts=False)},\n"
+        for name, value in given.items()
+    )
+    source = os.environ.get("SPACE_ID", f"metrics/{name}")
+    return f"import evaluate\n\n{name} = evaluate.load({source!r})\nresult = {name}.compute(\n{arguments})\n"
