@@ -48,6 +48,35 @@ def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, set_b
         assert neighbours[n // 2] == 7
 
 
+@pytest.mark.discrete
+@pytest.mark.parametrize("block_rows", [8, 2048])
+@pytest.mark.parametrize("is_given", [False, True])
+def test_the_first_of_tied_neighbours_is_named(load, rng, monkeypatch, set_block_rows, block_rows, is_given):
+    """Whatever else is in the call, in small batches, in tiles and from matrices; rounding must not decide."""
+    set_block_rows(block_rows)
+    monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", 5)
+    sets = []
+    for _ in range(100):
+        # Opposite pairs of orthogonal directions are tied, too. A rotation gives the cosines other roundings.
+        axes = np.vstack([np.eye(4), rng.standard_normal((8, 4))])
+        rotation = np.linalg.qr(rng.standard_normal((32, 32)))[0][:4]
+        sets.append((axes[[*range(12), 5, 0]] @ rotation).astype(np.float32))
+    texts = [[str(i) for i in range(14)]] * len(sets)
+
+    def neighbours(texts, sets):
+        values = {"similarity": list(map(reference.cosines, sets))} if is_given else {"embeddings": sets}
+        result = load("chamfer_diversity").compute(predictions=texts, details=True, **values)
+        return [detail["neighbours"] for detail in result["details"]]
+
+    together = neighbours(texts, sets)
+    for vectors, found in zip(sets, together, strict=True):
+        cosines = reference.cosines(vectors.astype(np.float64)) - 3 * np.eye(14)
+        assert found == [int(np.flatnonzero(row >= row.max() - 1e-6)[0]) for row in cosines]
+        assert found[13] == 0
+        assert found[12] == 5
+    assert [neighbours([members], [vectors])[0] for members, vectors in zip(texts, sets, strict=True)] == together
+
+
 @pytest.mark.parametrize("spread", [1e-1, 1e-3, 1e-4])
 def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, spread):
     vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))

@@ -16,6 +16,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.discrete
 @pytest.mark.parametrize(("name", "settings"), CALLS)
 @pytest.mark.parametrize("tiny", [1, 3])
 def test_tiny_blocks_change_nothing(load, name, settings, tiny, tmp_path, monkeypatch):

@@ -416,7 +416,7 @@ def test_no_set_is_scored_without_a_row_that_cannot_be_parsed(tmp_path, name):
     data.write_text("\n".join([*lists[:3], BROKEN, *lists[3:]]), encoding="utf-8")
     assert read_inputs(parse_options(words)).ids == sorted(PLACES)
     data.write_text("\n".join([*lines[::2], BROKEN, *lines[1::2]]), encoding="utf-8")
-    with pytest.raises(ValueError, match="row 13 .*not adjacent"):
+    with pytest.raises(ValueError, match=r"row 13 .*not adjacent"):
         read_inputs(parse_options(words))
 
 

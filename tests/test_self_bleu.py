@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -160,6 +161,41 @@ def test_tokenizers_of_sacrebleu(load, texts, tokenizer, tokens):
     result = load("self_bleu").compute(predictions=texts, tokenizer=tokenizer, max_order=2)
     assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu([tokens], 2)[-1])
     assert f"tokenizer:{tokenizer}" in result["signature"]
+
+
+CHINESE = ["我喜欢猫。", "狗在公园里跑。", "天气很好，他走了。"]
+JAPANESE, THAI = ["猫が好きです。", "天気がいい。"], ["ฉันชอบแมว", "อากาศดีมาก"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "texts", "settings", "counts"),
+    [
+        # Words of which no set has an n-gram: equal and different ones score alike.
+        ("self_bleu", ["yes"] * 4, {}, ["1 of 1 sets"]),
+        ("self_bleu", ["yes", "no", "aye", "nay"], {"max_order": 2}, ["1 of 1 sets"]),
+        ("self_bleu", ["yes", "a b c d", ""], {"aggregate": "sentence"}, ["1 of 1 sets"]),
+        ("self_bleu", [["a b", "a c"], ["a b c", "a b d"], ["", ""]], {"max_order": 3}, ["2 of 3 sets"]),
+        ("self_bleu", [["a b c", "a b"], ["a"]], {"max_order": 2, "singletons": "skip"}, []),
+        ("self_bleu", ["yes"] * 4, {"max_order": 1}, []),
+        # Sentences that are taken for words.
+        ("self_bleu", CHINESE, {"max_order": 1}, ["3 of 3 texts"]),
+        ("self_bleu", [*CHINESE, "a dog"], {"max_order": 1, "tokenizer": "13a"}, ["3 of 4 texts"]),
+        ("self_bleu", JAPANESE, {"max_order": 1, "tokenizer": "intl"}, ["2 of 2 texts"]),
+        ("self_bleu", THAI, {"max_order": 1}, ["2 of 2 texts"]),
+        ("self_bleu", CHINESE, {"tokenizer": "zh"}, []),
+        ("self_bleu", CHINESE, {"tokenizer": list}, []),
+        ("self_bleu", ["나는 고양이를 좋아한다", "Собака бежит в парке", "a dog 狗 in the park"], {"max_order": 3}, []),
+        ("vendi_embed", [*CHINESE, "a dog"], {"kernel": "ngram"}, ["3 of 4 texts"]),
+        ("vendi_embed", ["a dog", "a cat"], {"kernel": "ngram"}, []),
+    ],
+)
+def test_scores_that_mean_nothing_are_told_once(load, metric, texts, settings, counts):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        load(metric).compute(predictions=texts, **settings)
+    assert len(told) == len(counts)
+    assert all(str(warning.message).startswith(count) for warning, count in zip(told, counts, strict=True))
+    assert all(warning.filename == __file__ for warning in told)
 
 
 def test_tokenizer_may_be_a_function(load):

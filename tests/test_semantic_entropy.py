@@ -71,6 +71,16 @@ def test_improbable_texts_do_not_underflow(load):
     assert compute(load, log_probs=shifted)["scores"] == pytest.approx(compute(load, log_probs=TOKENS)["scores"])
 
 
+@pytest.mark.parametrize("gap", [700, 745, 800, 1e5])
+def test_an_improbable_text_takes_part(load, gap):
+    """Whether its likelihood underflows or not: exp(-745) is the smallest number above 0."""
+    given = {"predictions": ["a", "b", "c"], "classes": [0, 1, 2], "quality": [1.0, 0.5, 0.25], "details": True}
+    result = compute(load, log_probs=[-1.0, -1.0 - gap, -1.0 - gap], **given)
+    assert (result["n_classes"], result["details"][0]["classes"]) == (3, [0, 1, 2])
+    assert result["utility"] == compute(load, **given)["utility"]
+    assert result["semantic_entropy"] == pytest.approx(0, abs=1e-300)
+
+
 def test_forms_of_log_probabilities(load):
     expected = compute(load, log_probs=TOKENS)
     arrays = [[np.array(tokens) for tokens in texts] for texts in TOKENS]
@@ -166,6 +176,42 @@ def test_the_order_of_a_set_does_not_matter(load, rng):
     ]
     assert results[0]["scores"] == pytest.approx(results[1]["scores"])
     assert results[0]["n_classes"] == results[1]["n_classes"]
+
+
+@pytest.mark.parametrize("spread", [3, 12])
+def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form(load, rng, spread):
+    """Texts that serve as labels only: neither the type of the rows, nor their norms, nor their order matter."""
+    metric = load("semantic_entropy")
+    sets = [["x", "y"][: 1 + i % 2] * (6 + i % 2) for i in range(60)]
+    sizes = list(map(len, sets))
+    # Small integers have many coordinates in common, and some rows occur twice.
+    rows = rng.integers(-spread, spread, (sum(sizes), 5)).astype(np.float32)
+    rows[:, 0] += 0.5
+
+    def classes(rows):
+        result = metric.compute(predictions=sets, embeddings=rows, same=0.29, details=True)
+        return [detail["classes"] for detail in result["details"]]
+
+    expected = classes(rows)
+    parts = np.split(rows, np.cumsum(sizes)[:-1])
+    # There are sets in which the order matters.
+    by_place = [
+        [
+            len(set(reference.complete_classes(len(part), lambda i, j, part=part: cosines(part)[i, j] >= 0.29, places)))
+            for places in (range(len(part)), range(len(part))[::-1])
+        ]
+        for part in parts
+    ]
+    assert any(forward != backward for forward, backward in by_place)
+    norms = (1 + 1e-6 * rng.standard_normal((len(rows), 1))).astype(np.float32)
+    for other in (rows.astype(np.float64), rows.astype(np.float64) / 3, rows * norms, torch.tensor(rows)):
+        assert classes(other) == expected
+    orders = [rng.permutation(size) for size in sizes]
+    shuffled = [[members[i] for i in order] for members, order in zip(sets, orders, strict=True)]
+    again = metric.compute(
+        predictions=shuffled, embeddings=[part[order] for part, order in zip(parts, orders, strict=True)], same=0.29
+    )
+    assert again["n_classes_scores"] == [len(set(labels)) for labels in expected]
 
 
 def test_a_function_is_asked_once_about_each_pair(load):

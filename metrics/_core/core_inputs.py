@@ -3,7 +3,6 @@
 Every error names the parameter, the set and the text, and the value it got.
 """
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .core_numbers import NUMBERS, describe, parse_matrix, parse_number, to_array
+from .core_numbers import NUMBERS, ROUNDED_SUM, describe, parse_matrix, parse_number, to_array
 
 Item = TypeVar("Item")
 
@@ -35,10 +34,8 @@ class Limits:
 
 
 LIMITS = Limits()
-# Wide enough for probabilities rounded to three digits or stored as float16.
-_SUM_TOLERANCE = 1e-3
 # Squares of more, or less than its inverse, lose digits in float64.
-_LARGEST = 1e200
+_LARGEST_NORM = 1e200
 
 
 class TextSets(NamedTuple):
@@ -195,9 +192,9 @@ def _is_list(value: Any) -> bool:
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=_LARGEST)
+    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
     sums = sum_by_set(numbers, sets.sizes)
-    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
     if bad.size:
         i = int(bad[0])
         raise ValueError(
@@ -227,10 +224,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST) & (squares < _LARGEST))
+            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
         for i in (start + np.flatnonzero(odd)).tolist():
             # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST:
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
                 problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
                 raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
@@ -337,15 +334,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))

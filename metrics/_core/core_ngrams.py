@@ -8,6 +8,7 @@ largest in the whole set, or the second largest if this text alone holds the lar
 texts are never compared pair by pair.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -24,6 +25,9 @@ _NLG_EVAL_TINY = 1e-15
 _NLG_EVAL_SMALL = 1e-9
 # Chen & Cherry (2014), smoothing 1, with NLTK's value: it replaces a count of zero.
 _METHOD1_EPSILON = 0.1
+
+# Thai, Lao, Tibetan, Burmese, Khmer, Chinese and Japanese: scripts without spaces between words.
+_UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 SMOOTHINGS = ("nlg-eval", "method1", "none")
 
@@ -75,6 +79,11 @@ class BleuStatistics(NamedTuple):
     def pooled(self, sizes: np.ndarray) -> "BleuStatistics":
         """Sum over the texts of each set: arrays of m in place of n columns."""
         return BleuStatistics(*(sum_by_set(field, sizes) for field in self))
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether most characters of a text are of a script that has no spaces between words."""
+    return 2 * len(_UNSPACED.findall(text)) > len(text)
 
 
 def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:

@@ -6,11 +6,25 @@ from typing import Any
 
 import numpy as np
 
-# The types of a number, of which bool is none, although it is an int.
+# The types of a number; bool is excluded, although it is an int.
 INTEGERS = (int, np.integer)
 NUMBERS = (float, *INTEGERS, np.floating)
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
+
+# Tolerances. A discrete result treats values that differ by no more as equal, and takes the first of equals.
+#
+# Of cosines, and of what is computed from them: in another batch, float32 embeddings of a text move a cosine by up to
+# 3e-7. Values that differ by about this much may still be equal in one call and not in another.
+TIE = 1e-6
+# Of sums of the same float64 numbers in another order, relative to their size.
+ROUNDING = 1e-9
+# Of similarities that were rounded to four digits, and of sums of probabilities that were rounded to three digits or
+# stored as float16.
+ROUNDED_ENTRY, ROUNDED_SUM = 1e-4, 1e-3
+# Of unit rows of the same text in another batch, by the type of the numbers: at least five times what the default model
+# differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly float32 rows in a wider type.
+ROW_ERRORS = {"float64": 1e-4, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 # Machine epsilon of the floating-point types that numbers are given in.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
@@ -100,3 +114,30 @@ def float_type(values: Any) -> str:
         values = values[0]
     name = str(getattr(values, "dtype", "")).removeprefix("torch.")
     return name if name in EPSILONS else "float64"
+
+
+def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+
+    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    """
+    values = np.asarray(values)
+    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+
+
+def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
+    return first_maximum(-np.asarray(values), axis, tolerance)
+
+
+def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+    """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
+
+    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
+    order of tied values.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    return ranks

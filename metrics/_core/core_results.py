@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_inputs import as_list
-from .core_numbers import describe
+from .core_numbers import ROUNDING, describe
 
 VERSION = "0.8.0"
 
@@ -18,8 +18,6 @@ SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
-# Units whose values differ by less, relative to their mean, differ by rounding only.
-_ROUNDING = 1e-9
 # Skewness below this does not change an interval, and the inverse of its correction divides by it.
 _LEAST_SKEWNESS = 1e-6
 
@@ -114,7 +112,7 @@ class Estimate(NamedTuple):
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
-        if square <= n * (_ROUNDING * value) ** 2:
+        if square <= n * (ROUNDING * value) ** 2:
             return cls(n, value, 0.0, 0.0)
         cube = float((deviations**3).sum())
         return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)

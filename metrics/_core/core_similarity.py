@@ -12,12 +12,7 @@ import torch
 
 from .core_encoder import unit_rows
 from .core_inputs import LIMITS, TextSets, as_list, batches_by_size
-from .core_numbers import EPSILONS, float_type, parse_matrix
-
-# How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
-_TOLERANCE = 1e-4
-# Rounding of eigenvalues in float64.
-_EIGENVALUE_ROUNDING = 1e-9
+from .core_numbers import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, float_type, parse_matrix
 
 
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
@@ -58,14 +53,14 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
     matrix = parse_matrix(values, size, name).astype(np.float64)
     if matrix.shape != (size, size):
         raise ValueError(f"{name} must have shape ({size}, {size}). Got shape {matrix.shape}.")
-    off_unit = np.diag(np.abs(matrix.diagonal() - 1) > _TOLERANCE)
+    off_unit = np.diag(np.abs(matrix.diagonal() - 1) > ROUNDED_ENTRY)
     rules = (
         (~np.isfinite(matrix), "be finite"),
-        (off_unit, f"be 1, the similarity of a text with itself, to within {_TOLERANCE:g}"),
-        (np.abs(matrix) > 1 + _TOLERANCE, "be in [-1, 1]"),
+        (off_unit, f"be 1, the similarity of a text with itself, to within {ROUNDED_ENTRY:g}"),
+        (np.abs(matrix) > 1 + ROUNDED_ENTRY, "be in [-1, 1]"),
         (
-            np.abs(matrix - matrix.T) > _TOLERANCE,
-            f"equal its mirror image, to within {_TOLERANCE:g}: the matrix must be symmetric",
+            np.abs(matrix - matrix.T) > ROUNDED_ENTRY,
+            f"equal its mirror image, to within {ROUNDED_ENTRY:g}: the matrix must be symmetric",
         ),
     )
     for bad, must in rules:
@@ -89,13 +84,13 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     level = 2 * np.sqrt(len(kernel)) * epsilon
     try:
         # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(kernel + (_EIGENVALUE_ROUNDING - level) * np.eye(len(kernel)))
+        np.linalg.cholesky(kernel + (ROUNDING - level) * np.eye(len(kernel)))
         return kernel
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(kernel)
-    if values[0] < -_TOLERANCE * values[-1]:
+    if values[0] < -ROUNDED_ENTRY * values[-1]:
         raise ValueError(
-            f"{name} must be positive semi-definite, to within {_TOLERANCE:g} of its largest eigenvalue, "
+            f"{name} must be positive semi-definite, to within {ROUNDED_ENTRY:g} of its largest eigenvalue, "
             f"{values[-1]:.3g}. Got an eigenvalue of {values[0]:.3g}."
         )
     # No text must vanish: at most half of its similarity with itself is lost.
@@ -108,7 +103,7 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
 def nearest_neighbours(
     embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set.
+    """Find the nearest other text of the same set, of tied ones the first.
 
     Parameters
     ----------
@@ -118,23 +113,28 @@ def nearest_neighbours(
     Returns
     -------
     distances : ndarray of shape (n,), 1 - cosine, in [0, 2]
-    neighbours : ndarray of shape (n,), the neighbour's index within the set
+    neighbours : ndarray of shape (n,), the index within the set of the first text that is as near, to within TIE
     """
     nearest, neighbours = np.empty(len(embeddings)), np.empty(len(embeddings), dtype=np.int64)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.size > LIMITS.block_rows:
             blocks = _blocks(rows)
-            neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
+            closest, neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
             for block in blocks:
-                others = rows[:, neighbours[block[0]]]
-                pairs = unit_rows(embeddings, block, device) * unit_rows(embeddings, others, device)
-                nearest[block] = pairs.sum(-1).cpu().numpy()
+                others = unit_rows(embeddings, rows[:, closest[block[0] - rows[0, 0]]], device)
+                nearest[block] = (unit_rows(embeddings, block, device) * others).sum(-1).cpu().numpy()
             continue
         vectors = unit_rows(embeddings, rows, device)
         similarities = vectors @ vectors.mT
         torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
-        nearest[rows], neighbours[rows] = (values.cpu().numpy() for values in similarities.max(dim=-1))
+        best = similarities.amax(-1)
+        nearest[rows], neighbours[rows] = best.cpu().numpy(), _first_from(similarities, best - TIE).cpu().numpy()
     return np.clip(1.0 - nearest, 0.0, 2.0), neighbours
+
+
+def _first_from(similarities: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
+    """Find the first index along the last axis whose value is at least `least`; 0 if there is none."""
+    return (similarities >= least.unsqueeze(-1)).to(torch.int8).argmax(-1)
 
 
 def _blocks(rows: np.ndarray) -> list[np.ndarray]:
@@ -142,8 +142,12 @@ def _blocks(rows: np.ndarray) -> list[np.ndarray]:
     return np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1)
 
 
-def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], device: str) -> np.ndarray:
-    """Find the index of the nearest other row of one set, whose n rows are in blocks (1, b), in float32: (n,).
+def _nearest_in_large_set(
+    embeddings: np.ndarray, blocks: list[np.ndarray], device: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest other row of one set, whose n rows are in blocks (1, b), in float32.
+
+    Returns the index of the nearest row, and the first of those that are tied with it, (n,) each.
 
     The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by
     c, the mean, does not change: cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v -
@@ -159,9 +163,9 @@ def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], devi
     right = left[:, [*range(d), d + 1, d]]
 
     # Each tile is used for its rows and its columns. What is kept is which tile has the nearest row, since amax is
-    # several times as fast as argmax.
+    # several times as fast as argmax, and a tile before which none is tied with it. A row meets its tiles in order.
     best = torch.full((n,), -math.inf, device=device)
-    tile_of = torch.zeros(n, dtype=torch.int64, device=device)
+    tile_of, first_tile = torch.zeros((2, n), dtype=torch.int64, device=device)
     step = LIMITS.tile_rows
     tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     for i, part in enumerate(tiles):
@@ -171,15 +175,22 @@ def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], devi
                 similarities.fill_diagonal_(-math.inf)
             for place, values, other in ((part, similarities.amax(1), j), (tiles[j], similarities.amax(0), i)):
                 tile_of[place].masked_fill_(values > best[place], other)
+                first_tile[place].masked_fill_(values > best[place] + TIE, other)
                 best[place] = torch.maximum(best[place], values)
 
-    nearest = torch.empty(n, dtype=torch.int64, device=device)
+    nearest, first = torch.full((2, n), -1, dtype=torch.int64, device=device)
     for j, tile in enumerate(tiles):
-        for some in torch.nonzero(tile_of == j).squeeze(1).split(LIMITS.block_rows):
+        is_due = (tile_of == j) | ((first_tile <= j) & (first < 0))
+        for some in torch.nonzero(is_due).squeeze(1).split(LIMITS.block_rows):
             similarities = left[some] @ right[tile].T
             itself = some[:, None] == torch.arange(tile.start, tile.stop, device=device)
-            nearest[some] = similarities.masked_fill_(itself, -math.inf).argmax(1) + tile.start
-    return nearest.cpu().numpy()
+            similarities.masked_fill_(itself, -math.inf)
+            has_best = tile_of[some] == j
+            nearest[some[has_best]] = similarities[has_best].argmax(1) + tile.start
+            least = best[some] - TIE
+            is_first = (first[some] < 0) & (similarities.amax(1) >= least)
+            first[some[is_first]] = _first_from(similarities[is_first], least[is_first]) + tile.start
+    return nearest.cpu().numpy(), torch.where(first < 0, nearest, first).cpu().numpy()
 
 
 def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:

@@ -13,21 +13,12 @@ import numpy as np
 import torch
 
 from .core_inputs import LIMITS, batches_by_size
+from .core_numbers import ROW_ERRORS
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
-# How far the unit row of a text may be from that of the same text in another batch, by the type of the numbers: at
-# least five times what the default model differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly
-# float32 rows in a wider type.
-ROW_ERROR = 1e-4
-_ROW_ERRORS = {"float16": 1e-2, "bfloat16": 5e-2}
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
-
-
-def row_error(precision: str | None) -> float:
-    """Return the error of unit rows that were computed or given in a floating-point type; None for float32 or wider."""
-    return _ROW_ERRORS.get(precision or "", ROW_ERROR)
 
 
 class Spectra(NamedTuple):
@@ -47,7 +38,7 @@ def embedding_spectra(
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
-    error: float = ROW_ERROR,
+    error: float = ROW_ERRORS["float32"],
 ) -> Iterator[Spectra]:
     """Find the eigenvalues of the cosine kernel of each set.
 
@@ -59,7 +50,7 @@ def embedding_spectra(
     embeddings : ndarray of shape (n, d), rows non-zero, set after set
     sizes : ndarray of shape (m,), the number of rows of each set
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
-    error : the error of the unit rows, as by `row_error`
+    error : the error of the unit rows, of ROW_ERRORS
     """
     buffer = _row_buffer(embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
@@ -187,11 +178,11 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _shares(matrices: torch.Tensor, error: float = ROW_ERROR) -> torch.Tensor:
+def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
     """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
-    all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `ROW_ERROR` leaves room for
+    all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
     errors that are all in one direction, and for the rounding of the eigenvalues in float64.
     """
     eigenvalues = torch.linalg.eigvalsh(matrices)

@@ -110,8 +110,9 @@ Returns:
         text.
     details (`list[dict]`): only with `details=True`. For each set
         `mean_pairwise_distance`, `distances` and `neighbours`: the index within
-        the set, from 0, of each text's nearest neighbour. None for a set that
-        is left out.
+        the set, from 0, of each text's nearest neighbour, or of the first text
+        whose distance is larger by at most 1e-6. None for a set that is left
+        out.
     signature (`str`): all settings that determine the score. Scores are
         comparable if their signatures are equal and what was given for the
         texts, which the signature reports as `given` only, comes from one

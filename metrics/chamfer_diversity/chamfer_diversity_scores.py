@@ -10,6 +10,7 @@ from .core import (
     TextSets,
     batches_by_size,
     embed_sets,
+    first_minimum,
     lists_by_set,
     matrix_device,
     mean_pairwise_distances,
@@ -55,7 +56,7 @@ def _of_matrices(squares: list[np.ndarray], sizes: np.ndarray) -> Distances:
         size = rows.shape[1]
         pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
         distances[:, np.arange(size), np.arange(size)] = np.inf
-        nearest[rows], neighbours[rows] = distances.min(axis=2), distances.argmin(axis=2)
+        nearest[rows], neighbours[rows] = distances.min(axis=2), first_minimum(distances)
     return Distances(nearest, neighbours, pairwise)
 
 

@@ -30,11 +30,25 @@ from typing import Any, NamedTuple, Self, TypeVar
 # ----------------------------------------------------------------------------------------------------------------------
 # core_numbers.py: Read numbers, choices and arrays. Every error names the parameter and what was got.
 
-# The types of a number, of which bool is none, although it is an int.
+# The types of a number; bool is excluded, although it is an int.
 INTEGERS = (int, np.integer)
 NUMBERS = (float, *INTEGERS, np.floating)
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
+
+# Tolerances. A discrete result treats values that differ by no more as equal, and takes the first of equals.
+#
+# Of cosines, and of what is computed from them: in another batch, float32 embeddings of a text move a cosine by up to
+# 3e-7. Values that differ by about this much may still be equal in one call and not in another.
+TIE = 1e-6
+# Of sums of the same float64 numbers in another order, relative to their size.
+ROUNDING = 1e-9
+# Of similarities that were rounded to four digits, and of sums of probabilities that were rounded to three digits or
+# stored as float16.
+ROUNDED_ENTRY, ROUNDED_SUM = 1e-4, 1e-3
+# Of unit rows of the same text in another batch, by the type of the numbers: at least five times what the default model
+# differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly float32 rows in a wider type.
+ROW_ERRORS = {"float64": 1e-4, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 # Machine epsilon of the floating-point types that numbers are given in.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
@@ -124,6 +138,33 @@ def float_type(values: Any) -> str:
         values = values[0]
     name = str(getattr(values, "dtype", "")).removeprefix("torch.")
     return name if name in EPSILONS else "float64"
+
+
+def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+
+    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    """
+    values = np.asarray(values)
+    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+
+
+def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
+    return first_maximum(-np.asarray(values), axis, tolerance)
+
+
+def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+    """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
+
+    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
+    order of tied values.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    return ranks
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -229,10 +270,8 @@ class Limits:
 
 
 LIMITS = Limits()
-# Wide enough for probabilities rounded to three digits or stored as float16.
-_SUM_TOLERANCE = 1e-3
 # Squares of more, or less than its inverse, lose digits in float64.
-_LARGEST = 1e200
+_LARGEST_NORM = 1e200
 
 
 class TextSets(NamedTuple):
@@ -389,9 +428,9 @@ def _is_list(value: Any) -> bool:
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=_LARGEST)
+    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
     sums = sum_by_set(numbers, sets.sizes)
-    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
     if bad.size:
         i = int(bad[0])
         raise ValueError(
@@ -421,10 +460,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST) & (squares < _LARGEST))
+            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
         for i in (start + np.flatnonzero(odd)).tolist():
             # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST:
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
                 problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
                 raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
@@ -531,18 +570,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -744,8 +775,6 @@ SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
-# Units whose values differ by less, relative to their mean, differ by rounding only.
-_ROUNDING = 1e-9
 # Skewness below this does not change an interval, and the inverse of its correction divides by it.
 _LEAST_SKEWNESS = 1e-6
 
@@ -840,7 +869,7 @@ class Estimate(NamedTuple):
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
-        if square <= n * (_ROUNDING * value) ** 2:
+        if square <= n * (ROUNDING * value) ** 2:
             return cls(n, value, 0.0, 0.0)
         cube = float((deviations**3).sum())
         return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
@@ -1512,12 +1541,6 @@ class TextMetric:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_similarity.py: Similarities of the texts of each set: cosines of embeddings, or matrices that the caller gives; and distances.
 
-# How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
-_TOLERANCE = 1e-4
-# Rounding of eigenvalues in float64.
-_EIGENVALUE_ROUNDING = 1e-9
-
-
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
     """Read a matrix for each set; one matrix where the predictions are one flat set.
 
@@ -1556,14 +1579,14 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
     matrix = parse_matrix(values, size, name).astype(np.float64)
     if matrix.shape != (size, size):
         raise ValueError(f"{name} must have shape ({size}, {size}). Got shape {matrix.shape}.")
-    off_unit = np.diag(np.abs(matrix.diagonal() - 1) > _TOLERANCE)
+    off_unit = np.diag(np.abs(matrix.diagonal() - 1) > ROUNDED_ENTRY)
     rules = (
         (~np.isfinite(matrix), "be finite"),
-        (off_unit, f"be 1, the similarity of a text with itself, to within {_TOLERANCE:g}"),
-        (np.abs(matrix) > 1 + _TOLERANCE, "be in [-1, 1]"),
+        (off_unit, f"be 1, the similarity of a text with itself, to within {ROUNDED_ENTRY:g}"),
+        (np.abs(matrix) > 1 + ROUNDED_ENTRY, "be in [-1, 1]"),
         (
-            np.abs(matrix - matrix.T) > _TOLERANCE,
-            f"equal its mirror image, to within {_TOLERANCE:g}: the matrix must be symmetric",
+            np.abs(matrix - matrix.T) > ROUNDED_ENTRY,
+            f"equal its mirror image, to within {ROUNDED_ENTRY:g}: the matrix must be symmetric",
         ),
     )
     for bad, must in rules:
@@ -1587,13 +1610,13 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     level = 2 * np.sqrt(len(kernel)) * epsilon
     try:
         # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(kernel + (_EIGENVALUE_ROUNDING - level) * np.eye(len(kernel)))
+        np.linalg.cholesky(kernel + (ROUNDING - level) * np.eye(len(kernel)))
         return kernel
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(kernel)
-    if values[0] < -_TOLERANCE * values[-1]:
+    if values[0] < -ROUNDED_ENTRY * values[-1]:
         raise ValueError(
-            f"{name} must be positive semi-definite, to within {_TOLERANCE:g} of its largest eigenvalue, "
+            f"{name} must be positive semi-definite, to within {ROUNDED_ENTRY:g} of its largest eigenvalue, "
             f"{values[-1]:.3g}. Got an eigenvalue of {values[0]:.3g}."
         )
     # No text must vanish: at most half of its similarity with itself is lost.
@@ -1606,7 +1629,7 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
 def nearest_neighbours(
     embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set.
+    """Find the nearest other text of the same set, of tied ones the first.
 
     Parameters
     ----------
@@ -1616,23 +1639,28 @@ def nearest_neighbours(
     Returns
     -------
     distances : ndarray of shape (n,), 1 - cosine, in [0, 2]
-    neighbours : ndarray of shape (n,), the neighbour's index within the set
+    neighbours : ndarray of shape (n,), the index within the set of the first text that is as near, to within TIE
     """
     nearest, neighbours = np.empty(len(embeddings)), np.empty(len(embeddings), dtype=np.int64)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.size > LIMITS.block_rows:
             blocks = _blocks(rows)
-            neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
+            closest, neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
             for block in blocks:
-                others = rows[:, neighbours[block[0]]]
-                pairs = unit_rows(embeddings, block, device) * unit_rows(embeddings, others, device)
-                nearest[block] = pairs.sum(-1).cpu().numpy()
+                others = unit_rows(embeddings, rows[:, closest[block[0] - rows[0, 0]]], device)
+                nearest[block] = (unit_rows(embeddings, block, device) * others).sum(-1).cpu().numpy()
             continue
         vectors = unit_rows(embeddings, rows, device)
         similarities = vectors @ vectors.mT
         torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
-        nearest[rows], neighbours[rows] = (values.cpu().numpy() for values in similarities.max(dim=-1))
+        best = similarities.amax(-1)
+        nearest[rows], neighbours[rows] = best.cpu().numpy(), _first_from(similarities, best - TIE).cpu().numpy()
     return np.clip(1.0 - nearest, 0.0, 2.0), neighbours
+
+
+def _first_from(similarities: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
+    """Find the first index along the last axis whose value is at least `least`; 0 if there is none."""
+    return (similarities >= least.unsqueeze(-1)).to(torch.int8).argmax(-1)
 
 
 def _blocks(rows: np.ndarray) -> list[np.ndarray]:
@@ -1640,8 +1668,12 @@ def _blocks(rows: np.ndarray) -> list[np.ndarray]:
     return np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1)
 
 
-def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], device: str) -> np.ndarray:
-    """Find the index of the nearest other row of one set, whose n rows are in blocks (1, b), in float32: (n,).
+def _nearest_in_large_set(
+    embeddings: np.ndarray, blocks: list[np.ndarray], device: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest other row of one set, whose n rows are in blocks (1, b), in float32.
+
+    Returns the index of the nearest row, and the first of those that are tied with it, (n,) each.
 
     The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by
     c, the mean, does not change: cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v -
@@ -1657,9 +1689,9 @@ def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], devi
     right = left[:, [*range(d), d + 1, d]]
 
     # Each tile is used for its rows and its columns. What is kept is which tile has the nearest row, since amax is
-    # several times as fast as argmax.
+    # several times as fast as argmax, and a tile before which none is tied with it. A row meets its tiles in order.
     best = torch.full((n,), -math.inf, device=device)
-    tile_of = torch.zeros(n, dtype=torch.int64, device=device)
+    tile_of, first_tile = torch.zeros((2, n), dtype=torch.int64, device=device)
     step = LIMITS.tile_rows
     tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     for i, part in enumerate(tiles):
@@ -1669,15 +1701,22 @@ def _nearest_in_large_set(embeddings: np.ndarray, blocks: list[np.ndarray], devi
                 similarities.fill_diagonal_(-math.inf)
             for place, values, other in ((part, similarities.amax(1), j), (tiles[j], similarities.amax(0), i)):
                 tile_of[place].masked_fill_(values > best[place], other)
+                first_tile[place].masked_fill_(values > best[place] + TIE, other)
                 best[place] = torch.maximum(best[place], values)
 
-    nearest = torch.empty(n, dtype=torch.int64, device=device)
+    nearest, first = torch.full((2, n), -1, dtype=torch.int64, device=device)
     for j, tile in enumerate(tiles):
-        for some in torch.nonzero(tile_of == j).squeeze(1).split(LIMITS.block_rows):
+        is_due = (tile_of == j) | ((first_tile <= j) & (first < 0))
+        for some in torch.nonzero(is_due).squeeze(1).split(LIMITS.block_rows):
             similarities = left[some] @ right[tile].T
             itself = some[:, None] == torch.arange(tile.start, tile.stop, device=device)
-            nearest[some] = similarities.masked_fill_(itself, -math.inf).argmax(1) + tile.start
-    return nearest.cpu().numpy()
+            similarities.masked_fill_(itself, -math.inf)
+            has_best = tile_of[some] == j
+            nearest[some[has_best]] = similarities[has_best].argmax(1) + tile.start
+            least = best[some] - TIE
+            is_first = (first[some] < 0) & (similarities.amax(1) >= least)
+            first[some[is_first]] = _first_from(similarities[is_first], least[is_first]) + tile.start
+    return nearest.cpu().numpy(), torch.where(first < 0, nearest, first).cpu().numpy()
 
 
 def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:

@@ -30,11 +30,25 @@ from typing import Any, NamedTuple, Self, TypeVar
 # ----------------------------------------------------------------------------------------------------------------------
 # core_numbers.py: Read numbers, choices and arrays. Every error names the parameter and what was got.
 
-# The types of a number, of which bool is none, although it is an int.
+# The types of a number; bool is excluded, although it is an int.
 INTEGERS = (int, np.integer)
 NUMBERS = (float, *INTEGERS, np.floating)
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
+
+# Tolerances. A discrete result treats values that differ by no more as equal, and takes the first of equals.
+#
+# Of cosines, and of what is computed from them: in another batch, float32 embeddings of a text move a cosine by up to
+# 3e-7. Values that differ by about this much may still be equal in one call and not in another.
+TIE = 1e-6
+# Of sums of the same float64 numbers in another order, relative to their size.
+ROUNDING = 1e-9
+# Of similarities that were rounded to four digits, and of sums of probabilities that were rounded to three digits or
+# stored as float16.
+ROUNDED_ENTRY, ROUNDED_SUM = 1e-4, 1e-3
+# Of unit rows of the same text in another batch, by the type of the numbers: at least five times what the default model
+# differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly float32 rows in a wider type.
+ROW_ERRORS = {"float64": 1e-4, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 # Machine epsilon of the floating-point types that numbers are given in.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
@@ -124,6 +138,33 @@ def float_type(values: Any) -> str:
         values = values[0]
     name = str(getattr(values, "dtype", "")).removeprefix("torch.")
     return name if name in EPSILONS else "float64"
+
+
+def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+
+    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    """
+    values = np.asarray(values)
+    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+
+
+def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
+    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
+    return first_maximum(-np.asarray(values), axis, tolerance)
+
+
+def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+    """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
+
+    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
+    order of tied values.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    return ranks
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -229,10 +270,8 @@ class Limits:
 
 
 LIMITS = Limits()
-# Wide enough for probabilities rounded to three digits or stored as float16.
-_SUM_TOLERANCE = 1e-3
 # Squares of more, or less than its inverse, lose digits in float64.
-_LARGEST = 1e200
+_LARGEST_NORM = 1e200
 
 
 class TextSets(NamedTuple):
@@ -389,9 +428,9 @@ def _is_list(value: Any) -> bool:
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=_LARGEST)
+    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
     sums = sum_by_set(numbers, sets.sizes)
-    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
     if bad.size:
         i = int(bad[0])
         raise ValueError(
@@ -421,10 +460,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST) & (squares < _LARGEST))
+            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
         for i in (start + np.flatnonzero(odd)).tolist():
             # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST:
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
                 problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
                 raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
@@ -531,18 +570,10 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
-def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose.
-
-    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own
-    embeddings (n, d), only if their rows are equal too.
-    """
-    contents: list[Any] = texts
-    if embeddings is not None:
-        digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in embeddings]
-        contents = list(zip(texts, digests, strict=True))
-    ranks = {content: i for i, content in enumerate(sorted(set(contents)))}
-    return np.fromiter(map(ranks.__getitem__, contents), np.int64, len(texts))
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -744,8 +775,6 @@ SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
-# Units whose values differ by less, relative to their mean, differ by rounding only.
-_ROUNDING = 1e-9
 # Skewness below this does not change an interval, and the inverse of its correction divides by it.
 _LEAST_SKEWNESS = 1e-6
 
@@ -840,7 +869,7 @@ class Estimate(NamedTuple):
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
-        if square <= n * (_ROUNDING * value) ** 2:
+        if square <= n * (ROUNDING * value) ** 2:
             return cls(n, value, 0.0, 0.0)
         cube = float((deviations**3).sum())
         return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)

@@ -1,5 +1,6 @@
 """The numbers of self_bleu for each set and over all sets, their interval, and details."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,8 +42,20 @@ class Scored(NamedTuple):
 
 
 def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
-    """Score each set, and all of them together."""
+    """Score each set, and all of them together.
+
+    Warns with the count of sets in which fewer than two texts have an n-gram of the highest order: whether their texts
+    are equal or different, they share no such n-gram, and the smoothing determines their self-BLEU.
+    """
     sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
+    order = settings.max_order
+    n_short = int((sum_by_set((tokens.lengths >= order).astype(np.int64), sizes) < 2).sum())
+    if n_short:
+        warnings.warn(
+            f"{n_short} of {len(sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu is "
+            "the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
+            stacklevel=4,
+        )
     pooled = settings.aggregate == "corpus" and len(sizes) > 0
     tables = list(ngram_tables(tokens, sizes, settings.max_order))
     statistics = bleu_statistics(tables, tokens.lengths, sizes)

@@ -1,11 +1,14 @@
-"""Texts to tokens: white space, the tokenizers of sacreBLEU, or a function of the caller's."""
+"""Split texts into tokens: at white space, by a tokenizer of sacreBLEU, or by a user-supplied function."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .core import caller_name, describe
+from .core import caller_name, describe, is_unspaced
 
 WHITESPACE = "whitespace"
+# Tokenizers that find no word within a run of letters.
+_BY_SPACES = (WHITESPACE, "none", "13a", "intl")
 
 
 def tokenize(
@@ -20,6 +23,11 @@ def tokenize(
         function from a text to its list of tokens
     where : names the text of an index in an error
 
+    Warns
+    -----
+    UserWarning
+        With the count, if the tokenizer splits at spaces and texts are in a script without them.
+
     Raises
     ------
     ImportError
@@ -31,7 +39,14 @@ def tokenize(
     """
     if callable(tokenizer):
         return _by_function(texts, tokenizer, where), f"custom({caller_name(tokenizer)})"
-    if isinstance(tokenizer, str) and tokenizer == WHITESPACE:
+    n_unspaced = sum(map(is_unspaced, texts)) if tokenizer in _BY_SPACES else 0
+    if n_unspaced:
+        warnings.warn(
+            f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "
+            "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
+            stacklevel=4,
+        )
+    if tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)
 

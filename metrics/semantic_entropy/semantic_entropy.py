@@ -185,16 +185,16 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         sets = parse_sets(predictions, settings.set_size)
         m, sizes = len(sets.sizes), sets.sizes
         weights, weighting = None, "uniform"
+        takes_part = np.ones(len(sets.texts), dtype=bool)
         if settings.weights is not None:
             weights, weighting = parse_probabilities(settings.weights, sets, "weights"), "given"
+            takes_part = weights > 0
         elif settings.log_probs is not None:
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         units = parse_confidence_by(settings.confidence_by, m, "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sizes)
 
-        # A text of weight 0 takes no part.
-        takes_part = np.ones(len(sets.texts), dtype=bool) if weights is None else weights > 0
         present, counted = np.flatnonzero(takes_part), sum_by_set(takes_part.astype(np.int64), sizes)
         classes, counts, signed = find_classes(sets, present, counted, settings)
 

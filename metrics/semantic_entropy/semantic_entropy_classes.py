@@ -12,7 +12,6 @@ from .core import (
     batches_by_size,
     caller_name,
     check_characters,
-    content_ranks,
     describe,
     embed_sets,
     flatten,
@@ -52,13 +51,13 @@ def find_classes(
     same: Same
     if settings.by_cosine:
         embeddings, encoded = embed_sets(sets, settings.embeddings, settings)
-        ranks = content_ranks(texts, None if settings.embeddings is None else embeddings[present])
-        items = different_texts(ranks, sizes, grouping)
+        rows = None if settings.embeddings is None else embeddings[present]
+        items = different_texts(texts, sizes, grouping, rows)
         threshold = DEFAULT_SAME if settings.same is None else settings.same
-        same = _by_cosine(embeddings, present[items.first], threshold, matrix_device(settings.device))
+        same = _SameByCosine(embeddings, present[items.first], threshold, matrix_device(settings.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
-        items = different_texts(content_ranks(texts), sizes, grouping)
+        items = different_texts(texts, sizes, grouping)
         asked = _with_contexts(sets, settings.contexts)
         same, signed = _by_pairs(items, [asked[i] for i in present[items.first].tolist()], settings)
         signed |= {"grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
@@ -66,17 +65,21 @@ def find_classes(
     return *number_classes(labels[items.of_text], sizes), signed
 
 
-def _by_cosine(embeddings: np.ndarray, first: np.ndarray, threshold: float, device: str) -> Same:
-    # A large set is asked about block by block: its unit vectors are kept meanwhile.
-    last: list[Any] = [None, None]
+class _SameByCosine:
+    """Compare items by the cosine of their embeddings.
 
-    def same(rows: np.ndarray, places: slice) -> np.ndarray:
-        if last[0] is not rows:
-            last[:] = rows, unit_rows(embeddings, first[rows], device)
-        vectors = last[1]
-        return (vectors[:, places] @ vectors.mT >= threshold - _ROUNDING).cpu().numpy()
+    A large set is compared block by block: the unit vectors of the last items are kept.
+    """
 
-    return same
+    def __init__(self, embeddings: np.ndarray, row_of: np.ndarray, threshold: float, device: str) -> None:
+        self.embeddings, self.row_of, self.threshold, self.device = embeddings, row_of, threshold, device
+        self.items: np.ndarray | None = None
+        self.vectors: Any = None
+
+    def __call__(self, items: np.ndarray, places: slice) -> np.ndarray:
+        if self.items is not items:
+            self.items, self.vectors = items, unit_rows(self.embeddings, self.row_of[items], self.device)
+        return (self.vectors[:, places] @ self.vectors.mT >= self.threshold - _ROUNDING).cpu().numpy()
 
 
 def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:

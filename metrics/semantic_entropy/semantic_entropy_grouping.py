@@ -4,13 +4,15 @@ The items that are grouped are the different texts of each set. Small sets are g
 size; a large one is grouped item by item, from blocks of the rows of its matrix.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from .core import LIMITS, batches_by_size
+from .core import LIMITS, batches_by_size, content_ranks
 
+_EQUAL = 1e-6
 # From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
 Same = Callable[[np.ndarray, slice], np.ndarray]
 
@@ -28,21 +30,54 @@ class Items(NamedTuple):
     sizes: np.ndarray
 
 
-def different_texts(ranks: np.ndarray, sizes: np.ndarray, grouping: str) -> Items:
+def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddings: np.ndarray | None = None) -> Items:
     """List the different texts of each set: in order of content for "complete", in the order given for "greedy".
 
     Parameters
     ----------
-    ranks : ndarray of shape (n,), as by `content_ranks`
+    texts : list of n strings
     sizes : ndarray of shape (m,), the number of texts of each set
+    embeddings : ndarray of shape (n, d), or None: equal texts with different rows are different texts
     """
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of, ranks = np.repeat(np.arange(len(sizes)), sizes), content_ranks(texts)
     keys = set_of * (ranks.max(initial=0) + 1) + ranks
-    _, first, of_text = np.unique(keys, return_index=True, return_inverse=True)
-    if grouping == "greedy":
-        order = np.argsort(first)
+    contents = keys.tolist()
+    if embeddings is not None:
+        contents = [
+            (key, hashlib.blake2b(row.tobytes()).digest()) for key, row in zip(contents, embeddings, strict=True)
+        ]
+    numbers = {content: i for i, content in enumerate(dict.fromkeys(contents))}
+    of_text = np.fromiter(map(numbers.__getitem__, contents), np.int64, len(texts))
+    first = np.unique(of_text, return_index=True)[1]
+    if grouping != "greedy":
+        order = _content_order(keys[first], None if embeddings is None else embeddings[first])
         first, of_text = first[order], np.argsort(order)[of_text]
     return Items(first, of_text, np.bincount(set_of[first], minlength=len(sizes)))
+
+
+def _content_order(keys: np.ndarray, embeddings: np.ndarray | None) -> np.ndarray:
+    """Sort items by integers (u,), then by the coordinates of their unit embeddings, then by index: (u,).
+
+    The order is the same in each floating-point type and at each norm: coordinates within the tolerance are equal, and
+    so are those between which a chain of such steps leads.
+    """
+    # The index at which each group of equal items begins.
+    groups = np.searchsorted(np.sort(keys), keys)
+    if embeddings is None:
+        return np.argsort(groups, kind="stable")
+    norms = np.sqrt(np.einsum("ij,ij->i", embeddings, embeddings, dtype=np.float64))
+    for column in embeddings.T:
+        tied = np.flatnonzero(np.bincount(groups)[groups] > 1)
+        if not len(tied):
+            break
+        values = column[tied] / norms[tied]
+        order = np.lexsort((values, groups[tied]))
+        tied, values = tied[order], values[order]
+        indices, starts = np.arange(len(tied)), np.diff(groups[tied], prepend=-1) > 0
+        splits = starts | (np.diff(values, prepend=-np.inf) > _EQUAL)
+        of_group, of_part = (np.maximum.accumulate(np.where(marks, indices, 0)) for marks in (starts, splits))
+        groups[tied] += of_part - of_group
+    return np.argsort(groups, kind="stable")
 
 
 def group(items: Items, same: Same, grouping: str) -> np.ndarray:

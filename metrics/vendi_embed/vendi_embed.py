@@ -1,5 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from .core import (
     LIMITS,
+    ROW_ERRORS,
     SETS,
     ItemResult,
     ScoreSummary,
@@ -20,6 +22,7 @@ from .core import (
     float_type,
     format_order,
     format_sizes,
+    is_unspaced,
     kernel_spectra,
     matrix_device,
     ngram_kernels,
@@ -30,7 +33,6 @@ from .core import (
     parse_sets,
     parse_similarity,
     parse_values,
-    row_error,
     rows_of,
     signature,
     sum_by_set,
@@ -244,7 +246,7 @@ def find_spectra(
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = row_error(float_type(settings.embeddings))
+        error = ROW_ERRORS[float_type(settings.embeddings)]
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
         signed = {"kernel": "embedding", **signed}
     return list(spectra), signed
@@ -263,6 +265,10 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     import nltk
     from nltk.tokenize import NLTKWordTokenizer
 
+    n_unspaced = sum(map(is_unspaced, sets.texts))
+    if n_unspaced:
+        reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
+        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])

@@ -4,10 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import ratio_estimate
-
-# Squared similarities below this are those of rounding.
-_ROUNDING = 1e-12
+from .core import TIE, ratio_estimate
 
 
 def pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -23,7 +20,7 @@ def pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """
     others = np.where(sizes > 1, sizes - 1, np.nan)
     similarities = np.clip((sizes / scores - 1) / others, 0, 1)
-    return np.where(similarities < _ROUNDING, 0, similarities)
+    return np.where(similarities < TIE**2, 0, similarities)
 
 
 def pooled_diversity(similarities: np.ndarray, units: np.ndarray, level: float | None) -> dict[str, Any]:
