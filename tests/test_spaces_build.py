@@ -95,10 +95,10 @@ sys.path.insert(0, ".")
 app = runpy.run_path("app.py")
 space, texts = app["SPACE"], json.loads(sys.argv[1])
 settings = {name: component.value for name, component in space.settings.items()}
-result = space.score(space.group([app["inputs"].Row(text, "1") for text in texts]), (), **settings)
+result = space.score([app["inputs"].Row(text, "1") for text in texts], (), **settings)
 heat = next(drawn.content for drawn in result.pictures if getattr(drawn, "content", None) is not None
             and hasattr(drawn.content, "data") and drawn.content.data[0].type == "heatmap")
-print(json.dumps({"report": result.report, "table": result.details.to_dict("list"),
+print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"),
                   "heat": [list(row) for row in heat.data[0].z]}, default=float))
 """
 

@@ -38,6 +38,17 @@ class Card(NamedTuple):
     facts: Sequence[tuple[str, str, str]] = ()
 
 
+class Ranked(NamedTuple):
+    """A score in a ranking: its place, what it is of, with a remark, its share of the largest, and a further fact."""
+
+    place: int
+    name: str
+    remark: str
+    value: float
+    meter: float
+    fact: str = ""
+
+
 def _escaped(value: Any) -> Any:
     return value if isinstance(value, Markup) else Markup(str(escape(value)).translate(_SYNTAX))
 

@@ -29,9 +29,9 @@ _ONE_RUN = threading.Lock()
 
 
 class Scored(NamedTuple):
-    """The result of a run.
+    """A run of a metric.
 
-    result : of the metric, with its "warnings"
+    result : of `compute`, with its "warnings"
     is_read : whether the model reads the texts
     code : Python code that computes the result
     similarity : cosines of all texts, set after set, of shape (n, n), if the run was asked for them
@@ -55,49 +55,100 @@ def part(metric: Any, name: str) -> ModuleType:
 
 
 def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
-    """Run a metric, with `MODEL` unless another is given.
+    """Run a metric, with details, and with `MODEL` if it takes a model and no other is given.
 
     english : lists of texts that the default model reads in English only; the short ones of a list are judged together
     is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
-    code = _code(metric.name, **given)
+    name, texts = metric.name, {key: given.pop(key) for key in ("predictions", "references") if key in given}
     if "model" in type(metric).settings.declared():
-        given = {"model": MODEL, "progress": True, **given}
-    similarity = np.empty((0, 0))
+        given = {"model": MODEL, **given}
+    settings = type(metric).settings.read(given, name)
     with tempfile.TemporaryDirectory() as folder:
+        extra: dict[str, Any] = {"progress": True} if "model" in given else {}
         if is_drawn:
-            given["cache_dir"] = folder
+            extra["cache_dir"] = folder
         with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
             # Always, not once in a process, so that each visitor is warned.
             warnings.simplefilter("always", UserWarning)
-            result = metric.compute(**given, details=True)
-        if is_drawn:
-            similarity = _similarity(metric, **given)
+            result = metric.compute(**texts, **given, **extra, details=True)
+        similarity = _similarity(metric, texts["predictions"], {**given, **extra}) if is_drawn else np.empty((0, 0))
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [str(warning.message) for warning in ours]
-    texts = {text for of_list in english for text in of_list}
-    foreign = {text for of_list in english for text in reading.find_foreign(of_list)} if MODEL == _DEFAULT else set()
+    foreign: set[str] = set()
+    if english and settings.is_default:
+        foreign = {text for of_list in english for text in reading.find_foreign(of_list)}
     if foreign:
-        seem = "seems" if len(foreign) == 1 else "seem"
+        n_texts, seem = len({text for of_list in english for text in of_list}), "seems" if len(foreign) == 1 else "seem"
         messages.append(
-            f"{len(foreign):,} of {len(texts):,} different texts {seem} not to be in English. The model reads English "
+            f"{len(foreign):,} of {n_texts:,} different texts {seem} not to be in English. The model reads English "
             "only, so the score is no judgement of them."
         )
     # By its name, because each metric has its own copy of the class.
     is_read = not foreign and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
+    code = _code(name, {**texts, **settings.passed()})
     return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, code, similarity)
 
 
-_DEFAULT = MODEL
+def _code(name: str, arguments: dict[str, Any]) -> str:
+    """Return Python code that computes a result, with the metric of the Space or of a checkout."""
+    lines = ["import evaluate", "", f"{name} = evaluate.load({os.environ.get('SPACE_ID', f'metrics/{name}')!r})"]
+    if callable(getattr(arguments.get("model"), "encode", None)):
+        lines.append("# Besides: model=, the encoder of this demo.")
+        del arguments["model"]
+    shown = {key: pprint.pformat(value, width=100, compact=True, sort_dicts=False) for key, value in arguments.items()}
+    return "\n".join([*lines, f"{name}.compute(", *(f"    {key}={value}," for key, value in shown.items()), ")"])
 
 
-def _code(name: str, **given: Any) -> str:
-    """Return Python code that computes a result anywhere: with the metric of the Space, or of a checkout."""
-    if not isinstance(MODEL, str):
-        given["model"] = f"<the {type(MODEL).__name__} of this demo>"
-    arguments = "".join(
-        f"    {name}={pprint.pformat(value, width=100, compact=True, sort_dicts=False)},\n"
-        for name, value in given.items()
-    )
-    source = os.environ.get("SPACE_ID", f"metrics/{name}")
-    return f"import evaluate\n\n{name} = evaluate.load({source!r})\nresult = {name}.compute(\n{arguments})\n"
+def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any]) -> np.ndarray:
+    """Return the cosines of all texts, by the encoder of a call of `compute`."""
+    settings = type(metric).settings.read(given, metric.name)
+    vectors, _ = part(metric, "core").encode([text for texts in sets for text in texts], settings)
+    vectors = vectors.astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.clip(vectors @ vectors.T, -1.0, 1.0)
+
+
+def blocks(similarity: np.ndarray, sets: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Cut the cosines of all texts into those of each set of k texts, (k, k)."""
+    ends = np.cumsum([len(texts) for texts in sets])
+    return [similarity[end - len(texts) : end, end - len(texts) : end] for end, texts in zip(ends, sets, strict=True)]
+
+
+@functools.lru_cache(256)
+def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
+    """Return the score of n sentences that have nothing in common; None if there are not as many."""
+    if not 1 < n <= len(UNRELATED):
+        return None
+    return float(metric.compute(predictions=[UNRELATED[:n]], model=MODEL, **settings)[metric.name])
+
+
+def contributions(
+    metric: Any, sets: Sequence[Sequence[str]], similarity: Sequence[np.ndarray], scores: Sequence[Any], **settings: Any
+) -> list[list[float | None]]:
+    """Return the score of each set minus its score without each text.
+
+    Parameters
+    ----------
+    metric : one that takes `similarity` in place of texts
+    similarity : for each set of k texts, ndarray of shape (k, k)
+    scores : of the m sets
+
+    Returns
+    -------
+    list of m lists, a number for each text; None in sets of one text or of more than `MOST_LEFT_OUT`, and where no
+    score remains
+    """
+    added: list[list[float | None]] = [[None] * len(texts) for texts in sets]
+    places = [(i, j) for i, row in enumerate(added) if 1 < len(row) <= MOST_LEFT_OUT for j in range(len(row))]
+    if places:
+        rows = [(i, [k for k in range(len(sets[i])) if k != j]) for i, j in places]
+        rests = metric.compute(
+            predictions=[[sets[i][k] for k in of_set] for i, of_set in rows],
+            similarity=[similarity[i][np.ix_(of_set, of_set)] for i, of_set in rows],
+            **settings,
+        )
+        for (i, j), rest in zip(places, rests["scores"], strict=True):
+            if rest is not None:
+                added[i][j] = scores[i] - rest
+    return added
