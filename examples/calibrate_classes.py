@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics._core.core_numbers import first_maximum
 
 SAMPLE = Path(__file__).parent / "data" / "pairs.jsonl"
 
@@ -28,9 +29,10 @@ def cosines(pairs: list[tuple[str, str]], encoder: SentenceTransformer) -> np.nd
 
 def best_threshold(same: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """Return the threshold with the largest balanced accuracy, midway between two values, and that accuracy."""
-    false_alarms, found, thresholds = roc_curve(same, values, drop_intermediate=False)
-    accuracy = (found + 1 - false_alarms) / 2
-    best = int(accuracy.argmax())
+    false_positives, recall, thresholds = roc_curve(same, values, drop_intermediate=False)
+    accuracy = (recall + 1 - false_positives) / 2
+    # Of thresholds with equal accuracy, the highest.
+    best = int(first_maximum(accuracy))
     below = values[values < thresholds[best]]
     threshold = (thresholds[best] + below.max()) / 2 if below.size else thresholds[best]
     return float(threshold), float(accuracy[best])

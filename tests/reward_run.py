@@ -37,7 +37,7 @@ def make_reward(name, settings):
     return text_metrics.for_rewards(text_metrics.load(name), **settings)
 
 
-def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2):
+def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2, seed=5):
     """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -70,7 +70,7 @@ def train(folder, name, settings, n_generations, per_process, steps=2, prompts=P
             report_to=[],
             disable_tqdm=True,
             dataloader_pin_memory=False,
-            seed=5,
+            seed=seed,
         ),
         train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
         processing_class=tokenizer,

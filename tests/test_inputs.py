@@ -139,13 +139,51 @@ def test_what_is_given_for_texts_may_be_flat_or_nested(load, name, rng):
     assert load(name).compute(predictions=sets, **given) == load(name).compute(predictions=sets, **flat)
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_tensors_with_gradients_and_arrays_without_masked_entries_are_numbers(load, name):
-    texts, rows = ["a", "b", "c"], torch.eye(3, dtype=torch.float64).requires_grad_()
-    expected = load(name).compute(predictions=texts, embeddings=np.eye(3), quality=[0.5] * 3)
-    for given in (rows, list(rows), np.ma.array(np.eye(3))):
-        quality = torch.full((3,), 0.5, requires_grad=True)
-        assert load(name).compute(predictions=texts, embeddings=given, quality=quality) == expected
+FORMS = {
+    "list": np.ndarray.tolist,
+    "rows": list,
+    "float16": np.float16,
+    "float32": np.float32,
+    "tensor": torch.tensor,
+    "bfloat16": lambda values: torch.tensor(values).bfloat16(),
+    "list of a tensor": lambda values: list(torch.tensor(values).bfloat16()),
+    "with gradients": lambda values: torch.tensor(values, requires_grad=True),
+    "without masked entries": np.ma.array,
+    "Fortran": np.asfortranarray,
+    "negative strides": lambda values: values[::-1].copy()[::-1],
+}
+
+
+FOUR, PAIRS = list("abcd"), [["a", "b"], ["c", "d"]]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("names", "predictions", "argument", "values"),
+    [
+        (EMBEDDED, FOUR, "embeddings", [[1, 0], [0, 1], [1, 1], [1, 2]]),
+        (EMBEDDED, PAIRS, "embeddings", [[[1, 0], [0, 1]], [[1, 1], [1, 2]]]),
+        (EMBEDDED, FOUR, "similarity", np.eye(4) * 0.75 + 0.25),
+        (EMBEDDED, PAIRS, "similarity", [[[1, 0.5], [0.5, 1]], [[1, 0.25], [0.25, 1]]]),
+        (EMBEDDED, FOUR, "quality", [0.5, 0.25, 1, 0]),
+        (EMBEDDED, PAIRS, "quality", [[0.5, 0.25], [1, 0]]),
+        (EMBEDDED, PAIRS, "context_embeddings", [[1, 0, 1], [0.5, 1, 2]]),
+        (["vendi_embed"], FOUR, "weights", [0.5, 0.25, 0.25, 0]),
+        (["vendi_embed"], PAIRS, "weights", [[0.5, 0.5], [0.25, 0.75]]),
+        (["vendi_embed"], FOUR[:1], "weights", [[1]]),
+    ],
+)
+def test_numbers_come_in_any_form_of_an_array(load, tmp_path, names, predictions, argument, values, form):
+    """Values that bfloat16 holds exactly."""
+    values = np.array(values, dtype=np.float64)
+    np.save(tmp_path / "values.npy", values)
+    rows = np.random.default_rng(0).standard_normal((sum(map(len, predictions)), 3))
+    others = {"embeddings": rows} if argument not in ("embeddings", "similarity") else {}
+    for name in names:
+        expected = load(name).compute(predictions=predictions, **{argument: values}, **others)
+        for given in (FORMS[form](values), np.load(tmp_path / "values.npy", mmap_mode="r")):
+            assert load(name).compute(predictions=predictions, **{argument: given}, **others) == expected
 
 
 @pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])

@@ -3,8 +3,9 @@
 import copy
 import re
 import xml.etree.ElementTree as ElementTree
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
+import msgspec
 import pandas as pd
 import pytest
 from markupsafe import escape
@@ -12,8 +13,10 @@ from markupsafe import escape
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
-from text_metrics.commands.report.page import tables, write_pages
+from text_metrics.commands.report.model import Report
+from text_metrics.commands.report.page import write_pages
 from text_metrics.commands.report.sentences import sentences
+from text_metrics.commands.report.tables import tables
 from text_metrics.commands.shared import formats
 from text_metrics.commands.shared.tables import latex, markdown
 
@@ -43,10 +46,14 @@ def report(tmp_path_factory):
     return run(folder, *write_systems(folder, SYSTEMS), "--people", people, quality=())[1]
 
 
+def parse(report):
+    return msgspec.convert(report, Report)
+
+
 def changed(report, **changes):
     """Return the report with changes, and its sentences."""
     report = {**copy.deepcopy(report), **changes}
-    return {**report, "sentences": sentences(report)}
+    return {**report, "sentences": sentences(parse(report))}
 
 
 def hostile(report):
@@ -75,6 +82,8 @@ def with_systems(report, n):
         metric["tests"] = [{**metric["tests"][0], "a": i, "b": j, "p_holm": 0.5} for i, j in pairs]
     likeness = report["likeness"]
     likeness["pairs"] = [{**likeness["pairs"][0], "a": i, "b": j} for i, j in pairs]
+    every = combinations_with_replacement(range(n), 2)
+    likeness["similarity"] = [{**likeness["similarity"][0], "a": i, "b": j} for i, j in every]
     return changed(report)
 
 
@@ -92,21 +101,24 @@ def files_of(folder):
 
 
 def page_of(report, folder):
-    write_pages(report, folder)
+    write_pages(parse(report), folder)
     return (folder / "index.html").read_text(encoding="utf-8")
 
 
 def test_the_same_report_gives_the_same_files(report, tmp_path):
     for name in "ab":
-        write_pages(report, tmp_path / name)
+        write_pages(parse(report), tmp_path / name)
     first, second = (files_of(tmp_path / name) for name in "ab")
     assert first == second
-    assert {"index.html", "table.md", "table.tex", "figures/diversity.svg", "figures/quality.svg"} == set(first)
+    figures = {f"figures/{name}.{suffix}" for name in ("diversity", "quality") for suffix in ("svg", "pdf")}
+    texts = {"index.html", "report.json", "table.md", "table.tex", "methods.tex", "refs.bib"}
+    assert set(first) == texts | figures
+    assert all(first[name].startswith(b"%PDF") for name in figures if name.endswith("pdf"))
 
 
 def test_a_picture_is_a_file_that_says_what_it_shows(report, tmp_path):
-    write_pages(hostile(report), tmp_path)
-    for path in (tmp_path / "figures").iterdir():
+    write_pages(parse(hostile(report)), tmp_path)
+    for path in (tmp_path / "figures").glob("*.svg"):
         root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
         assert root.get("role") == "img"
         assert root.get("aria-label")
@@ -117,9 +129,9 @@ def test_a_picture_is_a_file_that_says_what_it_shows(report, tmp_path):
 
 
 def test_systems_are_sorted_and_truncated_axes_say_so(report, tmp_path):
-    write_pages(report, tmp_path)
+    write_pages(parse(report), tmp_path)
     order = [report["systems"][i] for i in report["metrics"][0]["order"]]
-    for path in (tmp_path / "figures").iterdir():
+    for path in (tmp_path / "figures").glob("*.svg"):
         svg = path.read_text(encoding="utf-8")
         texts = [
             "".join(text.itertext()) for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
@@ -161,7 +173,7 @@ def test_numbers_are_those_of_the_report(report, tmp_path):
 
 
 def test_each_table_holds_what_the_report_holds(report):
-    shown = {name: table.frame for name, table in tables(report).items()}
+    shown = {name: table.frame for name, table in tables(parse(report)).items()}
     for j, metric in enumerate(report["metrics"], 1):
         for i, test in enumerate(metric["tests"]):
             difference, p = shown["tests"].iloc[i, j].split("\n")
@@ -181,7 +193,7 @@ def number_of(cell):
 
 
 def test_sentences_claim_what_a_test_shows(report):
-    said = sentences(report)
+    said = sentences(parse(report))
     assert said == report["sentences"]
     assert said["first"].startswith("wide is first")
     undecided = copy.deepcopy(report)
@@ -190,9 +202,9 @@ def test_sentences_claim_what_a_test_shows(report):
         for test, p in zip(metric["tests"], (None, 0.4, 0.4), strict=True):
             test["p_holm"] = p
     undecided["likeness"]["partition"]["p"] = 0.4
-    said = " ".join(sentences(undecided).values())
+    said = " ".join(sentences(parse(undecided)).values())
     assert not re.search(r"(?<!system) is first|they differ", said)
-    assert "narrow and same cannot be told apart" in sentences(undecided)["first"]
+    assert "narrow and same cannot be told apart" in sentences(parse(undecided))["first"]
 
 
 def test_low_quality_and_nonsense_are_named_in_the_first_lines(report):
@@ -201,7 +213,7 @@ def test_low_quality_and_nonsense_are_named_in_the_first_lines(report):
     for value, mean in zip(quality["values"], (0.2, 0.7, 0.8), strict=True):
         value.update(mean=mean, interval=[mean - 0.01, mean + 0.01])
     quality["order"] = [2, 1, 0]
-    said = sentences(poor)["quality"]
+    said = sentences(parse(poor))["quality"]
     assert re.search(r"lower quality .*: wide \(", said)
     assert "nonsense" in said
 
@@ -219,7 +231,9 @@ def test_tables_are_escaped():
     tex = latex(frame, "Caption_1 50 %")
     assert r"50 \% of \$x\_1\$ \& \#2 \textbackslash{}input\{x\}" in tex
     assert "$-$1" in tex
-    assert "1.5 [1.0, 2.0]" in tex
+    # An interval is a row of its own below the number.
+    assert r"& 1.5 \\" in tex
+    assert r" & {\scriptsize [1.0, 2.0]} \\" in tex
     assert r"\caption{Caption\_1 50 \%}" in tex
     # After a line break, TeX would take them for an argument.
     names = ["[0.5]", "*", "[a", "b"]
@@ -238,7 +252,7 @@ def test_the_page_in_chromium(report, chromium, tmp_path):
 
     reports = {"plain": report, "hostile": hostile(report), "many": with_systems(report, 20), "alone": alone(report)}
     for name, each in reports.items():
-        write_pages(each, tmp_path / name)
+        write_pages(parse(each), tmp_path / name)
     requests, messages, faults = [], [], []
     views = {"light": LAPTOP, "dark": PHONE}
     for name in reports:

@@ -191,6 +191,17 @@ def test_grpo_trainer_learns_from_the_rewards(load, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_grpo_trainer_repeats_prompts(load, tmp_path, seed):
+    pytest.importorskip("trl", reason="trl is not installed")
+    job = {"name": "vendi_embed", "settings": {"set_size": 4, "kernel": "ngram"}, "n_generations": 4, "per_process": 8}
+    found = train(tmp_path, **job, seed=seed, prompts=PROMPTS[:2] * 4)
+    # With these seeds, two sets of one prompt are neighbours.
+    assert any(len(set(prompts)) == 1 for prompts, _ in found["seen"])
+    check_log(load, [found], {"kernel": "ngram"})
+
+
+@pytest.mark.slow
 def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes):
     pytest.importorskip("trl", reason="trl is not installed")
     found = [one[-1] for one in two_processes]
@@ -222,13 +233,20 @@ def test_half_a_set_is_never_scored(load):
     for texts, prompts in ((TEXTS[:10], ASKED[:10]), (TEXTS[:10], None), (TEXTS, PROMPTS * SIZE)):
         with pytest.raises(ValueError, match="set_size"):
             reward(completions=texts, prompts=prompts)
-    for size in (2, 3, 6, 12):
+    for size in (3, 6, 12):
         with pytest.raises(ValueError, match=f"set_size={size}"):
             call(text_metrics.for_rewards(load("vendi_embed"), size, kernel="ngram"))
-    # The prompt of two sets in a row, among others: those that are not repeated show the size.
-    assert call(reward, prompts=ASKED[:4] * 2 + ASKED[4:8]) == call(reward)
     with pytest.raises(ValueError, match="set_size"):
         call(reward, prompts=PROMPTS)
+
+
+def test_sets_of_one_prompt_may_be_neighbours(load):
+    reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, kernel="ngram")
+    for prompts in (ASKED[:4] * 2 + ASKED[4:8], ASKED[:4] * 3):
+        assert call(reward, prompts=prompts) == call(reward)
+    halves = text_metrics.for_rewards(load("vendi_embed"), 2, kernel="ngram")
+    expected = text_metrics.contributions("vendi_embed", TEXTS, set_size=2, kernel="ngram")
+    assert call(halves) == pytest.approx([value for values in expected for value in values])
 
 
 @pytest.mark.parametrize("ratings", [[0.5], [0.5] * 11 + [1.5], [0.5] * 11 + [float("nan")], [0.5] * 11 + ["x"], 0.5])
@@ -241,8 +259,8 @@ def test_wrong_ratings_are_named(load, ratings):
 @pytest.mark.slow
 def test_grpo_trainer_with_another_number_of_generations(tmp_path):
     pytest.importorskip("trl", reason="trl is not installed")
-    with pytest.raises(ValueError, match="set_size=2"):
-        train(tmp_path, "vendi_embed", {"set_size": 2, "kernel": "ngram"}, n_generations=4, per_process=8)
+    with pytest.raises(ValueError, match="set_size=8"):
+        train(tmp_path, "vendi_embed", {"set_size": 8, "kernel": "ngram"}, n_generations=4, per_process=8)
 
 
 @pytest.mark.slow

@@ -66,7 +66,25 @@ def test_a_pickled_copy_scores_the_same():
     np.testing.assert_array_equal(found["self_bleu"], again["self_bleu"])
 
 
+@pytest.mark.parametrize(
+    ("metric", "batch", "message"),
+    [
+        ("vendi_embed", {"texts": ["a b", "c d"]}, r"texts \(row 0\) must be a list of texts. Got 'a b'"),
+        ("vendi_embed", {"texts": np.array([["a", "b"], "c d"], dtype=object)}, r"texts \(row 1\)"),
+        ("gruen", {"texts": ["A cat sleeps.", ["A dog."]]}, r"texts \(row 1\) must be a text"),
+        ("self_bleu", {"texts": [["a", "b"]], "self_bleu": [0.5]}, "column 'self_bleu' already"),
+        ("semantic_entropy", {"texts": [["a", "b"]], "semantic_entropy_n_classes": [1]}, "column 'semantic_entropy_n"),
+    ],
+)
+def test_rows_that_cannot_be_scored_are_named(metric, batch, message):
+    scorer = Scorer(metric, "texts", **({"same": 0.8} if metric == "semantic_entropy" else {}))
+    with pytest.raises((TypeError, ValueError), match=message):
+        scorer(batch)
+
+
 def test_what_cannot_be_is_named():
+    with pytest.raises(ValueError, match="probeval compares"):
+        Scorer("probeval", "answers")
     with pytest.raises(TypeError, match="'order'"):
         Scorer("vendi_embed", "texts", order=1)
     with pytest.raises(ValueError, match="weights"):

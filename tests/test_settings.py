@@ -6,7 +6,6 @@ import re
 import pytest
 
 from scripts.tooling.fill import help_list, read_help
-from tests.conftest import ROOT
 from text_metrics import METRICS
 from text_metrics.metrics.self_bleu.self_bleu_settings import SelfBleuSettings
 
@@ -24,7 +23,7 @@ def test_help_card_and_signature_are_the_declaration(load, name):
     metric = load(name)
     inputs = metric._feature_names()
     expected = [*inputs, *metric.settings.declared()]
-    text = help_list(read_help(ROOT / "metrics" / name / f"{name}.py"), "Args")
+    text = help_list(read_help(name), "Args")
     heads = [line.partition("): ")[0] for line in text.splitlines() if line.startswith("- ")]
     names = [argument for head in heads for argument in re.findall(r"(?:^- |\), )`(\w+)`", head)]
     assert sorted(set(names) - ({"references"} - set(inputs))) == sorted(expected)

@@ -293,6 +293,43 @@ def test_predictions_that_cannot_be_read(load, tokenizer):
         compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)
         with pytest.raises((TypeError, ValueError), match="predictions"):
             compute_metrics(EvalPrediction(predictions, to_ids(tokenizer, ANSWERS)))
+    for predictions in (ids, ids[:0]):
+        with pytest.raises(ValueError, match=f"predictions must .* Got {len(predictions)} for 0 labels"):
+            text_metrics.for_trainer(load("vendi_embed"), tokenizer)(EvalPrediction(predictions, ids[:0]))
+    inputs = to_ids(tokenizer, PROMPTS[:5])
+    with pytest.raises(ValueError, match="inputs must be as many"):
+        text_metrics.for_trainer(load("gruen"), tokenizer)(
+            EvalPrediction(to_ids(tokenizer, TEXTS), to_ids(tokenizer, ANSWERS), inputs=inputs)
+        )
+
+
+@each_setting
+def test_batches_give_what_one_call_gives(load, tokenizer, name, settings):
+    settings = settings if settings.keys() & {"set_size", "group_by"} else {**settings, "set_size": 4}
+    compute_metrics = text_metrics.for_trainer(load(name), tokenizer, **settings)
+    whole = evaluation(tokenizer)
+    expected = compute_metrics(whole)
+    # The end of an evaluation that failed is no part of the next.
+    with pytest.raises(TypeError, match="labels"):
+        compute_metrics(EvalPrediction(whole.predictions, None), compute_result=False)
+    for _ in range(2):
+        for start in (0, 5, 10):
+            part = slice(start, start + 5)
+            # In a batch, the Trainer passes all inputs of the model.
+            inputs = {"input_ids": torch.from_numpy(whole.inputs[part])}
+            batch = EvalPrediction(whole.predictions[part], whole.label_ids[part], inputs=inputs)
+            found = compute_metrics(batch, compute_result=start == 10)
+            assert start == 10 or found == {}
+        assert found == expected
+
+
+@pytest.mark.slow
+def test_trainer_evaluates_by_batches(tmp_path):
+    job = {"name": "vendi_embed", "settings": {"group_by": "inputs"}, "n_examples": 7, "per_device_eval_batch_size": 2}
+    job |= {"include_for_metrics": ["inputs"], "num_return_sequences": 2}
+    expected = run(tmp_path, **job)
+    assert run(tmp_path, batch_eval_metrics=True, **job) == pytest.approx(expected, abs=1e-6)
+    assert expected["eval_vendi_embed"] > 1
 
 
 def test_settings_that_cannot_be(load, tokenizer):

@@ -18,6 +18,7 @@ _LAZY = {
     "for_trainer": "text_metrics.training.trainer",
     "for_rewards": "text_metrics.training.rewards",
     "Scorer": "text_metrics.scorer",
+    "report": "text_metrics.commands.report.scores",
 }
 
 

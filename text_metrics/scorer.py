@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 import text_metrics
+from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 from text_metrics.metrics._core.core_settings import CALL
 
 
@@ -22,11 +24,14 @@ class Scorer:
     Raises
     ------
     TypeError, ValueError
-        For settings that the metric refuses.
+        If the metric compares with references, as probeval does, or a setting is invalid; when called, if a row of
+        texts has another form, or the batch has a column that would be added.
     """
 
     def __init__(self, metric: str, text_key: str, **settings: Any) -> None:
         self._metric, self._text_key = text_metrics.load(metric), text_key
+        if self._metric.items == QUESTIONS:
+            raise ValueError(f"{metric} compares answers with references, and is no step: call its compute.")
         declared = self._metric.settings.declared()
         self._columns = {
             name: value
@@ -42,10 +47,18 @@ class Scorer:
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Score a batch, a dict of columns of n rows; returns it with the column `<metric>`, and `<metric>_<name>`."""
         columns = {name: _plain(batch[column]) for name, column in self._columns.items()}
-        result = self._metric.compute(predictions=_plain(batch[self._text_key]), **columns, **self._settings)
+        rows = _plain(batch[self._text_key])
+        for i, row in enumerate(rows):
+            # Without this check, a column of texts would be one set.
+            if isinstance(row, str) != (self._metric.items == TEXTS):
+                expected = "a text" if self._metric.items == TEXTS else "a list of texts"
+                raise TypeError(f"{self._text_key} (row {i}) must be {expected}. Got {describe(row)}.")
+        result = self._metric.compute(predictions=rows, **columns, **self._settings)
         scores = {name: value for name, value in result.items() if name.endswith("scores")}
         name = self._metric.name
         added = {f"{name}_{key}".removesuffix("_scores"): np.array(row, float) for key, row in scores.items()}
+        if taken := added.keys() & batch.keys():
+            raise ValueError(f"the batch has a column {min(taken)!r} already: rename it, or leave it out.")
         # Rows of arrays as lists, which engines can store.
         of_objects = [key for key, rows in batch.items() if getattr(rows, "dtype", "") == np.object_]
         return {**batch, **{key: _plain(batch[key]) for key in of_objects}, **added}

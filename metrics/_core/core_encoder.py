@@ -1,4 +1,4 @@
-"""Texts to sentence embeddings, by sentence-transformers or by an encoder of the caller's.
+"""Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
 
 Each different text is encoded once, in order of length over all sets, in batches of a token
 budget; a text that is longer than the model reads, in windows.
@@ -15,11 +15,12 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
+from .core_contexts import parse_context_rows, parse_contexts, project
 from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
-from .core_numbers import parse_choice, parse_count, parse_flag, parse_matrix
+from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix
 from .core_results import UNBOUNDED, caller_name
-from .core_settings import PAIR, TEXT, Settings, setting
+from .core_settings import ITEM, PAIR, TEXT, SetSettings, Settings, setting
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -36,32 +37,42 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts.
+    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
 
-    Parameters
-    ----------
-    model : name of the default model, a folder, or an id on the Hugging Face Hub; or an
-        encoder: an object with `encode(list of n str) -> array of shape (n, d)`, to which
-        none of the other settings applies
-    batch_size : texts in a batch; as many as fit a token budget if None. It does not change
-        the embeddings.
-    device : a torch device; the fastest available if None
-    cache_dir : path of a folder in which embeddings are kept between runs, or None
-    progress : show a progress bar
-    long_texts : "windows": a text that is longer than the model reads is embedded in
-        windows; "cut": its end is cut off
-    """
-
-    model: Any = setting(DEFAULT_MODEL)
-    batch_size: int | None = setting(None, parse_count)
-    device: str | None = setting(None)
-    cache_dir: Any = setting(None, cache_folder)
-    progress: bool = setting(False, parse_flag)
-    long_texts: str = setting("windows", parse_choice, choices=("windows", "cut"))
+    model: Any = setting(
+        DEFAULT_MODEL,
+        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
+        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
+        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
+        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+    )
+    batch_size: int | None = setting(
+        None,
+        parse_count,
+        help="`int`: number of texts in a batch. Default: a budget of tokens. It changes scores by rounding only.",
+    )
+    device: str | None = setting(
+        None, help="`str`: torch device of the model. Default: the fastest. It changes scores by rounding only."
+    )
+    cache_dir: Any = setting(
+        None,
+        cache_folder,
+        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
+        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+    )
+    progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
+    long_texts: str = setting(
+        "windows",
+        parse_choice,
+        choices=("windows", "cut"),
+        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
+        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
+        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+    )
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is an encoder of the caller's."""
+        """Whether `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
@@ -77,21 +88,81 @@ class EncoderSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceSettings(EncoderSettings):
-    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
+class EmbeddedSetSettings(SetSettings, EncoderSettings):
+    """The settings of a metric of sets that compares embeddings."""
 
-    set_size: int | None = setting(None, parse_count)
-    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
-    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
-    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
+    quality: Any = setting(
+        None,
+        given=TEXT,
+        numbers=(0, 1),
+        help="flat, or nested like `predictions`: quality of each text, in [0, 1], such as the `scores` of `gruen`.",
+    )
+    embeddings: Any = setting(
+        None,
+        given=TEXT,
+        numbers=UNBOUNDED,
+        help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
+        "encoder runs. Their norms do not matter.",
+    )
+    contexts: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
+        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
+        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
+        "text that equals its context is unlike all others.",
+    )
+    context_embeddings: Any = setting(
+        None,
+        given=ITEM,
+        numbers=UNBOUNDED,
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
+        "the contexts.",
+    )
 
     def check(self) -> None:
-        """Raise a ValueError if both embeddings and similarities are given."""
+        """Raise a ValueError if texts and contexts would be embedded differently."""
+        self.pass_one("contexts", "context_embeddings")
+        self.pass_one("contexts", "embeddings")
+        if self.context_embeddings is not None and self.embeddings is None:
+            raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EmbeddedSetSettings):
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the user gives."""
+
+    similarity: Any = setting(
+        None,
+        given=PAIR,
+        numbers=UNBOUNDED,
+        help="`list` of (k, k) matrices: in place of an encoder, similarities computed elsewhere: a matrix for each "
+        "set, for its k texts in order, or one matrix if `predictions` is one flat set. Each matrix must be symmetric, "
+        "with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest eigenvalue.",
+    )
+
+    def check(self) -> None:
+        """Raise a ValueError if two sources of similarities are given, or contexts for similarities."""
+        super().check()
         self.pass_one("embeddings", "similarity")
+        self.pass_one("contexts", "similarity")
 
 
-def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
-    """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
+class Encoded(NamedTuple):
+    """Embeddings of n texts.
+
+    rows : ndarray of shape (n, d), float32 or float64, every row finite and non-zero
+    signed : the entries of a signature
+    precision : name of the floating-point type in which they were given or computed
+    """
+
+    rows: np.ndarray
+    signed: dict[str, str]
+    precision: str
+
+
+def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
+    """Embed n texts.
 
     Warns once each of texts whose ends are cut off, and of texts in a script that the
     default model does not know. Raises a TypeError or ValueError if the model is not found
@@ -103,18 +174,34 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name = f"the embeddings by model {signed['model']}:"
+    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed
+    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
-    """Check the embeddings that the caller gives, or encode the texts if there are none."""
-    if embeddings is None:
-        return encode(sets.texts, settings)
-    return parse_embeddings(embeddings, sets), {"embeddings": "given"}
+def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
+    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    contexts = None
+    if settings.embeddings is not None:
+        encoded = Encoded(
+            parse_embeddings(settings.embeddings, sets), {"embeddings": "given"}, float_type(settings.embeddings)
+        )
+        if settings.context_embeddings is not None:
+            contexts = parse_context_rows(settings.context_embeddings, sets, encoded.rows.shape[1])
+    elif settings.contexts is None:
+        encoded = encode(sets.texts, settings)
+    else:
+        texts = parse_contexts(settings.contexts, sets)
+        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        contexts = np.zeros((len(texts), encoded.rows.shape[1]))
+        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
+    if contexts is None:
+        return encoded
+    rows = project(encoded.rows, contexts, sets.sizes, ROW_ERRORS[encoded.precision])
+    return encoded._replace(rows=rows, signed={**encoded.signed, "contexts": "projected"})
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -130,6 +217,11 @@ def load_encoder(files: Any, device: str) -> Any:
         return model
 
     return load_once((files.identity, device), load)
+
+
+def is_other_script(text: str) -> bool:
+    """Tell whether more than half of the characters are emoji or of a script that the default model does not know."""
+    return 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
 
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
@@ -152,7 +244,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     of_all = f"of {len(texts)} different texts"
     if n_cut := np.count_nonzero(table[:, 0]):
         warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
+    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)

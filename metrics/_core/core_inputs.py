@@ -154,23 +154,25 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
     item is not a number, and a ValueError if the shape is another, or a number is out of
     range.
     """
-    flat = flatten(values, sets, name, "number")
+    flat = flatten(values, sets, name, "number", are_lists=False)
+    # The entries of a list of a tensor are tensors.
+    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
     for i, value in enumerate(flat):
         if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
             parse_number(value, f"{name} ({sets.where(i)})", 0, high)
     return np.asarray(flat, dtype=np.float64)
 
 
-def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
+    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
     Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
-    # A value may itself be a list, such as the log-probabilities of tokens.
-    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
     if not nested or is_flat:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")

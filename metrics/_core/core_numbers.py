@@ -108,6 +108,13 @@ def to_array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
+def unit_vectors(vectors: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """Scale vectors (..., d) to length 1, in float64; those that are not longer than `least` become zero."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > least)
+
+
 def float_type(values: Any) -> str:
     """Name the floating-point type of an array, a tensor or a list; "float64" for others."""
     while isinstance(values, (list, tuple)) and values:

@@ -8,8 +8,9 @@ import numpy as np
 
 from .core_inputs import as_list
 from .core_numbers import ROUNDING, describe
+from .core_settings import wrap_entry
 
-VERSION = "0.8.0"
+VERSION = "0.9.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -50,9 +51,9 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the `signature_name` of a caller's function or encoder, or else its name.
+    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
 
-    What it computes is for the caller to report.
+    Users must report what it computes.
     """
     default = getattr(thing, "__qualname__", type(thing).__name__)
     name = getattr(thing, "signature_name", default)
@@ -61,14 +62,79 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.8.0`.
+class Signature:
+    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no
-    device.
+    device. Signatures are equal if their texts are.
+
+    metric : name
+    entries : value of each setting, as text, in order; the version last, if there is one
     """
-    entries = {**settings, "version": VERSION}
-    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
+
+    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
+        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature from its text."""
+        metric, *entries = text.split("|")
+        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
+
+    def __str__(self) -> str:
+        return "|".join([self.metric, *map(":".join, self.entries.items())])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def merge(self, **settings: object) -> "Signature":
+        """Replace the values of settings in their places, and put new settings before the version."""
+        merged = self.entries | settings
+        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+
+    def without(self, *names: str) -> "Signature":
+        """Leave out the named settings."""
+        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
+
+    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
+        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
+        names = dict.fromkeys([*mine, *theirs])
+        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Return the text of a signature of these settings and this version."""
+    return str(Signature(metric, {**settings, "version": VERSION}))
+
+
+def describe_results(item: str, scores: Mapping[str, str]) -> str:
+    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    """
+    intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
+    means = ", ".join(f"`{name}`" for name in scores.values())
+    return (
+        wrap_entry(
+            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+            f"{item}s, or labels of `confidence_by`, and if all score the same."
+        )
+        + wrap_entry(
+            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
+            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+        )
+        + "\nRaises:\n"
+        + wrap_entry(
+            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+        )
+    )
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:

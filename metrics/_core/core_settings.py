@@ -1,20 +1,21 @@
-"""The settings of a metric, each declared once: type, default, check, and what it is given for.
+"""The settings of a metric, each declared once: type, default, check, help, and its scope.
 
 The settings of a metric are a frozen dataclass, a subclass of `Settings` with fields made by
-`setting`. The signature of `compute`, its checks, and what the package's questions and columns of
-files accept follow from the declarations.
+`setting`. The signature of `compute`, its checks and help, and what the package's questions and
+columns of files accept follow from the declarations.
 """
 
 import difflib
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
-from .core_numbers import parse_flag, parse_level
+from .core_numbers import parse_count, parse_flag, parse_level
 
-# What a setting has a value for: the call, each scored item, or each text, or pair, of an item.
+# The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
 
@@ -24,14 +25,16 @@ class Declared(NamedTuple):
     default : its value if it is not passed
     check : function of any other value, and the name; returns the value in its canonical form, or
         raises a TypeError or ValueError
-    given : what it has a value for: CALL, or each ITEM, TEXT or PAIR
+    given : its scope: CALL, ITEM, TEXT or PAIR
     numbers : the range of its values, if these are numbers or arrays; None for labels or texts
+    help : "`type`: what it does", in which {item} is what the metric scores
     """
 
     default: Any
     check: Callable[..., Any]
     given: str = CALL
     numbers: tuple[float, float] | None = None
+    help: str = ""
 
 
 def _unchecked(value: Any, name: str) -> Any:
@@ -42,12 +45,13 @@ def setting(
     default: Any,
     check: Callable[..., Any] = _unchecked,
     *,
+    help: str,
     given: str = CALL,
     numbers: tuple[float, float] | None = None,
     **bounds: Any,
 ) -> Any:
     """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers)
+    declared = Declared(default, partial(check, **bounds), given, numbers, help)
     return field(default=default, metadata={"declared": declared})
 
 
@@ -61,9 +65,19 @@ class Settings:
         If a setting is invalid, or cannot be combined with another; the message names it.
     """
 
-    confidence: float | None = setting(None, parse_level)
-    confidence_by: Any = setting(None, given=ITEM)
-    details: bool = setting(False, parse_flag)
+    confidence: float | None = setting(
+        None,
+        parse_level,
+        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
+        "corrects Student's for skewness.",
+    )
+    confidence_by: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
+        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+    )
+    details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
     def __post_init__(self) -> None:
         declared = self.declared()
@@ -129,6 +143,44 @@ class Settings:
         passed = list(self.signed(*names))
         if len(passed) > 1:
             raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(Settings):
+    """The settings of a metric that scores sets of texts."""
+
+    set_size: int | None = setting(
+        None,
+        parse_count,
+        help="`int`: number of texts in each set of a flat list, such as `num_return_sequences`.",
+    )
+
+
+def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
+    """Format the settings of a metric for the Args of its help.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    more : by the names of settings, what their help says of this metric only
+    """
+    entries = []
+    for name, declared in settings.declared().items():
+        kind, _, text = declared.help.replace("{item}", item).partition(": ")
+        default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
+        kind += "" if declared.default is None else f", default `{default}`"
+        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
+        entries.append(wrap_entry(entry))
+    assert not more, more
+    return "".join(entries)
+
+
+def wrap_entry(entry: str) -> str:
+    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    lines = textwrap.wrap(
+        entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
 
 
 def suggest(name: str, names: Sequence[str]) -> str:

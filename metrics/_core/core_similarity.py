@@ -37,7 +37,12 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
         message names the set and the entry.
     """
     is_one = not sets.nested and len(sets.sizes) == 1
-    matrices = [values] if is_one else as_list(values, "similarity", "a list of matrices, one for each set")
+    if is_one:
+        matrices = [values]
+    elif getattr(values, "ndim", 0) == 3:
+        matrices = list(values)  # As lists, they would lose their type.
+    else:
+        matrices = as_list(values, "similarity", "a list of matrices, one for each set")
     if len(matrices) != len(sets.sizes):
         raise ValueError(f"similarity must have a matrix for each of the {len(sets.sizes)} sets. Got {len(matrices)}.")
     kernels = []

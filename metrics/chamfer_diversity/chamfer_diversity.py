@@ -12,6 +12,8 @@ from .core import (
     ItemResult,
     ScoreSummary,
     TextMetric,
+    describe_results,
+    describe_settings,
     find_scored_sets,
     format_sizes,
     mean_by_set,
@@ -43,54 +45,14 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = (
+    """
 Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
         is one set or, with `set_size`, consecutive sets.
-    set_size (`int`): number of texts in each set of a flat list, such as
-        `num_return_sequences`.
-    quality (flat, or nested like `predictions`): quality of each text, in [0,
-        1], such as the `scores` of `gruen`.
-    singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has
-        no nearest neighbour. Either raise an error, or leave the set out of the
-        mean and return None as its score.
-    embeddings (array of shape (n, d), or a list of (k, d) for each set):
-        embeddings of all texts, set after set. No encoder runs. Their norms do
-        not matter.
-    similarity (`list` of (k, k) matrices): in place of an encoder, similarities
-        computed elsewhere: a matrix for each set, for its k texts in order, or
-        one matrix if `predictions` is one flat set. The distance of two texts
-        is 1 - similarity. Each matrix must be symmetric, with unit diagonal, to
-        within 1e-4, and positive semi-definite, to within 1e-4 of its largest
-        eigenvalue.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a
-        sentence-transformers model, as a name, a folder or an id of the Hugging
-        Face Hub; the default needs no network. Or an encoder: any object with a
-        method `encode` that takes a list of n strings and returns an array of
-        shape (n, d), such as a `SentenceTransformer`. The signature reports an
-        encoder as `given(<class>)`, or by its attribute `signature_name`.
-    batch_size (`int`), device (`str`): number of texts in a batch (by default a
-        budget of tokens) and torch device of the encoder. They change scores by
-        rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached; processes
-        can share it. It does not change scores. Not to be confused with the
-        `cache_dir` of `evaluate.load`, which holds the code of the module.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with
-        a text that is longer than the model reads, which is 256 tokens for the
-        default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest
-        is cut off, with a warning.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the
-        mean over sets, by Hall's method, which corrects Student's for skewness.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
-        each set. Sets with equal labels, such as several for one prompt, are
-        not independent: the interval is over labels. Default: each set is
-        independent.
-    details (`bool`, default `False`): also return, for each set, the mean
-        pairwise distance, and the nearest neighbour of each text with its
-        distance.
-    progress (`bool`): show a progress bar. Default: `False`.
-
+"""
+    + describe_settings(ChamferSettings, "set", similarity="The distance of two texts is 1 - similarity.")
+    + """
 Returns:
     chamfer_diversity (`float`): mean over sets of the mean cosine distance from
         each text to its nearest neighbour in the set, in [0, 2]. Higher is more
@@ -102,10 +64,6 @@ Returns:
     quality_chamfer_diversity (`float`), quality_scores (`list[float]`): only
         with `quality`. The same, with each text's distance multiplied by its
         quality, in [0, 2]. Higher is better and more diverse.
-    confidence_interval, quality_confidence_interval (`list[float]`): only with
-        `confidence`. `[low, high]` of `chamfer_diversity`, and of
-        `quality_chamfer_diversity`. None for fewer than two sets, or labels of
-        `confidence_by`, and if all score the same.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets of one
         text.
     details (`list[dict]`): only with `details=True`. For each set
@@ -113,15 +71,9 @@ Returns:
         the set, from 0, of each text's nearest neighbour, or of the first text
         whose distance is larger by at most 1e-6. None for a set that is left
         out.
-    signature (`str`): all settings that determine the score. Scores are
-        comparable if their signatures are equal and what was given for the
-        texts, which the signature reports as `given` only, comes from one
-        source.
-
-Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter,
-        the item and what was got.
-
+"""
+    + describe_results("set", {"": "chamfer_diversity", "quality_": "quality_chamfer_diversity"})
+    + """
 Examples:
 
     >>> import evaluate
@@ -136,6 +88,7 @@ Examples:
     >>> round(result["chamfer_diversity"], 2)
     0.33
 """
+)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

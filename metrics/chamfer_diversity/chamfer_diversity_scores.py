@@ -40,7 +40,7 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
         squares = parse_similarity(settings.similarity, sets)
         return _of_matrices([squares[i] for i in np.flatnonzero(scored)], sizes), {"similarity": "given"}
     device = matrix_device(settings.device)
-    vectors, signed = embed_sets(sets, settings.embeddings, settings)
+    vectors, signed, _ = embed_sets(sets, settings)
     if not scored.all():
         vectors = vectors[np.repeat(scored, sets.sizes)]
     nearest, neighbours = nearest_neighbours(vectors, sizes, device=device)

@@ -28,15 +28,64 @@ def _components(value: Any, name: str) -> tuple[str, ...]:
 class GruenSettings(EncoderSettings):
     """The settings of a call; those of the encoder are of all models."""
 
-    backbone: str | None = setting(None, parse_choice, choices=("compact", "bert"))
-    components: Sequence[str] | None = setting(None, _components)
-    parity: bool = setting(False, parse_flag)
-    lm_model: str | os.PathLike[str] | None = setting(None)
-    cola_model: str | os.PathLike[str] | None = setting(None)
-    sop_model: str | os.PathLike[str] | None = setting(None)
-    markup: str = setting(MARKUPS[0], parse_choice, choices=MARKUPS)
-    focus_threshold: float | None = setting(None, parse_number, low=-1, high=1)
-    vectors: Any = setting(None)
+    backbone: str | None = setting(
+        None,
+        parse_choice,
+        choices=("compact", "bert"),
+        help='`str`: model of grammaticality and coherence. `"compact"`: adapters of all-MiniLM-L6-v2 that come '
+        'with this metric; it does not score coherence. `"bert"`: the models of the paper. Default: `"bert"` '
+        'with `parity` or a model for it, else `"compact"`.',
+    )
+    components: Sequence[str] | None = setting(
+        None,
+        _components,
+        help='`list[str]`: components to score, among `"grammaticality"`, `"non_redundancy"`, `"focus"` and '
+        '`"coherence"`. Default: all that the backbone has.',
+    )
+    parity: bool = setting(
+        False,
+        parse_flag,
+        help="`bool`: reproduce the released code, which has no coherence. Focus then requires `vectors`, and "
+        "sentence splitting requires NLTK's Punkt.",
+    )
+    lm_model: str | os.PathLike[str] | None = setting(
+        None, help='`str` or path: for `"bert"`: a masked language model. Default: `"bert-base-cased"`.'
+    )
+    cola_model: str | os.PathLike[str] | None = setting(
+        None,
+        help='`str` or path: for `"bert"`: a classifier of acceptability, by default '
+        '`"textattack/bert-base-uncased-CoLA"`. Its class named "acceptable" is used, otherwise class 1.',
+    )
+    sop_model: str | os.PathLike[str] | None = setting(
+        None,
+        help='`str` or path: for `"bert"`: an ALBERT with its head for sentence-order prediction, which the models '
+        "on the Hub lack; transformers converts Google's checkpoint. Without it, coherence is not scored.",
+    )
+    markup: str = setting(
+        MARKUPS[0],
+        parse_choice,
+        choices=MARKUPS,
+        help='`str`: layout of the texts. `"markdown"`: blocks are split into sentences separately; links and '
+        "emphasis are replaced by their text; code blocks and images are left out; tags of HTML are line breaks. "
+        '`"plain"`: no markup. `"auto"`: HTML, and Markdown if a text has a heading, a code block, a table, a quote, '
+        "bold type, a link or a list of two items. `parity` reads none.",
+    )
+    focus_threshold: float | None = setting(
+        None,
+        parse_number,
+        low=-1,
+        high=1,
+        help="`float`: minimum tie of a sentence to the others in a text of two sentences; the thresholds of "
+        "longer texts are derived from it. Default: 0.108. With `vectors`: minimum similarity of adjacent "
+        "sentences. Default: 0.05.",
+    )
+    vectors: Any = setting(
+        None,
+        help="`str`, path or mapping: judge focus by Word Mover's similarity of adjacent sentences over word "
+        "vectors, 1 / (1 + distance), in place of cosines of embeddings: the folder of a spaCy pipeline with "
+        "word vectors; a fastText or word2vec file (`.bin`, `.vec`, `.txt`, `.kv`); or a mapping from words "
+        "to vectors.",
+    )
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""

@@ -13,6 +13,7 @@ import os
 import re
 import sqlite3
 import sys
+import textwrap
 import threading
 import types
 import warnings
@@ -129,6 +130,13 @@ def to_array(values: Any) -> np.ndarray:
     if np.ma.is_masked(values):
         raise ValueError("An entry is masked.")
     return np.asarray(values)
+
+
+def unit_vectors(vectors: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """Scale vectors (..., d) to length 1, in float64; those that are not longer than `least` become zero."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > least)
 
 
 def float_type(values: Any) -> str:
@@ -389,23 +397,25 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
     item is not a number, and a ValueError if the shape is another, or a number is out of
     range.
     """
-    flat = flatten(values, sets, name, "number")
+    flat = flatten(values, sets, name, "number", are_lists=False)
+    # The entries of a list of a tensor are tensors.
+    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
     for i, value in enumerate(flat):
         if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
             parse_number(value, f"{name} ({sets.where(i)})", 0, high)
     return np.asarray(flat, dtype=np.float64)
 
 
-def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
+    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
     Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
-    # A value may itself be a list, such as the log-probabilities of tokens.
-    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
     if not nested or is_flat:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
@@ -573,6 +583,76 @@ def content_ranks(texts: list[str]) -> np.ndarray:
     """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
     ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
     return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_contexts.py: Contexts: what the texts of a set answer, such as a prompt, and embeddings of the texts without it.
+
+def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
+
+    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
+    string or None, or there is not one for each set.
+    """
+    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
+        contexts = [contexts]
+    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    if len(values) != len(sets.sizes):
+        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+    texts = ["" if value is None else value for value in values]
+    check_characters(texts, lambda i: f"contexts[{i}]")
+    return [text if text.strip() else "" for text in texts]
+
+
+def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
+    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
+
+    One flat set may have a bare vector. Raises as `parse_embeddings`.
+    """
+    name, n_sets = "context_embeddings", len(sets.sizes)
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    if is_vector and n_sets == 1 and not sets.nested:
+        rows = [rows]
+    is_missing = np.zeros(n_sets, dtype=bool)
+    if isinstance(rows, list) and len(rows) == n_sets:
+        is_missing = np.array([row is None for row in rows])
+        rows = [np.ones(d) if row is None else row for row in rows]
+    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    if matrix.shape[1] != d:
+        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
+    matrix[is_missing] = 0.0
+    return matrix
+
+
+def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
+    """Remove from the embedding of each text its component along that of the context of its set.
+
+    Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes
+    e - (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error
+    of unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), non-zero, set after set
+    contexts : ndarray of shape (m, d), float64, zero for a set without one, whose rows stay as they are
+    sizes : ndarray of shape (m,), the number of rows of each set
+    error : of ROW_ERRORS
+
+    Returns
+    -------
+    ndarray of shape (n, d), of the type of `rows`, all of length 1
+    """
+    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    for start in range(0, len(rows), LIMITS.block_rows):
+        part = slice(start, start + LIMITS.block_rows)
+        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
+        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
+        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
+        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    return projected
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -763,9 +843,186 @@ def file_digest(path: Path) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
+
+# The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
+CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
+
+
+class Declared(NamedTuple):
+    """The declaration of a setting, besides its name and type.
+
+    default : its value if it is not passed
+    check : function of any other value, and the name; returns the value in its canonical form, or
+        raises a TypeError or ValueError
+    given : its scope: CALL, ITEM, TEXT or PAIR
+    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
+    help : "`type`: what it does", in which {item} is what the metric scores
+    """
+
+    default: Any
+    check: Callable[..., Any]
+    given: str = CALL
+    numbers: tuple[float, float] | None = None
+    help: str = ""
+
+
+def _unchecked(value: Any, name: str) -> Any:
+    return value
+
+
+def setting(
+    default: Any,
+    check: Callable[..., Any] = _unchecked,
+    *,
+    help: str,
+    given: str = CALL,
+    numbers: tuple[float, float] | None = None,
+    **bounds: Any,
+) -> Any:
+    """Declare a setting, as a field; `bounds` are further arguments of the check."""
+    declared = Declared(default, partial(check, **bounds), given, numbers, help)
+    return field(default=default, metadata={"declared": declared})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of the settings of a metric, with those that all have; a default is not checked.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a setting is invalid, or cannot be combined with another; the message names it.
+    """
+
+    confidence: float | None = setting(
+        None,
+        parse_level,
+        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
+        "corrects Student's for skewness.",
+    )
+    confidence_by: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
+        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+    )
+    details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
+
+    def __post_init__(self) -> None:
+        declared = self.declared()
+        for name, value in self.passed().items():
+            object.__setattr__(self, name, declared[name].check(value, name))
+        self.check()
+
+    def check(self) -> None:
+        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
+
+    def check_found(self) -> None:
+        """Raise an error for a model or a device that cannot be found, without loading anything."""
+
+    @property
+    def pooled_by(self) -> str | None:
+        """The setting by which a score does not follow from those of batches: it pools all items."""
+        return None
+
+    @classmethod
+    @cache
+    def declared(cls) -> dict[str, Declared]:
+        """Return the declaration of each setting by its name: first those of the class itself."""
+        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], metric: str) -> Self:
+        """Read the settings that a caller passed to a metric of this name.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the metric has no such setting, and for the reasons of the class.
+        """
+        names = list(cls.declared())
+        for name in given:
+            if name not in names:
+                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
+        return cls(**given)
+
+    def passed(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults."""
+        passed = {}
+        for name, declared in self.declared().items():
+            value, default = getattr(self, name), declared.default
+            # Arrays define a comparison of their own.
+            if value is not default and (type(value) is not type(default) or value != default):
+                passed[name] = value
+        return passed
+
+    def signed(self, *names: str) -> dict[str, Any]:
+        """Return the signature entries of those of the named settings that were passed."""
+        passed, declared = self.passed(), self.declared()
+        of_call = {name: declared[name].given == CALL for name in names if name in passed}
+        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
+
+    def signed_interval(self) -> dict[str, Any]:
+        """Return the signature entries of the confidence interval; none without one."""
+        return {} if self.confidence is None else self.signed("confidence", "confidence_by")
+
+    def pass_one(self, *names: str) -> None:
+        """Raise a ValueError if more than one of the named settings differs from its default."""
+        passed = list(self.signed(*names))
+        if len(passed) > 1:
+            raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(Settings):
+    """The settings of a metric that scores sets of texts."""
+
+    set_size: int | None = setting(
+        None,
+        parse_count,
+        help="`int`: number of texts in each set of a flat list, such as `num_return_sequences`.",
+    )
+
+
+def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
+    """Format the settings of a metric for the Args of its help.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    more : by the names of settings, what their help says of this metric only
+    """
+    entries = []
+    for name, declared in settings.declared().items():
+        kind, _, text = declared.help.replace("{item}", item).partition(": ")
+        default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
+        kind += "" if declared.default is None else f", default `{default}`"
+        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
+        entries.append(wrap_entry(entry))
+    assert not more, more
+    return "".join(entries)
+
+
+def wrap_entry(entry: str) -> str:
+    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    lines = textwrap.wrap(
+        entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean {close[0]!r}?" if close else "."
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # core_results.py: Signatures, and means of scores with their confidence intervals.
 
-VERSION = "0.8.0"
+VERSION = "0.9.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -806,9 +1063,9 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the `signature_name` of a caller's function or encoder, or else its name.
+    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
 
-    What it computes is for the caller to report.
+    Users must report what it computes.
     """
     default = getattr(thing, "__qualname__", type(thing).__name__)
     name = getattr(thing, "signature_name", default)
@@ -817,14 +1074,79 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.8.0`.
+class Signature:
+    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no
-    device.
+    device. Signatures are equal if their texts are.
+
+    metric : name
+    entries : value of each setting, as text, in order; the version last, if there is one
     """
-    entries = {**settings, "version": VERSION}
-    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
+
+    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
+        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature from its text."""
+        metric, *entries = text.split("|")
+        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
+
+    def __str__(self) -> str:
+        return "|".join([self.metric, *map(":".join, self.entries.items())])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def merge(self, **settings: object) -> "Signature":
+        """Replace the values of settings in their places, and put new settings before the version."""
+        merged = self.entries | settings
+        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+
+    def without(self, *names: str) -> "Signature":
+        """Leave out the named settings."""
+        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
+
+    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
+        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
+        names = dict.fromkeys([*mine, *theirs])
+        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Return the text of a signature of these settings and this version."""
+    return str(Signature(metric, {**settings, "version": VERSION}))
+
+
+def describe_results(item: str, scores: Mapping[str, str]) -> str:
+    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    """
+    intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
+    means = ", ".join(f"`{name}`" for name in scores.values())
+    return (
+        wrap_entry(
+            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+            f"{item}s, or labels of `confidence_by`, and if all score the same."
+        )
+        + wrap_entry(
+            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
+            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+        )
+        + "\nRaises:\n"
+        + wrap_entry(
+            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+        )
+    )
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -999,133 +1321,7 @@ def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tupl
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_settings.py: The settings of a metric, each declared once: type, default, check, and what it is given for.
-
-# What a setting has a value for: the call, each scored item, or each text, or pair, of an item.
-CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
-
-
-class Declared(NamedTuple):
-    """The declaration of a setting, besides its name and type.
-
-    default : its value if it is not passed
-    check : function of any other value, and the name; returns the value in its canonical form, or
-        raises a TypeError or ValueError
-    given : what it has a value for: CALL, or each ITEM, TEXT or PAIR
-    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
-    """
-
-    default: Any
-    check: Callable[..., Any]
-    given: str = CALL
-    numbers: tuple[float, float] | None = None
-
-
-def _unchecked(value: Any, name: str) -> Any:
-    return value
-
-
-def setting(
-    default: Any,
-    check: Callable[..., Any] = _unchecked,
-    *,
-    given: str = CALL,
-    numbers: tuple[float, float] | None = None,
-    **bounds: Any,
-) -> Any:
-    """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers)
-    return field(default=default, metadata={"declared": declared})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or cannot be combined with another; the message names it.
-    """
-
-    confidence: float | None = setting(None, parse_level)
-    confidence_by: Any = setting(None, given=ITEM)
-    details: bool = setting(False, parse_flag)
-
-    def __post_init__(self) -> None:
-        declared = self.declared()
-        for name, value in self.passed().items():
-            object.__setattr__(self, name, declared[name].check(value, name))
-        self.check()
-
-    def check(self) -> None:
-        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
-
-    def check_found(self) -> None:
-        """Raise an error for a model or a device that cannot be found, without loading anything."""
-
-    @property
-    def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
-        return None
-
-    @classmethod
-    @cache
-    def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
-        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any], metric: str) -> Self:
-        """Read the settings that a caller passed to a metric of this name.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the metric has no such setting, and for the reasons of the class.
-        """
-        names = list(cls.declared())
-        for name in given:
-            if name not in names:
-                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
-        return cls(**given)
-
-    def passed(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults."""
-        passed = {}
-        for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
-            # Arrays define a comparison of their own.
-            if value is not default and (type(value) is not type(default) or value != default):
-                passed[name] = value
-        return passed
-
-    def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
-        of_call = {name: declared[name].given == CALL for name in names if name in passed}
-        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
-
-    def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
-        return {} if self.confidence is None else self.signed("confidence", "confidence_by")
-
-    def pass_one(self, *names: str) -> None:
-        """Raise a ValueError if more than one of the named settings differs from its default."""
-        passed = list(self.signed(*names))
-        if len(passed) > 1:
-            raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
-
-
-def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
-    close = difflib.get_close_matches(name, names, n=1)
-    return f": did you mean {close[0]!r}?" if close else "."
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by an encoder of the caller's.
+# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -1142,32 +1338,42 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts.
+    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
 
-    Parameters
-    ----------
-    model : name of the default model, a folder, or an id on the Hugging Face Hub; or an
-        encoder: an object with `encode(list of n str) -> array of shape (n, d)`, to which
-        none of the other settings applies
-    batch_size : texts in a batch; as many as fit a token budget if None. It does not change
-        the embeddings.
-    device : a torch device; the fastest available if None
-    cache_dir : path of a folder in which embeddings are kept between runs, or None
-    progress : show a progress bar
-    long_texts : "windows": a text that is longer than the model reads is embedded in
-        windows; "cut": its end is cut off
-    """
-
-    model: Any = setting(DEFAULT_MODEL)
-    batch_size: int | None = setting(None, parse_count)
-    device: str | None = setting(None)
-    cache_dir: Any = setting(None, cache_folder)
-    progress: bool = setting(False, parse_flag)
-    long_texts: str = setting("windows", parse_choice, choices=("windows", "cut"))
+    model: Any = setting(
+        DEFAULT_MODEL,
+        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
+        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
+        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
+        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+    )
+    batch_size: int | None = setting(
+        None,
+        parse_count,
+        help="`int`: number of texts in a batch. Default: a budget of tokens. It changes scores by rounding only.",
+    )
+    device: str | None = setting(
+        None, help="`str`: torch device of the model. Default: the fastest. It changes scores by rounding only."
+    )
+    cache_dir: Any = setting(
+        None,
+        cache_folder,
+        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
+        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+    )
+    progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
+    long_texts: str = setting(
+        "windows",
+        parse_choice,
+        choices=("windows", "cut"),
+        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
+        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
+        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+    )
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is an encoder of the caller's."""
+        """Whether `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
@@ -1183,21 +1389,81 @@ class EncoderSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceSettings(EncoderSettings):
-    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the caller gives."""
+class EmbeddedSetSettings(SetSettings, EncoderSettings):
+    """The settings of a metric of sets that compares embeddings."""
 
-    set_size: int | None = setting(None, parse_count)
-    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
-    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
-    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED)
+    quality: Any = setting(
+        None,
+        given=TEXT,
+        numbers=(0, 1),
+        help="flat, or nested like `predictions`: quality of each text, in [0, 1], such as the `scores` of `gruen`.",
+    )
+    embeddings: Any = setting(
+        None,
+        given=TEXT,
+        numbers=UNBOUNDED,
+        help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
+        "encoder runs. Their norms do not matter.",
+    )
+    contexts: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
+        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
+        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
+        "text that equals its context is unlike all others.",
+    )
+    context_embeddings: Any = setting(
+        None,
+        given=ITEM,
+        numbers=UNBOUNDED,
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
+        "the contexts.",
+    )
 
     def check(self) -> None:
-        """Raise a ValueError if both embeddings and similarities are given."""
+        """Raise a ValueError if texts and contexts would be embedded differently."""
+        self.pass_one("contexts", "context_embeddings")
+        self.pass_one("contexts", "embeddings")
+        if self.context_embeddings is not None and self.embeddings is None:
+            raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EmbeddedSetSettings):
+    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the user gives."""
+
+    similarity: Any = setting(
+        None,
+        given=PAIR,
+        numbers=UNBOUNDED,
+        help="`list` of (k, k) matrices: in place of an encoder, similarities computed elsewhere: a matrix for each "
+        "set, for its k texts in order, or one matrix if `predictions` is one flat set. Each matrix must be symmetric, "
+        "with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest eigenvalue.",
+    )
+
+    def check(self) -> None:
+        """Raise a ValueError if two sources of similarities are given, or contexts for similarities."""
+        super().check()
         self.pass_one("embeddings", "similarity")
+        self.pass_one("contexts", "similarity")
 
 
-def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> tuple[np.ndarray, dict[str, str]]:
-    """Embed n texts: ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
+class Encoded(NamedTuple):
+    """Embeddings of n texts.
+
+    rows : ndarray of shape (n, d), float32 or float64, every row finite and non-zero
+    signed : the entries of a signature
+    precision : name of the floating-point type in which they were given or computed
+    """
+
+    rows: np.ndarray
+    signed: dict[str, str]
+    precision: str
+
+
+def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
+    """Embed n texts.
 
     Warns once each of texts whose ends are cut off, and of texts in a script that the
     default model does not know. Raises a TypeError or ValueError if the model is not found
@@ -1209,18 +1475,34 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> t
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name = f"the embeddings by model {signed['model']}:"
+    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed
+    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
 
 
-def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
-    """Check the embeddings that the caller gives, or encode the texts if there are none."""
-    if embeddings is None:
-        return encode(sets.texts, settings)
-    return parse_embeddings(embeddings, sets), {"embeddings": "given"}
+def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
+    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    contexts = None
+    if settings.embeddings is not None:
+        encoded = Encoded(
+            parse_embeddings(settings.embeddings, sets), {"embeddings": "given"}, float_type(settings.embeddings)
+        )
+        if settings.context_embeddings is not None:
+            contexts = parse_context_rows(settings.context_embeddings, sets, encoded.rows.shape[1])
+    elif settings.contexts is None:
+        encoded = encode(sets.texts, settings)
+    else:
+        texts = parse_contexts(settings.contexts, sets)
+        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        contexts = np.zeros((len(texts), encoded.rows.shape[1]))
+        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
+    if contexts is None:
+        return encoded
+    rows = project(encoded.rows, contexts, sets.sizes, ROW_ERRORS[encoded.precision])
+    return encoded._replace(rows=rows, signed={**encoded.signed, "contexts": "projected"})
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -1236,6 +1518,11 @@ def load_encoder(files: Any, device: str) -> Any:
         return model
 
     return load_once((files.identity, device), load)
+
+
+def is_other_script(text: str) -> bool:
+    """Tell whether more than half of the characters are emoji or of a script that the default model does not know."""
+    return 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
 
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
@@ -1258,7 +1545,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     of_all = f"of {len(texts)} different texts"
     if n_cut := np.count_nonzero(table[:, 0]):
         warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(2 * len(_OTHER_SCRIPT.findall(text)) > len(text) for text in texts) if settings.is_default else 0
+    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)

@@ -14,15 +14,26 @@ from .core import (
     ItemResult,
     Settings,
     TextMetric,
+    describe_results,
+    describe_settings,
     format_sizes,
     mean_estimate,
     parse_confidence_by,
     signature,
 )
+from .probeval_antonyms import PAIRS as PAIRS
 from .probeval_clusters import hac as hac
-from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
+from .probeval_formats import (
+    check_totals,
+    count_answers,
+    pair_rows,
+    parse_labels,
+    read_questions,
+    warn_of_unused_clusters,
+)
 from .probeval_matching import cluster_maximum
-from .probeval_pipeline import load_resources, score_question, summarize
+from .probeval_opposites import opposite_pairs as opposite_pairs
+from .probeval_pipeline import load_resources, score_question, summarize, warn_of_closed_options
 from .probeval_protoqa import protoqa_matches, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -51,98 +62,27 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = (
+    """
 Args:
     predictions (`list`): the model's answers to each question: a list of
-        strings, in which repeated answers count; a list of `{"text", "count"}`;
-        a dict from answers to counts; or `{"id", "answers"}` with one of these.
-        All predictions can be a dict from question ids to answers. A flat list
-        of strings is one question.
+        strings, in which repeated answers count; a list of `{"text", "count"}`
+        or of pairs `(text, count)`; a dict from answers to counts; or `{"id",
+        "answers"}` with one of these. All predictions can be a dict from
+        question ids to answers. A flat list of strings or pairs is one
+        question. Counts may be shares of a `"total"`, the number of answers,
+        beside `"answers"`; percentages without one are counts of 100 answers.
     references (`list`): people's answers to each question, in the same forms.
         An answer may have a `"cluster"`, a string or an integer; an item may
         have a `"question"`, its `"sentence"` and its `"slot"`. References are
         matched to predictions by id, or by position without ids.
-    clustering (`str`, default `"auto"`): `"human"`: people's clusters.
-        `"soft"`: answers belong to clusters by degrees, by the probability that
-        people put them together. `"hac"`: agglomerative clustering of
-        embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20.
-        `"none"`: a cluster for each distinct answer. `"auto"`: `"human"` if
-        every reference answer has a cluster, otherwise `"soft"`, or `"hac"` if
-        `parity`, `linkage`, `distance` or a `matcher` other than `"soft"` is
-        passed.
-    matcher (`str`, default `"auto"`): how the model's answers are matched to
-        clusters. `"soft"`: divided among soft clusters, as people's are.
-        `"cosine"`: the largest cosine with an answer of the cluster.
-        `"wordnet"`: the share of parts of two phrases that are equal or share a
-        synset. `"gp"`: Gaussian-process regression from embeddings. `"human"`:
-        given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise
-        `"cosine"`. Ties are split evenly.
-    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for
-        cosine, 0.5 for WordNet, and more than 0.2 for gp. For soft, 0.475: the
-        probability at which half of an answer is `wrong`; that share falls from
-        1 to 0 within 0.125 of it. Other models need other thresholds.
-    smoothing (`float`, default 1): added to the count of each cluster, and of
-        `wrong`, in both distributions. For a soft cluster, it is multiplied by
-        the share of its answers that the cluster keeps.
-    debias (`bool`, default `False`): subtract the bias of finite samples from
-        each score, estimated by the jackknife. A small divergence may fall
-        below 0. To compare different numbers of answers, use `rarefy`.
-    rarefy (`int`): score this many of the model's answers to each question: the
-        mean over 1000 seeded draws without replacement. A question with fewer
-        answers is an error.
-    rarefy_people (`int`): the same for people's answers. Clusters are those of
-        all answers.
-    parity (`bool`, default `False`): reproduce the released code. With
-        automatic clusters, people's distribution is not smoothed, and repeated
-        answers have weight in the linkage. With WordNet, answers are cut to 50
-        characters, and every score above 0 is a match.
-    linkage (`str`, default `"average"`): for `"hac"`: a method of
-        `scipy.cluster.hierarchy.linkage`.
-    distance (`float`, default 0.95): for `"hac"`: the Euclidean distance at
-        which the tree is cut.
-    seed (`int`, default 0): for `"xmeans"` and `"gmeans"`.
-    labels (`dict` or `list`): for `matcher="human"`: the cluster of each answer
-        of the model, or `"wrong"`. A dict from question ids, or positions
-        `"0"`, `"1"`, ..., to dicts from answers to clusters; or a list of lists
-        in the order of the answers.
-    unknown (`str`, default `"error"`): a prediction without a reference is an
-        error. With `"skip"`, `compute` leaves it out and names it in `skipped`.
-    missing (`str`, default `"error"`): the same for a reference without a
-        prediction.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the
-        mean over questions, by Hall's method.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
-        each question. Questions with equal labels, such as those about one
-        text, are not independent: the interval is over labels.
-    vectors (`str`, path or mapping): word vectors in place of `model`, averaged
-        over the words of an answer: a fastText or word2vec file (requires
-        gensim), or a mapping. An answer without a known word matches only
-        itself.
-    details (`bool`, default `False`): also return the clusters, distributions
-        and assignments of each question.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a
-        sentence-transformers model, as a name, a folder or an id of the Hugging
-        Face Hub; the default needs no network. Or an encoder: an object whose
-        method `encode` takes a list of n strings and returns an array of shape
-        (n, d). The signature reports an encoder as `given(<class>)`, or by its
-        attribute `signature_name`.
-    batch_size (`int`), device (`str`): number of texts in a batch (by default a
-        budget of tokens) and torch device of the encoder. They change scores by
-        rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached; processes
-        can share it. It does not change scores.
-    progress (`bool`): show a progress bar. Default: `False`.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): a text longer than
-        the model reads, 256 tokens for the default, is embedded as the mean of
-        consecutive windows, weighted by tokens, or cut off with a warning.
-
+"""
+    + describe_settings(ProbevalSettings, "question")
+    + """
 Returns:
     probeval (`float`): mean over questions of KL(people || model) in nats, at
         least 0, except with `debias`. Lower is closer to people.
     scores (`list[float]`): divergence of each question.
-    confidence_interval (`list[float]`): only with `confidence`. `[low, high]`
-        of `probeval`. None for fewer than two questions, or labels of
-        `confidence_by`, and if all score the same.
     wrong_rate (`float`): mean over answered questions of the share of the
         model's answers that match no cluster, in [0, 1]. Lower is better. None
         if no question is answered.
@@ -151,7 +91,8 @@ Returns:
     n_clusters (`float`): mean number of clusters, without `wrong`.
     distribution_entropy (`dict`): mean entropy in nats of the smoothed
         distributions, `"gold"` and `"model"`.
-    n_answers (`list[int]`): number of the model's answers to each question.
+    n_answers (`list[int]`): number of the model's answers to each question; a
+        float if counts are fractions.
     n_empty (`int`): number of questions without an answer of the model.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.
@@ -160,14 +101,9 @@ Returns:
         `distribution_entropy`, `gold_distribution`, `model_distribution`,
         `smoothing` of each cluster, `clusters`, and the clusters of each answer
         of people, `gold_assignments`, and of the model, `assignments`.
-    signature (`str`): all settings that determine the score. Scores are
-        comparable if their signatures are equal, and an encoder or mapping of
-        word vectors, of which it has only the name, is the same.
-
-Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter,
-        the item and what was got.
-
+"""
+    + describe_results("question", {"": "probeval"})
+    + """
 Examples:
 
     >>> import evaluate
@@ -180,6 +116,7 @@ Examples:
     >>> far["wrong_rate"], round(far["coverage"], 2)
     (0.4, 0.15)
 """
+)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
@@ -196,7 +133,7 @@ class Probeval(TextMetric, evaluate.Metric):
     item_results = (ItemResult("n_answers", is_count=True),)
 
     def _info(self) -> evaluate.MetricInfo:
-        text, count = datasets.Value("string"), datasets.Value("int64")
+        text, count = datasets.Value("string"), datasets.Value("float64")
         stored = {
             "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
             "references": {
@@ -220,11 +157,14 @@ class Probeval(TextMetric, evaluate.Metric):
         answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
         questions = read_questions(answers, gold)
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
+        if settings.smoothing:
+            check_totals(questions)
         pipeline = resolve(settings, questions)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])
         resources, signed = load_resources(texts, pipeline)
+        warn_of_closed_options(questions, pipeline, resources)
         labels: list[Any] = [None] * len(questions)
         if settings.labels is not None:
             labels = parse_labels(settings.labels, answers, questions)
@@ -239,7 +179,7 @@ class Probeval(TextMetric, evaluate.Metric):
         if settings.details:
             result["details"] = scored
         # Samples drawn down to one size can be compared, whatever they are drawn from.
-        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.array(result["n_answers"]))}
+        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.rint(result["n_answers"]))}
         intervals = settings.signed_interval()
         result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)
         return result

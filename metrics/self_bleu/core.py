@@ -10,6 +10,7 @@ import numpy as np
 import os
 import re
 import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -122,6 +123,13 @@ def to_array(values: Any) -> np.ndarray:
     if np.ma.is_masked(values):
         raise ValueError("An entry is masked.")
     return np.asarray(values)
+
+
+def unit_vectors(vectors: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """Scale vectors (..., d) to length 1, in float64; those that are not longer than `least` become zero."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > least)
 
 
 def float_type(values: Any) -> str:
@@ -304,23 +312,25 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
     item is not a number, and a ValueError if the shape is another, or a number is out of
     range.
     """
-    flat = flatten(values, sets, name, "number")
+    flat = flatten(values, sets, name, "number", are_lists=False)
+    # The entries of a list of a tensor are tensors.
+    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
     for i, value in enumerate(flat):
         if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
             parse_number(value, f"{name} ({sets.where(i)})", 0, high)
     return np.asarray(flat, dtype=np.float64)
 
 
-def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
+    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
     Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
-    # A value may itself be a list, such as the log-probabilities of tokens.
-    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
     if not nested or is_flat:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
@@ -491,9 +501,186 @@ def content_ranks(texts: list[str]) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
+
+# The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
+CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
+
+
+class Declared(NamedTuple):
+    """The declaration of a setting, besides its name and type.
+
+    default : its value if it is not passed
+    check : function of any other value, and the name; returns the value in its canonical form, or
+        raises a TypeError or ValueError
+    given : its scope: CALL, ITEM, TEXT or PAIR
+    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
+    help : "`type`: what it does", in which {item} is what the metric scores
+    """
+
+    default: Any
+    check: Callable[..., Any]
+    given: str = CALL
+    numbers: tuple[float, float] | None = None
+    help: str = ""
+
+
+def _unchecked(value: Any, name: str) -> Any:
+    return value
+
+
+def setting(
+    default: Any,
+    check: Callable[..., Any] = _unchecked,
+    *,
+    help: str,
+    given: str = CALL,
+    numbers: tuple[float, float] | None = None,
+    **bounds: Any,
+) -> Any:
+    """Declare a setting, as a field; `bounds` are further arguments of the check."""
+    declared = Declared(default, partial(check, **bounds), given, numbers, help)
+    return field(default=default, metadata={"declared": declared})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of the settings of a metric, with those that all have; a default is not checked.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a setting is invalid, or cannot be combined with another; the message names it.
+    """
+
+    confidence: float | None = setting(
+        None,
+        parse_level,
+        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
+        "corrects Student's for skewness.",
+    )
+    confidence_by: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
+        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+    )
+    details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
+
+    def __post_init__(self) -> None:
+        declared = self.declared()
+        for name, value in self.passed().items():
+            object.__setattr__(self, name, declared[name].check(value, name))
+        self.check()
+
+    def check(self) -> None:
+        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
+
+    def check_found(self) -> None:
+        """Raise an error for a model or a device that cannot be found, without loading anything."""
+
+    @property
+    def pooled_by(self) -> str | None:
+        """The setting by which a score does not follow from those of batches: it pools all items."""
+        return None
+
+    @classmethod
+    @cache
+    def declared(cls) -> dict[str, Declared]:
+        """Return the declaration of each setting by its name: first those of the class itself."""
+        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], metric: str) -> Self:
+        """Read the settings that a caller passed to a metric of this name.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the metric has no such setting, and for the reasons of the class.
+        """
+        names = list(cls.declared())
+        for name in given:
+            if name not in names:
+                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
+        return cls(**given)
+
+    def passed(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults."""
+        passed = {}
+        for name, declared in self.declared().items():
+            value, default = getattr(self, name), declared.default
+            # Arrays define a comparison of their own.
+            if value is not default and (type(value) is not type(default) or value != default):
+                passed[name] = value
+        return passed
+
+    def signed(self, *names: str) -> dict[str, Any]:
+        """Return the signature entries of those of the named settings that were passed."""
+        passed, declared = self.passed(), self.declared()
+        of_call = {name: declared[name].given == CALL for name in names if name in passed}
+        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
+
+    def signed_interval(self) -> dict[str, Any]:
+        """Return the signature entries of the confidence interval; none without one."""
+        return {} if self.confidence is None else self.signed("confidence", "confidence_by")
+
+    def pass_one(self, *names: str) -> None:
+        """Raise a ValueError if more than one of the named settings differs from its default."""
+        passed = list(self.signed(*names))
+        if len(passed) > 1:
+            raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(Settings):
+    """The settings of a metric that scores sets of texts."""
+
+    set_size: int | None = setting(
+        None,
+        parse_count,
+        help="`int`: number of texts in each set of a flat list, such as `num_return_sequences`.",
+    )
+
+
+def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
+    """Format the settings of a metric for the Args of its help.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    more : by the names of settings, what their help says of this metric only
+    """
+    entries = []
+    for name, declared in settings.declared().items():
+        kind, _, text = declared.help.replace("{item}", item).partition(": ")
+        default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
+        kind += "" if declared.default is None else f", default `{default}`"
+        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
+        entries.append(wrap_entry(entry))
+    assert not more, more
+    return "".join(entries)
+
+
+def wrap_entry(entry: str) -> str:
+    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    lines = textwrap.wrap(
+        entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean {close[0]!r}?" if close else "."
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # core_results.py: Signatures, and means of scores with their confidence intervals.
 
-VERSION = "0.8.0"
+VERSION = "0.9.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -534,9 +721,9 @@ def format_sizes(sizes: np.ndarray) -> str:
 
 
 def caller_name(thing: Any) -> str:
-    """Return the `signature_name` of a caller's function or encoder, or else its name.
+    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
 
-    What it computes is for the caller to report.
+    Users must report what it computes.
     """
     default = getattr(thing, "__qualname__", type(thing).__name__)
     name = getattr(thing, "signature_name", default)
@@ -545,14 +732,79 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.8.0`.
+class Signature:
+    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no
-    device.
+    device. Signatures are equal if their texts are.
+
+    metric : name
+    entries : value of each setting, as text, in order; the version last, if there is one
     """
-    entries = {**settings, "version": VERSION}
-    return "|".join([metric, *(f"{name}:{value}" for name, value in entries.items())])
+
+    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
+        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature from its text."""
+        metric, *entries = text.split("|")
+        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
+
+    def __str__(self) -> str:
+        return "|".join([self.metric, *map(":".join, self.entries.items())])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def merge(self, **settings: object) -> "Signature":
+        """Replace the values of settings in their places, and put new settings before the version."""
+        merged = self.entries | settings
+        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+
+    def without(self, *names: str) -> "Signature":
+        """Leave out the named settings."""
+        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
+
+    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
+        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
+        names = dict.fromkeys([*mine, *theirs])
+        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Return the text of a signature of these settings and this version."""
+    return str(Signature(metric, {**settings, "version": VERSION}))
+
+
+def describe_results(item: str, scores: Mapping[str, str]) -> str:
+    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+
+    Parameters
+    ----------
+    item : what the metric scores: a "set", "text" or "question"
+    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    """
+    intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
+    means = ", ".join(f"`{name}`" for name in scores.values())
+    return (
+        wrap_entry(
+            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+            f"{item}s, or labels of `confidence_by`, and if all score the same."
+        )
+        + wrap_entry(
+            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
+            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+        )
+        + "\nRaises:\n"
+        + wrap_entry(
+            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+        )
+    )
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -724,132 +976,6 @@ def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tupl
             yield from result_numbers(value, f"{prefix}{name}_")
         elif isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield prefix + name, value
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_settings.py: The settings of a metric, each declared once: type, default, check, and what it is given for.
-
-# What a setting has a value for: the call, each scored item, or each text, or pair, of an item.
-CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
-
-
-class Declared(NamedTuple):
-    """The declaration of a setting, besides its name and type.
-
-    default : its value if it is not passed
-    check : function of any other value, and the name; returns the value in its canonical form, or
-        raises a TypeError or ValueError
-    given : what it has a value for: CALL, or each ITEM, TEXT or PAIR
-    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
-    """
-
-    default: Any
-    check: Callable[..., Any]
-    given: str = CALL
-    numbers: tuple[float, float] | None = None
-
-
-def _unchecked(value: Any, name: str) -> Any:
-    return value
-
-
-def setting(
-    default: Any,
-    check: Callable[..., Any] = _unchecked,
-    *,
-    given: str = CALL,
-    numbers: tuple[float, float] | None = None,
-    **bounds: Any,
-) -> Any:
-    """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers)
-    return field(default=default, metadata={"declared": declared})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or cannot be combined with another; the message names it.
-    """
-
-    confidence: float | None = setting(None, parse_level)
-    confidence_by: Any = setting(None, given=ITEM)
-    details: bool = setting(False, parse_flag)
-
-    def __post_init__(self) -> None:
-        declared = self.declared()
-        for name, value in self.passed().items():
-            object.__setattr__(self, name, declared[name].check(value, name))
-        self.check()
-
-    def check(self) -> None:
-        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
-
-    def check_found(self) -> None:
-        """Raise an error for a model or a device that cannot be found, without loading anything."""
-
-    @property
-    def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
-        return None
-
-    @classmethod
-    @cache
-    def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
-        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any], metric: str) -> Self:
-        """Read the settings that a caller passed to a metric of this name.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the metric has no such setting, and for the reasons of the class.
-        """
-        names = list(cls.declared())
-        for name in given:
-            if name not in names:
-                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
-        return cls(**given)
-
-    def passed(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults."""
-        passed = {}
-        for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
-            # Arrays define a comparison of their own.
-            if value is not default and (type(value) is not type(default) or value != default):
-                passed[name] = value
-        return passed
-
-    def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
-        of_call = {name: declared[name].given == CALL for name in names if name in passed}
-        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
-
-    def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
-        return {} if self.confidence is None else self.signed("confidence", "confidence_by")
-
-    def pass_one(self, *names: str) -> None:
-        """Raise a ValueError if more than one of the named settings differs from its default."""
-        passed = list(self.signed(*names))
-        if len(passed) > 1:
-            raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
-
-
-def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
-    close = difflib.get_close_matches(name, names, n=1)
-    return f": did you mean {close[0]!r}?" if close else "."
 
 
 # ----------------------------------------------------------------------------------------------------------------------

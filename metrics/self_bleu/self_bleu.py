@@ -9,6 +9,8 @@ from .core import (
     SETS,
     ScoreSummary,
     TextMetric,
+    describe_results,
+    describe_settings,
     find_scored_sets,
     format_sizes,
     number_tokens,
@@ -42,55 +44,18 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = (
+    """
 Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
         is one set or, with `set_size`, consecutive sets.
-    max_order (`int`, default 4): length of the longest n-grams, at most 100.
-    aggregate (`"set"`, `"corpus"` or `"sentence"`, default `"set"`): how the
-        n-gram counts of the texts are combined. The references of a text are
-        always the other texts of its own set. `"set"` pools the counts within
-        each set, scores each set and averages over sets. `"corpus"` pools the
-        counts over all sets and computes one score, likewise for Distinct-n and
-        Entropy-n; `scores` are still per set, so their mean is not `self_bleu`.
-        `"sentence"` scores each text, and averages over the texts of a set,
-        then over sets.
-    smoothing (`"nlg-eval"`, `"method1"` or `"none"`): treatment of a precision
-        of zero. `"nlg-eval"` uses its constants: 1e-15 is added to the matches
-        and to the length of the text, 1e-9 to the totals and to the length of
-        the reference. `"method1"` is NLTK's method 1: a match count of 0
-        becomes 0.1, and a text without a single matching word scores 0.
-        `"none"` leaves zero, and the score is 0. Default: `"method1"` if
-        `aggregate` is `"sentence"`, otherwise `"nlg-eval"`.
-    tokenizer (`str` or callable, default `"whitespace"`): `"whitespace"`; the
-        name of a sacreBLEU tokenizer (`"13a"`, `"intl"`, `"char"`, `"zh"`,
-        `"ja-mecab"`, ...); or a function from a text to its list of tokens. The
-        signature reports a function as `custom(<name>)`, or by its attribute
-        `signature_name`.
-    set_size (`int`): number of texts in each set of a flat list, such as
-        `num_return_sequences`.
-    singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has
-        no references. Either raise an error, or leave the set out of all means
-        and return None as its score.
-    vocabulary_size (`int`, at least 2): also return Distinct-1 adjusted for the
-        number of tokens, for a vocabulary of this many tokens: that of the
-        models compared, the largest if they differ.
-    repetition (`bool`, default `False`): also return the compression ratio and
-        the self-repetition, as in arXiv 2403.00553.
-    homogenization (`bool`, default `False`): also return the mean ROUGE-L of
-        all pairs of texts of a set, by the package `rouge-score`, whose words
-        are letters a to z, in lower case, and digits. The time is quadratic in
-        the size of a set.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the
-        mean over sets: Student's interval, corrected for skewness. With
-        `aggregate="corpus"`, the error of the score is that of the jackknife.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
-        each set. Sets with equal labels, such as several for one prompt, are
-        not independent: the interval is over labels. Default: each set is
-        independent.
-    details (`bool`, default `False`): also return all values of each set, and
-        with `aggregate="sentence"` the score of each text.
-
+"""
+    + describe_settings(
+        SelfBleuSettings,
+        "set",
+        confidence='With `aggregate="corpus"`, the error of the score is that of the jackknife.',
+    )
+    + """
 Returns:
     self_bleu (`float`): self-BLEU of order `max_order`, in [0, 1]. Higher is
         less diverse. Like the values below, it is a mean over sets, or pooled
@@ -117,22 +82,14 @@ Returns:
         contain the n-gram; at least 0. Higher is less diverse.
     scores (`list[float]`): self-BLEU of order `max_order` of each set. None for
         a set that is left out.
-    confidence_interval (`list[float]`): only with `confidence`. `[low, high]`
-        of `self_bleu`. None for fewer than two sets, or labels of
-        `confidence_by`, and if all score the same.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets of one
         text.
     details (`list[dict]`): only with `details=True`. For each set the values
         above and, with `aggregate="sentence"`, `text_scores`. None for a set
         that is left out.
-    signature (`str`): all settings that determine the score. Scores are
-        comparable if their signatures are equal. Of a tokenizer function, the
-        signature has only the name: use the same one.
-
-Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter,
-        the item and what was got.
-
+"""
+    + describe_results("set", {"": "self_bleu"})
+    + """
 Examples:
 
     >>> import evaluate
@@ -146,6 +103,7 @@ Examples:
     >>> round(result["distinct_2"], 2)
     0.8
 """
+)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

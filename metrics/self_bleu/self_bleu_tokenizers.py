@@ -39,14 +39,14 @@ def tokenize(
     """
     if callable(tokenizer):
         return _by_function(texts, tokenizer, where), f"custom({caller_name(tokenizer)})"
-    n_unspaced = sum(map(is_unspaced, texts)) if tokenizer in _BY_SPACES else 0
+    n_unspaced = sum(map(is_unspaced, texts)) if isinstance(tokenizer, str) and tokenizer in _BY_SPACES else 0
     if n_unspaced:
         warnings.warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "
             "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
             stacklevel=4,
         )
-    if tokenizer == WHITESPACE:
+    if isinstance(tokenizer, str) and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)
 

@@ -1,30 +1,27 @@
-"""The class of each text: given, or found by cosines, by a function of the caller's or by a classifier of pairs."""
+"""The class of each text: given, or by cosines, by a user-supplied function, or by a classifier of pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .core import (
     LIMITS,
+    TIE,
     TextSets,
-    as_list,
     batches_by_size,
     caller_name,
-    check_characters,
     describe,
     embed_sets,
     flatten,
     matrix_device,
+    parse_contexts,
     to_array,
     unit_rows,
 )
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
-from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings
-
-# Tolerance of the comparison with a threshold: cosines of equal rows may differ from 1 by rounding.
-_ROUNDING = 1e-9
+from .semantic_entropy_settings import NLI, PAIRS, SemanticEntropySettings
 
 
 def find_classes(
@@ -50,10 +47,10 @@ def find_classes(
     grouping = settings.grouping
     same: Same
     if settings.by_cosine:
-        embeddings, encoded = embed_sets(sets, settings.embeddings, settings)
+        embeddings, encoded, _ = embed_sets(sets, settings)
         rows = None if settings.embeddings is None else embeddings[present]
         items = different_texts(texts, sizes, grouping, rows)
-        threshold = DEFAULT_SAME if settings.same is None else settings.same
+        threshold = settings.threshold
         same = _SameByCosine(embeddings, present[items.first], threshold, matrix_device(settings.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
@@ -79,7 +76,7 @@ class _SameByCosine:
     def __call__(self, items: np.ndarray, places: slice) -> np.ndarray:
         if self.items is not items:
             self.items, self.vectors = items, unit_rows(self.embeddings, self.row_of[items], self.device)
-        return (self.vectors[:, places] @ self.vectors.mT >= self.threshold - _ROUNDING).cpu().numpy()
+        return (self.vectors[:, places] @ self.vectors.mT >= self.threshold - TIE).cpu().numpy()
 
 
 def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:
@@ -155,12 +152,5 @@ def _with_contexts(sets: TextSets, contexts: Any) -> list[str]:
     """Put the context of its set, such as the question, before each text."""
     if contexts is None:
         return sets.texts
-    rows: Sequence[Any] = as_list(contexts, "contexts", "a list with a string for each set")
-    if len(rows) != len(sets.sizes):
-        raise ValueError(f"contexts must have a string for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
-    for i, context in enumerate(rows):
-        if not isinstance(context, str):
-            raise TypeError(f"contexts[{i}] must be a string. Got {describe(context)}.")
-    check_characters(list(rows), lambda i: f"contexts[{i}]")
-    owners = np.repeat(np.arange(len(rows)), sets.sizes).tolist()
-    return [f"{rows[owner]} {text}" for owner, text in zip(owners, sets.texts, strict=True)]
+    prefixes = np.repeat([f"{context} " if context else "" for context in parse_contexts(contexts, sets)], sets.sizes)
+    return [prefix + text for prefix, text in zip(prefixes.tolist(), sets.texts, strict=True)]

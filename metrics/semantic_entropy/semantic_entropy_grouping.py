@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core import LIMITS, batches_by_size, content_ranks
+from .core import LIMITS, TIE, batches_by_size, content_ranks
 
-_EQUAL = 1e-6
 # From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
 Same = Callable[[np.ndarray, slice], np.ndarray]
 
@@ -74,7 +73,7 @@ def _content_order(keys: np.ndarray, embeddings: np.ndarray | None) -> np.ndarra
         order = np.lexsort((values, groups[tied]))
         tied, values = tied[order], values[order]
         indices, starts = np.arange(len(tied)), np.diff(groups[tied], prepend=-1) > 0
-        splits = starts | (np.diff(values, prepend=-np.inf) > _EQUAL)
+        splits = starts | (np.diff(values, prepend=-np.inf) > TIE)
         of_group, of_part = (np.maximum.accumulate(np.where(marks, indices, 0)) for marks in (starts, splits))
         groups[tied] += of_part - of_group
     return np.argsort(groups, kind="stable")

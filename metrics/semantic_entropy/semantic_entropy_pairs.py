@@ -1,4 +1,4 @@
-"""Which pairs of texts say the same, by a sequence-classification model that the caller names."""
+"""Classify pairs of texts by a sequence-classification model: which of them say the same."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from .core import (
     EncoderSettings,
     find_device,
     find_model,
+    first_maximum,
     load_once,
     model_registry,
     quiet_loading,
@@ -65,7 +66,7 @@ def mutual_entailment(pairs: Pairs, name: str, settings: EncoderSettings) -> tup
     if "entailment" not in loaded.labels:
         raise ValueError(f"same: {name} has no class named 'entailment': it has {', '.join(map(repr, loaded.labels))}.")
     ordered = list(dict.fromkeys(way for left, right in pairs for way in ((left, right), (right, left))))
-    is_entailed = _logits(ordered, loaded, settings).argmax(axis=-1) == loaded.labels.index("entailment")
+    is_entailed = first_maximum(_logits(ordered, loaded, settings)) == loaded.labels.index("entailment")
     entailed = dict(zip(ordered, is_entailed.tolist(), strict=True))
     same = np.array([entailed[left, right] and entailed[right, left] for left, right in pairs], dtype=bool)
     return same, {"same": f"nli:{loaded.identity}"}
@@ -83,8 +84,8 @@ def probably_same(pairs: Pairs, name: str, settings: EncoderSettings) -> tuple[n
             f"{len(loaded.labels)}: {', '.join(map(repr, loaded.labels))}."
         )
     ordered = list(dict.fromkeys(pairs))
-    logits = _logits(ordered, loaded, settings)
-    is_same = dict(zip(ordered, (logits[:, 1] > logits[:, 0]).tolist(), strict=True))
+    is_second = first_maximum(_logits(ordered, loaded, settings)) == 1
+    is_same = dict(zip(ordered, is_second.tolist(), strict=True))
     return np.array([is_same[pair] for pair in pairs], dtype=bool), {"same": f"pairs:{loaded.identity}"}
 
 

@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .core import ITEM, TEXT, UNBOUNDED, EncoderSettings, describe, parse_choice, parse_count, parse_number, setting
+from .core import TEXT, EmbeddedSetSettings, describe, parse_choice, parse_number, setting
 
-# Cosine from which on two texts say the same, calibrated for the default model on labelled pairs.
-DEFAULT_SAME = 0.83
+# Cosine from which on two texts say the same, by the default model: that of the largest balanced accuracy on labelled
+# pairs. results/same.csv has the pairs and the accuracies, and scripts/results/same.py computes both.
+DEFAULT_SAME, DEFAULT_SAME_IN_CONTEXT = 0.83, 0.74
 NLI, PAIRS = "nli:", "pairs:"
 
 
@@ -21,30 +22,96 @@ def _same(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemanticEntropySettings(EncoderSettings):
+class SemanticEntropySettings(EmbeddedSetSettings):
     """The settings of a call, as the help explains them."""
 
-    set_size: int | None = setting(None, parse_count)
-    same: Any = setting(None, _same)
-    classes: Any = setting(None, given=TEXT)
-    grouping: str = setting("complete", parse_choice, choices=("complete", "greedy"))
-    contexts: Any = setting(None, given=ITEM)
-    weights: Any = setting(None, given=TEXT, numbers=(0, 1))
-    log_probs: Any = setting(None, given=TEXT, numbers=(-math.inf, 0))
-    estimator: str = setting("plugin", parse_choice, choices=("plugin", "chao_shen"))
-    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
-    patience: float = setting(0.8, parse_number, low=0, high=1)
-    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED)
+    same: Any = setting(
+        None,
+        _same,
+        help="`float`, callable or `str`: which texts say the same. Default: 0.83, or 0.74 with `contexts`. A number: "
+        "those with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts "
+        "to a list of booleans, and each pair of different texts of a set is asked about once, in order of content, or "
+        'with `grouping="greedy"` in the order given. `"nli:<model>"`: those that entail each other, by a '
+        "sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or a "
+        'folder. `"pairs:<model>"`: those for which a model with two classes gives the second a probability '
+        "above 0.5. The default is calibrated for the default model, and raises an error with another `model` "
+        "or with `embeddings`.",
+    )
+    classes: Any = setting(
+        None,
+        given=TEXT,
+        help="shaped like `predictions`: in place of `same`, the class of each text, a string or an integer, such "
+        "as people or a judge assigned it. No model is loaded.",
+    )
+    grouping: str = setting(
+        "complete",
+        parse_choice,
+        choices=("complete", "greedy"),
+        help='`"complete"` or `"greedy"`: how pairs make classes. `"complete"`: all texts of a class say the same '
+        "as each other; texts are grouped in order of content, so the order of a set does not matter. "
+        '`"greedy"`: a text joins the first class whose first member says the same, in the order given, as in '
+        "NoveltyBench (arXiv 2504.05228).",
+    )
+    weights: Any = setting(
+        None,
+        given=TEXT,
+        numbers=(0, 1),
+        help="shaped like `predictions`: probability of each text within its set. Each set sums to 1. Default: "
+        "uniform, the discrete semantic entropy.",
+    )
+    log_probs: Any = setting(
+        None,
+        given=TEXT,
+        numbers=(-math.inf, 0),
+        help="shaped like `predictions`: in place of `weights`: for each text the natural log-probabilities of its "
+        "tokens, a list, or one number. The weight of a text is exp of the mean over its tokens, or of the "
+        "number, over the sum of those of its set, as in Farquhar et al. (2024). A text that was sampled "
+        "several times counts each time.",
+    )
+    estimator: str = setting(
+        "plugin",
+        parse_choice,
+        choices=("plugin", "chao_shen"),
+        help='`"plugin"` or `"chao_shen"`: `"plugin"`: entropy of the shares of the classes among the texts. '
+        '`"chao_shen"`: the coverage-adjusted estimate of Chao and Shen (2003) of the entropy of all answers '
+        "that the model could give, which few texts underestimate. It can exceed the log of the number of "
+        "texts.",
+    )
+    patience: float = setting(
+        0.8,
+        parse_number,
+        low=0,
+        high=1,
+        help="`float` in [0, 1]: with `quality`, the probability with which the reader goes on to the next text.",
+    )
+    min_quality: float | None = setting(
+        None,
+        parse_number,
+        low=0,
+        high=1,
+        help="`float` in [0, 1]: with `quality`, also count the classes with at least one text of this quality.",
+    )
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
+        super().check()
         self.pass_one("weights", "log_probs", "estimator")
         self.pass_one("classes", "same")
-        if self.contexts is not None and not self.by_model:
-            raise ValueError("contexts needs same='nli:<model>' or 'pairs:<model>'.")
+        if self.min_quality is not None and self.quality is None:
+            raise ValueError("min_quality needs quality=.")
+        if self.contexts is not None and not (self.by_model or self.by_cosine):
+            other = "classes" if self.same is None else "a callable same"
+            raise ValueError(f"contexts and {other} cannot be combined: embeddings or a classifier must read them.")
         if self.by_cosine and self.same is None and not (self.is_default and self.embeddings is None):
             other = "model" if self.embeddings is None else "embeddings"
             raise ValueError(f"{other} needs same: its default is for the default model.")
+
+    @property
+    def threshold(self) -> Any:
+        """Cosine from which on two texts say the same."""
+        if self.same is not None:
+            return self.same
+        return DEFAULT_SAME if self.contexts is None else DEFAULT_SAME_IN_CONTEXT
 
     @property
     def by_model(self) -> bool:

@@ -17,9 +17,10 @@ from .core import (
     TextMetric,
     TextSets,
     batches_by_size,
+    describe_results,
+    describe_settings,
     embed_sets,
     embedding_spectra,
-    float_type,
     format_order,
     format_sizes,
     is_unspaced,
@@ -63,63 +64,14 @@ _CITATION = """\
 }
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = (
+    """
 Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
         is one set or, with `set_size`, consecutive sets.
-    q (`float`, `"inf"` or a list of them, default 1): order of the Rényi
-        entropy, from 0 to infinity. 1 is Shannon entropy. Lower orders give
-        more weight to rare texts: order 0 is the rank of the similarity matrix.
-        Higher orders give more weight to common texts: order infinity depends
-        on the largest eigenvalue only. Eigenvalues that rounding can cause
-        count as 0 at every order. The first order of a list is the main one.
-    kernel (`"embedding"` or `"ngram"`, default `"embedding"`): similarity of
-        two texts. `"embedding"` is the cosine of their embeddings. `"ngram"` is
-        the mean of the cosines of their 1- to 4-gram counts: it compares form
-        only and loads no model.
-    set_size (`int`): number of texts in each set of a flat list, such as
-        `num_return_sequences`.
-    weights (flat, or nested like `predictions`): probability of each text
-        within its set. Each set sums to 1. Default: uniform.
-    quality (flat, or nested like `predictions`): quality of each text, in [0,
-        1], such as the `scores` of `gruen`.
-    embeddings (array of shape (n, d), or a list of (k, d) for each set):
-        embeddings of all texts, set after set. No encoder runs. Their norms do
-        not matter.
-    similarity (`list` of (k, k) matrices): in place of an encoder, similarities
-        computed elsewhere: a matrix for each set, for its k texts in order, or
-        one matrix if `predictions` is one flat set. Each matrix must be
-        symmetric, with unit diagonal, to within 1e-4, and positive
-        semi-definite, to within 1e-4 of its largest eigenvalue.
-    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a
-        sentence-transformers model, as a name, a folder or an id of the Hugging
-        Face Hub; the default needs no network. Or an encoder: any object with a
-        method `encode` that takes a list of n strings and returns an array of
-        shape (n, d), such as a `SentenceTransformer`. The signature reports an
-        encoder as `given(<class>)`, or by its attribute `signature_name`.
-    batch_size (`int`), device (`str`): number of texts in a batch (by default a
-        budget of tokens) and torch device of the encoder. They change scores by
-        rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached; processes
-        can share it. It does not change scores. Not to be confused with the
-        `cache_dir` of `evaluate.load`, which holds the code of the module.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with
-        a text that is longer than the model reads, which is 256 tokens for the
-        default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest
-        is cut off, with a warning.
-    pairs (`bool`, default `False`): also return the diversity of pairs, which
-        does not depend on the number of texts.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the
-        mean over sets, by Hall's method, which corrects Student's for skewness.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for
-        each set. Sets with equal labels, such as several for one prompt, are
-        not independent: the interval is over labels. Default: each set is
-        independent.
-    details (`bool`, default `False`): also return the size, the score at each
-        order and the eigenvalues of each set.
-    progress (`bool`): show a progress bar. Default: `False`.
-
+"""
+    + describe_settings(VendiSettings, "set")
+    + """
 Returns:
     vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the
         set]. Higher is more diverse.
@@ -135,23 +87,12 @@ Returns:
         number of texts from one source have the same `pairs` on average, while
         Vendi scores grow with it. None for a set of one text, and where nothing
         is similar. It is pooled, not the mean of `pairs_scores`.
-    confidence_interval, quality_confidence_interval,
-        pairs_confidence_interval (`list[float]`): only with `confidence`.
-        `[low, high]` of `vendi_embed`, `quality_vendi_embed` and `pairs`. None
-        for fewer than two sets, or labels of `confidence_by`, and if all score
-        the same.
     details (`list[dict]`): only with `details=True`. For each set `size`,
         `by_order` and `eigenvalues`, which are non-negative, sum to 1 and are
         sorted in descending order.
-    signature (`str`): all settings that determine the score. Scores are
-        comparable if their signatures are equal and what was given for the
-        texts, which the signature reports as `given` only, comes from one
-        source.
-
-Raises:
-    TypeError, ValueError: for invalid input. The message names the parameter,
-        the item and what was got.
-
+"""
+    + describe_results("set", {"": "vendi_embed", "quality_": "quality_vendi_embed", "pairs_": "pairs"})
+    + """
 Examples:
 
     >>> import evaluate
@@ -166,6 +107,7 @@ Examples:
     >>> {order: round(mean, 2) for order, mean in result["by_order"].items()}
     {'0': 2.0, '2': 1.8}
 """
+)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
@@ -245,10 +187,9 @@ def find_spectra(
         kernels, signed = given_kernels(sets, settings.similarity)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
-        vectors, signed = embed_sets(sets, settings.embeddings, settings)
-        error = ROW_ERRORS[float_type(settings.embeddings)]
-        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=error)
-        signed = {"kernel": "embedding", **signed}
+        vectors, encoded, precision = embed_sets(sets, settings)
+        spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
+        signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed
 
 

@@ -28,14 +28,41 @@ def _orders(value: Any, name: str) -> float | list[float]:
 class VendiSettings(SourceSettings):
     """The settings of a call, as the help explains them."""
 
-    q: Any = setting(1.0, _orders)
-    kernel: str = setting("embedding", parse_choice, choices=("embedding", "ngram"))
-    weights: Any = setting(None, given=TEXT, numbers=(0, 1))
-    pairs: bool = setting(False, parse_flag)
+    q: Any = setting(
+        1.0,
+        _orders,
+        help='`float`, `"inf"` or a list of them: order of the Rényi entropy, from 0 to infinity. 1 is Shannon '
+        "entropy. Lower orders give more weight to rare texts: order 0 is the rank of the similarity matrix. "
+        "Higher orders give more weight to common texts: order infinity depends on the largest eigenvalue "
+        "only. Eigenvalues that rounding can cause count as 0 at every order. The first order of a list is "
+        "the main one.",
+    )
+    kernel: str = setting(
+        "embedding",
+        parse_choice,
+        choices=("embedding", "ngram"),
+        help='`"embedding"` or `"ngram"`: similarity of two texts. `"embedding"` is the cosine of their '
+        'embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram counts: it compares form only '
+        "and loads no model.",
+    )
+    weights: Any = setting(
+        None,
+        given=TEXT,
+        numbers=(0, 1),
+        help="flat, or nested like `predictions`: probability of each text within its set. Each set sums to 1. "
+        "Default: uniform.",
+    )
+    pairs: bool = setting(
+        False,
+        parse_flag,
+        help="`bool`: also return the diversity of pairs, which does not depend on the number of texts.",
+    )
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
-        self.pass_one("embeddings", "similarity", "kernel")
+        super().check()
+        for source in ("embeddings", "similarity", "contexts"):
+            self.pass_one(source, "kernel")
         self.pass_one("pairs", "weights")
 
     @property

@@ -1,14 +1,14 @@
 """Fill the marked blocks of README, docs and cards, or check that they are filled.
 
 `<!-- table:NAME -->` ... `<!-- /table -->` holds results/NAME.csv as a table, and `<!-- help:Args -->` ...
-`<!-- /help -->` of a metric card the section of the help of the metric, `_KWARGS_DESCRIPTION`.
+`<!-- /help -->` of a metric card the section of the help of the metric.
 
     python -m scripts.tooling.fill            write them
     python -m scripts.tooling.fill --check    change nothing; exit with 1 if a block differs
 """
 
-import ast
 import csv
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -16,17 +16,13 @@ from pathlib import Path
 from scripts import ROOT
 from text_metrics.commands.shared.command import command, make_parser
 
-HELP = "_KWARGS_DESCRIPTION"
 _BLOCK = re.compile(r"(<!-- (table|help):([\w-]+) -->\n)(.*?)(<!-- /\2 -->)", flags=re.DOTALL)
 _TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")
 
 
-def read_help(script: Path) -> str:
-    """Return the help of a metric, read from its source without importing it."""
-    for node in ast.parse(script.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and any(ast.unparse(target) == HELP for target in node.targets):
-            return ast.literal_eval(node.value)
-    raise ValueError(f"{script}: {HELP} is missing.")
+def read_help(metric: str) -> str:
+    """Return the help of a metric."""
+    return importlib.import_module(f"text_metrics.metrics.{metric}.{metric}")._KWARGS_DESCRIPTION
 
 
 def help_list(help_text: str, section: str) -> str:
@@ -56,7 +52,7 @@ def fill(page: Path, root: Path) -> str:
     def content(match: re.Match[str]) -> str:
         start, kind, name, _, end = match.groups()
         if kind == "help":
-            return start + help_list(read_help(page.with_name(f"{page.parent.name}.py")), name) + end
+            return start + help_list(read_help(page.parent.name), name) + end
         source = root / "results" / f"{name}.csv"
         if not source.is_file():
             raise ValueError(f"{page}: there is no {source} for the block {name!r}.")

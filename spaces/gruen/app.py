@@ -120,14 +120,18 @@ def components_of(detail: dict[str, Any]) -> str:
 def marked(detail: dict[str, Any]) -> Drawn | None:
     """Return the sentences, marked by score; None if there are none."""
     sentences = detail["sentences"][:MOST_SENTENCES]
-    # Every second mark of the style, so that the three are distinct.
-    pieces = [(each["text"], 1 + sum(each["grammaticality"] < below for below in _BELOW)) for each in sentences]
+    pieces = [(each["text"], level_of(each["grammaticality"])) for each in sentences]
     suspects = [word for sentence in sentences for word in sentence["suspects"] or []]
     caption = "A stronger mark is a lower score. The details below have the numbers."
     if suspects:
         caption += f" Suspect words: {panels.shorten(', '.join(suspects), 100)}."
     cut = sets.first_of(len(sentences), len(detail["sentences"]), "sentences")
     return Drawn(panels.render("marked", [pieces], _LABELS, 1), caption + cut) if pieces else None
+
+
+def level_of(grade: float | None) -> int:
+    """Return the strength of the mark of a sentence; 0 for a fragment, which has no grade."""
+    return 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
 
 
 def deductions(detail: dict[str, Any]) -> Drawn:

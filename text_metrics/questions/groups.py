@@ -1,4 +1,4 @@
-"""How many groups of texts there really are: alpha, beta and gamma diversity.
+"""The effective number of groups of texts: alpha, beta and gamma diversity.
 
 The entropy S of all texts of a set is that of the mixture of its groups, which have shares w_g of the probability.
 Holevo's chi = S - sum of w_g S_g is 0 if the groups do not differ, and at most H(w), the entropy of the shares. This
@@ -19,12 +19,12 @@ import numpy as np
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
-from text_metrics.questions.asked import WEIGHTS, Asked, Subsets
+from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
 # Values of chi that differ by less differ by rounding, of the embeddings too.
 _ROUNDING = 1e-6
 # With fewer sets, the sum over sets may be far from normal.
-_FEW_SETS = 20
+FEW_SETS = 20
 
 
 def between_groups(
@@ -56,26 +56,26 @@ def between_groups(
             sum, the observed one included
         share : how far chi is from its expectation, over how far it can be: 0 by chance, 1 if groups have nothing in
             common; it may be negative. None if nothing is possible beyond chance
-        signature : of the plain score, and `groups`, `permutations` and `seed`
+        signature : of the pooled score, and `groups`, `permutations` and `seed`
 
     Raises
     ------
     TypeError, ValueError
-        For what `compute` refuses, for labels of another type or shape, if no set has two groups, and for a metric,
-        an order or a setting for which the parts of the diversity do not add up.
+        If `compute` raises one, labels have another type or shape, no set has two groups, or the parts of the
+        diversity do not add up for the metric, the order or a setting.
     """
     permutations, seed = parse_count(permutations, "permutations", 2), parse_count(seed, "seed", 0)
-    asked = Asked(metric, predictions, settings)
-    _check(asked)
-    labels = _read_labels(groups, asked.sets)
+    scorer = SubsetScorer(metric, predictions, settings)
+    _check(scorer)
+    labels = _read_labels(groups, scorer.sets)
     if not any(len(set(row)) > 1 for row in labels):
         raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
-    is_entropy = asked.metric.name == "semantic_entropy"
-    with asked.remembering(**({"details": True} if is_entropy else {})):
+    is_entropy = scorer.metric.name == "semantic_entropy"
+    with scorer.caching(**({"details": True} if is_entropy else {})):
         if is_entropy:
-            asked.fix_classes()
-        arranged = [_arrange(asked, i, row, permutations, seed) for i, row in enumerate(labels)]
-        scores = _score_different(asked, [part for _, parts in arranged for part in parts])
+            scorer.fix_classes()
+        arranged = [_arrange(scorer, i, row, permutations, seed) for i, row in enumerate(labels)]
+        scores = _score_different(scorer, [part for _, parts in arranged for part in parts])
     entropies = scores if is_entropy else np.log(scores)
     shares = [of_set for of_set, _ in arranged]
     pooled, chi = [], []
@@ -84,22 +84,22 @@ def between_groups(
         pooled.append(rows[0, 0])
         chi.append(rows[0] - of_set @ rows[1:])
     limits = np.array([max(0.0, -float(of_set @ np.log(of_set))) for of_set in shares])
-    return _results(asked, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
-        "signature": asked.signature(f"groups:given|permutations:{permutations}|seed:{seed}")
+    return _results(scorer, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
+        "signature": scorer.signature(f"groups:given|permutations:{permutations}|seed:{seed}")
     }
 
 
-def _check(asked: Asked) -> None:
-    if asked.metric.name not in ("vendi_embed", "semantic_entropy"):
+def _check(scorer: SubsetScorer) -> None:
+    if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
         raise ValueError(
             "metric must be vendi_embed or semantic_entropy, whose scores are effective numbers, or their logarithm. "
-            f"Got {asked.metric.name}."
+            f"Got {scorer.metric.name}."
         )
-    q = asked.settings.get("q", 1)
+    q = scorer.settings.get("q", 1)
     if np.ndim(q) != 0 or q != 1:
         raise ValueError(f"q must be 1: at other orders the parts of the diversity do not add up. Got {describe(q)}.")
     for name in ("quality", "log_probs"):
-        if asked.settings.get(name) is not None:
+        if scorer.settings.get(name) is not None:
             raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
 
 
@@ -112,18 +112,18 @@ def _read_labels(groups: Any, sets: TextSets) -> list[list[Any]]:
 
 
 def _arrange(
-    asked: Asked, of_set: int, labels: list[Any], permutations: int, seed: int
+    scorer: SubsetScorer, of_set: int, labels: list[Any], permutations: int, seed: int
 ) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
     Returns the shares of the g groups, and 1 + g times the subsets of each arrangement, of which the first is the
     observed one: all texts, and those of each group.
     """
-    start = int(asked.starts[of_set])
-    texts = asked.sets.texts[start : start + len(labels)]
+    start = int(scorer.starts[of_set])
+    texts = scorer.sets.texts[start : start + len(labels)]
     weights = np.ones(len(texts))
-    if WEIGHTS in asked.given:
-        weights = asked.given[WEIGHTS][start : start + len(labels)]
+    if WEIGHTS in scorer.given:
+        weights = scorer.given[WEIGHTS][start : start + len(labels)]
     present = np.flatnonzero(weights > 0).tolist()
     slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()
@@ -141,7 +141,7 @@ def _arrange(
     return np.bincount(codes, weights), subsets
 
 
-def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
+def _score_different(scorer: SubsetScorer, batches: list[Subsets]) -> np.ndarray:
     """Score b batches of s subsets, (b, s): each different subset once."""
     scores = np.empty((len(batches), len(batches[0].rows)))
     sizes = np.array([batch.rows.shape[1] for batch in batches])
@@ -152,18 +152,18 @@ def _score_different(asked: Asked, batches: list[Subsets]) -> np.ndarray:
         rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
         keys = np.concatenate([rows, weights.view(np.int64)], axis=1)
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        different = asked.scores(Subsets(of_set, rows, weights).part(first))
+        different = scorer.scores(Subsets(of_set, rows, weights).part(first))
         scores[members] = different[inverse.ravel()].reshape(len(members), -1)
     return scores
 
 
-def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
+def _results(scorer: SubsetScorer, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
     """Name the results: pooled entropies (m,), chi (m, 1 + permutations), its limits (m,)."""
     observed, permuted = chi[:, 0], chi[:, 1:]
     expected = permuted.mean(axis=1)
-    settings = asked.settings
+    settings = scorer.settings
     units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
-    summary = ScoreSummary(units, settings.get("confidence"), (1.0, float), asked.sets.sizes)
+    summary = ScoreSummary(units, settings.get("confidence"), (1.0, float), scorer.sets.sizes)
     possible = float(limits.sum() - expected.sum())
     result = {
         **summary.of("within", np.exp(pooled - observed), "within_"),
@@ -173,7 +173,7 @@ def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarr
         "p_value": _p_value(observed, permuted),
         "share": float(observed.sum() - expected.sum()) / possible if possible > _ROUNDING * len(pooled) else None,
     }
-    if np.count_nonzero(limits) < _FEW_SETS:
+    if np.count_nonzero(limits) < FEW_SETS:
         larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - _ROUNDING * len(pooled)))
         result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
     return result

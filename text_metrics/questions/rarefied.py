@@ -11,7 +11,7 @@ import pandas as pd
 from text_metrics.metrics._core.core_inputs import batches_by_size
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by, result_numbers
-from text_metrics.questions.asked import Asked, Subsets
+from text_metrics.questions.subsets import Subsets, SubsetScorer
 
 # Texts of sets whose subsets are drawn at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**10
@@ -39,40 +39,40 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     Raises
     ------
     TypeError, ValueError
-        For what `compute` refuses, and if the score is not the mean over sets.
+        If `compute` raises one, or the score is not the mean over sets.
     """
     k, draws, seed = parse_count(k, "k"), parse_count(draws, "draws"), parse_count(seed, "seed", 0)
-    asked = Asked(metric, predictions, settings)
-    details = {"details": True} if "details" in asked.declared else {}
-    with asked.remembering(**asked.skipping):
-        score, mean = asked.plain[asked.metric.name], pd.Series(asked.plain["scores"], dtype=float).mean()
+    scorer = SubsetScorer(metric, predictions, settings)
+    details = {"details": True} if "details" in scorer.declared else {}
+    with scorer.caching(**scorer.singletons_skipped):
+        score, mean = scorer.whole[scorer.metric.name], pd.Series(scorer.whole["scores"], dtype=float).mean()
         if score is not None and not math.isclose(score, mean, rel_tol=1e-6, abs_tol=1e-9):
-            raise ValueError(f"rarefied needs a mean of scores of sets: {asked.metric.name} pools the sets here.")
-        of_subsets = [_numbers(*part) for part in asked.results(_subsets(asked, k, draws, seed), **details)]
+            raise ValueError(f"rarefied needs a mean of scores of sets: {scorer.metric.name} pools the sets here.")
+        of_subsets = [_numbers(*part) for part in scorer.results(_subsets(scorer, k, draws, seed), **details)]
     table = pd.concat([pd.DataFrame(), *of_subsets])
-    expected = table.groupby(level=0).mean().reindex(range(len(asked.sets.sizes)))
-    result = _summary(asked, expected, k)
+    expected = table.groupby(level=0).mean().reindex(range(len(scorer.sets.sizes)))
+    result = _summary(scorer, expected, k)
     if settings.get("details"):
         columns = expected[[name for name in expected if not name.endswith("scores")]]
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
-        result["details"] = [row if size >= k else None for row, size in zip(rows, asked.sets.sizes, strict=True)]
-    result["n_too_small"] = int((asked.sets.sizes < k).sum())
-    result["signature"] = asked.signature(f"rarefy:{k}|draws:{draws}|seed:{seed}")
+        result["details"] = [row if size >= k else None for row, size in zip(rows, scorer.sets.sizes, strict=True)]
+    result["n_too_small"] = int((scorer.sets.sizes < k).sum())
+    result["signature"] = scorer.signature(f"rarefy:{k}|draws:{draws}|seed:{seed}")
     return result
 
 
-def _subsets(asked: Asked, k: int, draws: int, seed: int) -> Iterator[Subsets]:
+def _subsets(scorer: SubsetScorer, k: int, draws: int, seed: int) -> Iterator[Subsets]:
     """Choose subsets of k texts of each set, the same for sets of one size."""
-    for members, rows in batches_by_size(asked.sets.sizes, _TEXTS_AT_ONCE):
+    for members, rows in batches_by_size(scorer.sets.sizes, _TEXTS_AT_ONCE):
         size = rows.shape[1]
         if size < k:
             continue
         places = _places(size, k, draws, seed)
         # So that the subsets do not follow from the order of the texts.
-        by_text = np.array([sorted(of_set, key=asked.sets.texts.__getitem__) for of_set in rows.tolist()])
+        by_text = np.array([sorted(of_set, key=scorer.sets.texts.__getitem__) for of_set in rows.tolist()])
         # In the order of the caller, which some results read.
         chosen = np.sort(by_text[:, places], axis=2).reshape(-1, k)
-        yield Subsets(np.repeat(members, len(places)), chosen).part(asked.has_weight(chosen))
+        yield Subsets(np.repeat(members, len(places)), chosen).part(scorer.has_weight(chosen))
 
 
 def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
@@ -80,10 +80,10 @@ def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
     if math.comb(size, k) <= draws:
         return np.array(list(combinations(range(size), k)))
     generator = np.random.default_rng([seed, size])
-    found: dict[tuple[int, ...], None] = {}
-    while len(found) < draws:
-        found[tuple(sorted(generator.choice(size, k, replace=False).tolist()))] = None
-    return np.array(list(found))
+    drawn: dict[tuple[int, ...], None] = {}
+    while len(drawn) < draws:
+        drawn[tuple(sorted(generator.choice(size, k, replace=False).tolist()))] = None
+    return np.array(list(drawn))
 
 
 def _numbers(of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
@@ -93,24 +93,24 @@ def _numbers(of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(scores | details.to_dict("list"), index=of_set, dtype=float)
 
 
-def _summary(asked: Asked, expected: pd.DataFrame, k: int) -> dict[str, Any]:
-    """Return what the plain result has, of the expected numbers of each set."""
-    metric, plain, n = asked.metric, asked.plain, len(expected)
-    read = metric.settings.read(asked.settings, metric.name)
+def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, Any]:
+    """Return the results of the whole sets, computed from the expected numbers of each set."""
+    metric, whole, n = scorer.metric, scorer.whole, len(expected)
+    read = metric.settings.read(scorer.settings, metric.name)
     units = parse_confidence_by(read.confidence_by, n, "set")
     summary = ScoreSummary(units, read.confidence, metric.bounds_under(read), np.full(n, k))
     bounds = {each.name: each.bounds for each in metric.item_results}
     missing = pd.Series(math.nan, expected.index)
     result: dict[str, Any] = {}
-    for name in plain:
+    for name in whole:
         if name.endswith("scores"):
             prefix = name.removesuffix("scores")
-            own = prefix.removesuffix("_")
-            own = own if own in plain else f"{prefix}{metric.name}"
+            of_mean = prefix.removesuffix("_")
+            of_mean = of_mean if of_mean in whole else f"{prefix}{metric.name}"
             values = expected.get(name, missing).to_numpy()
-            result |= summary.of(own, values, prefix, bounds.get(name))
+            result |= summary.of(of_mean, values, prefix, bounds.get(name))
     # The other numbers are means of those in `details`.
-    for name, value in plain.items():
+    for name, value in whole.items():
         if isinstance(value, dict):
             result[name] = {key: _mean(expected.get(f"{name}_{key}", missing)) for key in value}
         elif name not in result and (isinstance(value, float) or value is None):

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,7 @@ from text_metrics.questions.contributions import score_contributions
 from text_metrics.training.common import gather, read_metric
 
 CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
-# Of these metrics of sets, more is more diverse.
+# Set metrics for which higher is more diverse, and gruen.
 REWARDS = {
     "vendi_embed": (CONTRIBUTION,),
     "chamfer_diversity": (CONTRIBUTION,),
@@ -74,15 +73,18 @@ class RewardFunction:
         """Compute the rewards of this process's completions; with several processes, all must call together.
 
         `completions` are n strings, or lists of chat messages with role and content, of which the assistant's are read.
-        `prompts`, in the same form, show whether the completions of each are a set: a trainer that may generate several
-        sets in a row for one prompt must not pass them. `quality` gets all columns; `log_metric` logs scores of sets.
-        Returns a list of n floats, with None for a text without a rating.
+        `prompts`, in the same form, show whether consecutive completions of each are whole sets. `quality` gets all
+        columns; `log_metric` logs scores of sets. Returns a list of n floats, with None for a text without a
+        rating.
         """
         items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
         texts = [_read_completion(item, i) for i, item in enumerate(items)]
         if self.set_size is None:
             return self._score(texts)[0]
-        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in prompts or ()]
+        keys = [
+            json.dumps(prompt, default=lambda part: type(part).__name__)
+            for prompt in (() if prompts is None else prompts)
+        ]
         parts, rank = gather((texts, keys))
         together = [text for part, _ in parts for text in part]
         _check_sets(self.set_size, len(together), [key for _, part in parts for key in part])
@@ -98,7 +100,7 @@ class RewardFunction:
         if self.quality is None:
             return values
         ratings = _read_ratings(self.quality(prompts=prompts, completions=completions, **columns), len(texts))
-        # The product of a negative contribution would be the higher, the worse the text.
+        # Multiplying a negative contribution would reward low quality.
         return [None if a is None or b is None else a * max(b, 0.0) for a, b in zip(ratings, values, strict=True)]
 
     def _score(self, predictions: list[Any]) -> tuple[list[float | None], list[float | None]]:
@@ -116,10 +118,10 @@ class RewardFunction:
 
 
 def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
-    """Raise a ValueError unless the completions of each prompt, if there are any prompts, are a set."""
+    """Raise a ValueError unless consecutive completions of each prompt, if there are any prompts, are whole sets."""
     runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
-    # A prompt may have two sets in a row: those that have one show the size.
-    if n_texts % size or len(prompts) not in (0, n_texts) or (math.gcd(*runs) or size) != size:
+    # Two sets of one prompt may be neighbours.
+    if n_texts % size or len(prompts) not in (0, n_texts) or any(run % size for run in runs):
         seen = f", whose prompts are equal in runs of {', '.join(map(str, sorted(set(runs))))}" if runs else ""
         raise ValueError(
             "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in "

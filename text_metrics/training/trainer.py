@@ -55,29 +55,43 @@ class TrainerMetric:
         self.set_size = None if set_size is None else parse_count(set_size, "set_size")
         self.n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
         self.signature = ""
+        self._examples: list[dict[str, Any]] = []
 
-    def __call__(self, prediction: Any) -> dict[str, float]:
-        """Score an EvalPrediction.
+    def __call__(self, prediction: Any, compute_result: bool = True) -> dict[str, float]:
+        """Score an EvalPrediction; with `batch_eval_metrics` that of the last batch together with those before.
 
-        Returns a dict of floats. A number of which lower means better or more diverse is also returned negated, as
-        `neg_<name>`, for `metric_for_best_model`.
+        Returns a dict of floats, empty unless `compute_result`. A number of which lower means better or more diverse is
+        also returned negated, as `neg_<name>`, for `metric_for_best_model`.
         """
-        examples = self._without_repeats(self._read(prediction))
-        result = self._score(self._sets(examples))
+        earlier, self._examples = self._examples, []
+        examples = earlier + self._read(prediction)
+        if not compute_result:
+            self._examples = examples
+            return {}
+        result = self._score(self._sets(self._without_repeats(examples)))
         self.signature = result["signature"]
         return self._named(result)
 
     def _read(self, prediction: Any) -> list[dict[str, Any]]:
         """Return the texts of each example, its labels and, if the Trainer passes them, its inputs."""
         rows, labels = _token_rows(prediction.predictions), _token_rows(prediction.label_ids)
-        n, each = len(labels), len(rows) // len(labels)
-        if not each or len(rows) != n * each:
+        n = len(labels)
+        if not rows or not n or len(rows) % n:
             raise ValueError(
-                f"predictions must be as many for each label: use Seq2SeqTrainer. Got {len(rows)} for {n}."
+                "predictions must be of one number, at least 1, for each label: use Seq2SeqTrainer. "
+                f"Got {len(rows)} for {n} labels."
             )
+        each = len(rows) // n
         columns: dict[str, list[Any]] = {"labels": self._decode(labels)}
         if prediction.inputs is not None:
-            inputs = _token_rows(prediction.inputs)
+            # A batch has the inputs of the model.
+            inputs = prediction.inputs
+            inputs = _token_rows(inputs["input_ids"] if isinstance(inputs, Mapping) else inputs)
+            if len(inputs) != n:
+                raise ValueError(
+                    f"inputs must be as many as labels. Got {len(inputs)} for {n}: in several processes, "
+                    "batch_eval_metrics passes those of one."
+                )
             rows = [_without_prompt(row, inputs[i // each]) for i, row in enumerate(rows)]
             columns["inputs"] = self._decode(inputs)
         texts = self._decode(rows)

@@ -1,15 +1,20 @@
 """What could mislead in a report."""
 
-import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.report.systems import Inputs
-from text_metrics.commands.shared.formats import count, number
+from text_metrics.commands.report.inputs import Inputs
+from text_metrics.commands.report.model import Caveat
+from text_metrics.commands.shared.formats import count, listed, number
+from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_language import find_unread
+from text_metrics.metrics._core.core_ngrams import is_unspaced
+from text_metrics.metrics._core.core_numbers import TIE, first_maximum
+from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE, tokenize
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
 FEW_PROMPTS = 20
@@ -17,11 +22,19 @@ FEW_PROMPTS = 20
 _LENGTHS_APART = 0.5
 # Texts of a system whose language is identified, which takes time.
 _MOST_IDENTIFIED = 500
+# From this share of texts on that a metric cannot measure, it says nothing about a system.
+MOST = 0.5
+# Words of a prompt whose text is worth passing as a context.
+_WORDS_OF_PROMPT = 3
+# Metrics by what reads the texts.
+BY_ENCODER = ("vendi_embed", "n_classes", "chamfer_diversity", "quality_vendi_embed")
+BY_GRUEN = ("quality", "quality_vendi_embed")
+# The number of words that a text needs.
+BY_WORDS = {"self_bleu": 4, "distinct": 2}
 # What spaces separate; each character of Chinese and Japanese, which are written without spaces.
 _WORDS = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
 )
-_Caveats = Iterator[tuple[str, str]]
 
 
 def word_counts(texts: Iterable[str]) -> np.ndarray:
@@ -29,57 +42,112 @@ def word_counts(texts: Iterable[str]) -> np.ndarray:
     return np.array([len(_WORDS.findall(text)) for text in texts], dtype=np.float64)
 
 
-def find_caveats(inputs: Inputs, options: argparse.Namespace) -> list[dict[str, str]]:
-    """Return the entries of `caveats`."""
-    is_english = (options.quality == "gruen" and options.quality_key is None) or "model" not in options.setting
-    found = [*_of_reading(inputs), *_of_lengths(inputs), *_of_texts(inputs, is_english)]
-    return [{"kind": kind, "sentence": sentence} for kind, sentence in found]
+def find_caveats(inputs: Inputs, settings: Mapping[str, Any], by_gruen: bool) -> list[Caveat]:
+    """Return what could mislead; `settings` are those of the metrics, and `by_gruen` whether gruen rates the texts."""
+    by_default = EncoderSettings(model=settings["model"]).is_default if "model" in settings else True
+    return [
+        *_of_reading(inputs),
+        *_of_prompts(inputs),
+        *_of_lengths(inputs),
+        *_of_languages(inputs, by_default, by_gruen),
+        *_of_words(inputs, settings.get("tokenizer", WHITESPACE)),
+    ]
 
 
-def _of_reading(inputs: Inputs) -> _Caveats:
+def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
     """Say what was read, and what of it was not used."""
     n, sizes = len(inputs.ids), inputs.sizes
     if inputs.bad:
-        yield "invalid rows", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl."
+        yield Caveat("invalid rows", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl.")
     if n < inputs.n_all:
         of = f"{n:,} of {count(inputs.n_all, 'prompt')}"
-        yield "missing prompts", f"Only {of} have two texts or more from every system; the others are ignored."
+        yield Caveat("missing prompts", f"Only {of} have two texts or more from every system; the others are ignored.")
     if inputs.smallest is not None:
-        yield (
+        yield Caveat(
             "sets of different sizes",
             f"Sets have {sizes.min()} to {sizes.max()} texts: scores are what is expected of {inputs.smallest} texts "
             "of each (rarefied), except for length and quality.",
         )
     if n < FEW_PROMPTS:
-        yield "few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little."
+        yield Caveat("few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little.")
 
 
-def _of_lengths(inputs: Inputs) -> _Caveats:
+def _of_prompts(inputs: Inputs) -> Iterator[Caveat]:
+    """Recommend contexts where prompts are given as text."""
+    if inputs.contexts is None and np.median(word_counts(inputs.ids)) >= _WORDS_OF_PROMPT:
+        yield Caveat(
+            "prompts not taken out",
+            "Texts share the words of their prompt, which is not diversity of their own. For open prompts, pass "
+            "their texts as contexts (--context-key): scores then agree more with people.",
+        )
+
+
+def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
     """Name the pair whose texts differ most in length."""
     lengths = {name: word_counts(texts) for name, texts in inputs.by_system().items()}
     if inputs.people is not None:
         lengths["people"] = word_counts(text for texts in inputs.people.values() for text in texts)
     apart = {}
-    for first, second in combinations(lengths, 2):
-        spread = np.sqrt((lengths[first].var() + lengths[second].var()) / 2)
-        apart[first, second] = abs(lengths[first].mean() - lengths[second].mean()) / max(spread, 1e-9)
-    first, second = max(apart, key=lambda pair: apart[pair], default=("", ""))
-    if apart and apart[first, second] >= _LENGTHS_APART:
-        words = f"{number(lengths[first].mean(), 1)} words, of {second} {number(lengths[second].mean(), 1)}"
-        yield (
+    for pair in combinations(lengths, 2):
+        first, second = (lengths[name] for name in pair)
+        difference = abs(first.mean() - second.mean())
+        if difference >= max(_LENGTHS_APART * np.sqrt((first.var() + second.var()) / 2), TIE):
+            apart[pair] = difference
+    if apart:
+        # The first of equals.
+        names = list(apart)[int(first_maximum(np.array(list(apart.values()))))]
+        words = [f"{number(lengths[name].mean(), 1)}" for name in names]
+        yield Caveat(
             "different lengths",
-            f"Texts of {first} have {words}: self-BLEU, Distinct-2 and compression ratio depend on length.",
+            f"Texts of {names[0]} have {words[0]} words, of {names[1]} {words[1]}: self-BLEU, Distinct-2 and "
+            "compression ratio depend on length.",
         )
 
 
-def _of_texts(inputs: Inputs, is_english: bool) -> _Caveats:
-    """Name systems with texts that are empty or in another language."""
-    for name, texts in inputs.by_system().items():
+def _of_languages(inputs: Inputs, by_default: bool, by_gruen: bool) -> Iterator[Caveat]:
+    """Name systems with texts that are empty, or that the default encoder or gruen do not read."""
+    metrics = sorted({*(BY_ENCODER if by_default else ()), *(BY_GRUEN if by_gruen else ())})
+    who = listed([*(["the default encoder"] if by_default else []), *(["GRUEN"] if by_gruen else [])] or [""])
+    for i, (name, texts) in enumerate(inputs.by_system().items()):
         n_empty = sum(not text.strip() for text in texts)
         if n_empty:
-            yield "empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty."
-        sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if is_english else []
-        n_foreign = sum(map(len, find_unread(sample)))
-        if n_foreign:
-            of = f"{count(len(sample), 'text')} of {name} that were looked at"
-            yield "language", f"{n_foreign:,} of {of} are source code or not in English."
+            yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
+        sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if metrics else []
+        unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
+        foreign = set().union(*find_unread(sample)) - unknown
+        is_most = len(unknown | foreign) >= MOST * len(sample)
+        marks: Any = {"systems": [i], "metrics": metrics} if sample and is_most else {}
+        of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
+        if unknown:
+            end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"
+            sentence = f"{len(unknown):,} of {of} are emoji or in a script that {who} cannot read, {end}."
+            yield Caveat("unknown script", sentence, **marks)
+        if foreign:
+            sentence = f"{len(foreign):,} of {of} are source code or not in English, which is all that {who} can read."
+            yield Caveat("language", sentence, **marks)
+
+
+def _of_words(inputs: Inputs, tokenizer: Any) -> Iterator[Caveat]:
+    """Name systems most of whose texts have too few words for pairs or groups of four of them."""
+    for i, (name, texts) in enumerate(inputs.by_system().items()):
+        unspaced = [tokenizer == WHITESPACE and is_unspaced(text) for text in texts]
+        if np.mean(unspaced) >= MOST:
+            yield Caveat(
+                "texts without spaces",
+                f"Most texts of {name} are written without spaces, at which self-BLEU and Distinct-2 divide them: "
+                "choose another tokenizer, such as tokenizer=char or tokenizer=zh.",
+                [i],
+                list(BY_WORDS),
+            )
+            continue
+        n_words = np.array(list(map(len, _tokens(texts, tokenizer))))
+        short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
+        if short:
+            least = min(BY_WORDS[metric] for metric in short)
+            titles = listed({"self_bleu": "self-BLEU", "distinct": "Distinct-2"}[metric] for metric in short)
+            sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
+            yield Caveat("short texts", sentence, [i], short)
+
+
+def _tokens(texts: Sequence[str], tokenizer: Any) -> list[list[str]]:
+    return tokenize(list(texts), tokenizer, lambda i: f"text {i}")[0]

@@ -4,19 +4,25 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
+from text_metrics.commands.report.model import Pair, Partition, People, Similarity
 from text_metrics.commands.shared.statistics import holm
-from text_metrics.metrics._core.core_results import ratio_estimate
-from text_metrics.questions.groups import between_groups
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_numbers import tied_ranks
+from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate, signature
+from text_metrics.questions.groups import FEW_SETS, between_groups
 
 # Texts of each side on a prompt whose diversity is partitioned: the time grows with the third power.
 MOST_TEXTS = 25
-# For each prompt, the texts of each side, such as a system.
+# Prompts whose texts are embedded at a time, to bound the memory.
+_PROMPTS_AT_ONCE = 1024
+# For each prompt, the texts of each side, such as a system, and what they answer.
 ByPrompt = list[list[list[str]]]
+Contexts = list[str | None] | None
 
 
 def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
@@ -35,17 +41,18 @@ def _digest(text: str, key: bytes = b"") -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=16, key=key).digest()
 
 
-def equal_numbers(sides: Sequence[Sequence[list[str]]]) -> ByPrompt:
+def equal_numbers(sides: Sequence[Sequence[list[str]]], contexts: Contexts) -> tuple[ByPrompt, Contexts]:
     """Keep as many texts of each side on a prompt as the smallest side has, at most `MOST_TEXTS`.
 
-    A prompt of which a side has no text is left out.
+    A prompt of which a side has no text is left out, with its context.
     """
-    by_prompt = []
-    for texts in zip(*sides, strict=True):
+    by_prompt, kept = [], []
+    for i, texts in enumerate(zip(*sides, strict=True)):
         n = min(MOST_TEXTS, *map(len, texts))
         if n:
             by_prompt.append([of_side[:n] for of_side in texts])
-    return by_prompt
+            kept.append(None if contexts is None else contexts[i])
+    return by_prompt, None if contexts is None else kept
 
 
 def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
@@ -60,40 +67,42 @@ def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
     return [first, second]
 
 
-def compare_systems(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dict[str, Any] | None:
-    """Partition diversity among all systems, and each pair of them; None for one."""
+def compare_systems(
+    by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]
+) -> tuple[Partition, list[Pair]] | None:
+    """Partition diversity among all systems, and each pair of three or more, the most different first; None for one."""
     n = len(by_prompt[0])
     if n == 1:
         return None
-    pairs = list(combinations(range(n), 2)) if n > 2 else []
-    rows = []
-    for i, j in pairs:
-        parts = partition([[texts[i], texts[j]] for texts in by_prompt], level, encoder)
-        rows.append({"a": i, "b": j, **parts})
-    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+    places = list(combinations(range(n), 2)) if n > 2 else []
+    parts = [partition([[texts[i], texts[j]] for texts in by_prompt], contexts, level, encoder) for i, j in places]
+    pairs = []
+    for (i, j), part, p in zip(places, parts, holm([part.p for part in parts]), strict=True):
         # Whatever the place of a test in Holm's order, permutations bound it by this.
-        row |= {"p_holm": p, "least_p_holm": p if row["p"] == row["least_p"] else None}
-    rows.sort(key=lambda row: row["share"] or 0.0, reverse=True)
-    return {"partition": partition(by_prompt, level, encoder), "pairs": rows}
+        least = p if part.p == part.least_p else None
+        pairs.append(Pair(**vars(part), a=i, b=j, p_holm=p, least_p_holm=least))
+    ranks = tied_ranks(-np.array([pair.share or 0.0 for pair in pairs]))
+    order = np.argsort(ranks, kind="stable").tolist()
+    return partition(by_prompt, contexts, level, encoder), [pairs[i] for i in order]
 
 
-def compare_with_people(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dict[str, Any]:
+def compare_with_people(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> People:
     """Partition diversity among people, the first side, and each other side."""
-    others = range(1, len(by_prompt[0]))
-    return {
-        "n_texts": sum(len(texts[0]) for texts in by_prompt),
-        "n_prompts": len(by_prompt),
-        "rows": [partition([[texts[0], texts[i]] for texts in by_prompt], level, encoder) for i in others],
-    }
+    rows = [
+        partition([[texts[0], texts[i]] for texts in by_prompt], contexts, level, encoder)
+        for i in range(1, len(by_prompt[0]))
+    ]
+    return People(n_texts=sum(len(texts[0]) for texts in by_prompt), n_prompts=len(by_prompt), rows=rows)
 
 
-def partition(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dict[str, Any]:
+def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> Partition:
     """Divide the diversity of the texts of each prompt into that within and between sides.
 
-    Below 20 prompts, p is the share of permutations, and `least_p` the smallest one that they can give: so there are
-    more of them. From 20 on, the normal distribution gives p, and `least_p` is None.
+    On few prompts, p is the share of permutations, and `least_p` the smallest one that they can give: so there are more
+    of them. On more, the normal distribution gives p, and `least_p` is None.
     """
-    permutations = 1000 if len(by_prompt) < 20 else 100
+    given: dict[str, Any] = {} if contexts is None else {"contexts": contexts}
+    permutations = 1000 if len(by_prompt) < FEW_SETS else 100
     result = between_groups(
         "vendi_embed",
         predictions=[[text for texts in sides for text in texts] for sides in by_prompt],
@@ -101,15 +110,16 @@ def partition(by_prompt: ByPrompt, level: float, encoder: dict[str, Any]) -> dic
         permutations=permutations,
         confidence=level,
         **encoder,
+        **given,
     )
     n, interval = len(by_prompt[0]), result["between_confidence_interval"]
-    return {
+    return Partition(
         **{name: result[name] for name in ("within", "pooled", "between", "between_expected", "share", "signature")},
-        "between_interval": interval and [interval[0], min(interval[1], n)],
-        "share_interval": _share_interval(result, math.log(n), level),
-        "p": result.get("permutation_p", result["p_value"]),
-        "least_p": 1 / (1 + permutations) if "permutation_p" in result else None,
-    }
+        between_interval=interval and [interval[0], min(interval[1], n)],
+        share_interval=_share_interval(result, math.log(n), level),
+        p=result.get("permutation_p", result["p_value"]),
+        least_p=1 / (1 + permutations) if "permutation_p" in result else None,
+    )
 
 
 def _share_interval(result: dict[str, Any], most: float, level: float) -> list[float] | None:
@@ -118,3 +128,45 @@ def _share_interval(result: dict[str, Any], most: float, level: float) -> list[f
     if result["share"] is None:
         return None
     return ratio_estimate(observed - chance, most - chance).interval(level, (-math.inf, 1.0))
+
+
+def similarities(
+    sets: Sequence[Sequence[list[str]]], contexts: Contexts, level: float, encoder: dict[str, Any]
+) -> tuple[list[Similarity], str]:
+    """Average the cosines of two different texts on a prompt: of each system, and of each two systems.
+
+    Each prompt has equal weight. All texts are used: a mean over pairs does not depend on their number.
+
+    Parameters
+    ----------
+    sets : for each system, for each prompt, two texts or more
+
+    Returns
+    -------
+    means in [-1, 1] with their intervals over prompts, and their signature
+
+    References
+    ----------
+    Jiang, L., et al. (2025). Artificial Hivemind: The open-ended homogeneity of language models (and beyond).
+    arXiv 2510.22954.
+    """
+    n, cosines, signed = len(sets), [], {}
+    for start in range(0, len(sets[0]), _PROMPTS_AT_ONCE):
+        parts = [of_system[start : start + _PROMPTS_AT_ONCE] for of_system in sets]
+        part = [texts for of_prompt in zip(*parts, strict=True) for texts in of_prompt]
+        sizes = np.array(list(map(len, part)))
+        encoded = encode([text for texts in part for text in texts], EncoderSettings(**encoder))
+        rows, signed = encoded.rows.astype(np.float64), encoded.signed
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        sums = np.add.reduceat(rows, np.cumsum(sizes) - sizes).reshape(-1, n, rows.shape[1])
+        products = sums @ sums.swapaxes(1, 2)
+        counts = sizes.reshape(-1, n, 1) * sizes.reshape(-1, 1, n)
+        # Of one system, the cosine of a text with itself is left out.
+        diagonal = np.eye(n) * sizes.reshape(-1, n, 1)
+        cosines.append((products - diagonal) / (counts - diagonal))
+    whole = np.concatenate(cosines)
+    means = []
+    for a, b in combinations_with_replacement(range(n), 2):
+        estimate = mean_estimate(whole[:, a, b])
+        means.append(Similarity(estimate.value, estimate.interval(level, (-1.0, 1.0)), a, b))
+    return means, str(signature("cosine", **signed))

@@ -7,31 +7,31 @@ A system is a file that `text-metrics score` reads, named by NAME=path or by the
 rows of one file with one value in this column. A row holds a list of texts, or one text: all rows of a system with the
 same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one prompt.
 
-Writes a folder: index.html, report.json with every number of the page, table.md, table.tex and figures/*.svg.
-docs/report.md explains the numbers.
+Writes a folder: index.html, report.json with every number of the page, and for a paper tables, figures, methods.tex
+and refs.bib. docs/report.md explains the numbers.
 """
 
 import argparse
-import json
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_json, write_jsonl, write_text
+from text_metrics.commands.shared.files import read_json, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
 from text_metrics.metrics._core.core_numbers import parse_level
 
-_SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
+_SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
+# Options that decide no number.
+_WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns")
 _EXIT_BAD_ROWS = 3
 # Bad rows that are shown; more are counted.
 _SHOWN = 5
 # What is written into the folder of the report.
-_FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl", "figures")
+_FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "refs.bib", "bad.jsonl", "figures")
 
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -49,6 +49,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     pairing.add_argument("--id-key", help="column of the prompt")
     pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
     parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
+    parser.add_argument("--context-key", help="column of the prompt's text, which is then taken out of its answers")
     parser.add_argument("--one-system", action="store_true", help="each file holds one system, whatever its columns")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument(
@@ -57,8 +58,9 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quality-key", help="column of the quality of each text, instead of --quality")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
-    add_settings(parser, f"a setting of the encoder or of semantic_entropy: {', '.join(_SETTINGS)}")
+    add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(_SETTINGS)}")
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
+    parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(words)
@@ -114,16 +116,24 @@ def _run(options: argparse.Namespace) -> int:
         print(f"{row['file']}, row {row['row']}: {row['error']}", file=sys.stderr)
     if len(inputs.bad) > _SHOWN:
         print(f"{len(inputs.bad) - _SHOWN:,} more rows cannot be used: see bad.jsonl.", file=sys.stderr)
-    # They import torch and matplotlib.
-    from text_metrics.commands.report.page import write_pages
-    from text_metrics.commands.report.scores import build
+    # It imports torch.
+    from text_metrics.commands.report.scores import Options, build
 
-    with tempfile.TemporaryDirectory() as folder:
-        report = build(options, inputs, options.cache_dir or Path(folder))
-    text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False, default=str)
-    write_text(options.out / "report.json", f"{text}\n")
-    write_pages(report, options.out)
-    # Where there are none, that of an earlier run goes.
+    quality = options.quality_key or (None if options.quality == "none" else options.quality)
+    report = build(
+        inputs,
+        Options(
+            settings=options.setting,
+            quality=quality,
+            confidence=options.confidence,
+            cache_dir=options.cache_dir,
+            shows_texts=not options.no_texts,
+            progress=not options.quiet,
+            record={name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
+        ),
+    )
+    report.save(options.out, options.columns.split(",") if options.columns else ())
+    # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:
         write_jsonl(options.out / "bad.jsonl", inputs.bad)

@@ -1,150 +1,107 @@
-"""The page of a report: one file of HTML with its pictures inside, and the same pictures and tables as files.
+"""What a report is written as: a page with its pictures inside, tables, figures, and a paragraph for a paper.
 
-Nothing is read but the report, as in `report.json`. Cells of tables are text; what is small below a number is on a line
-of its own.
+Nothing is read but the report, as in `report.json`.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 
+from text_metrics.commands.report.model import Report
 from text_metrics.commands.report.pictures import pictures
-from text_metrics.commands.report.sentences import Report, in_section
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import count, decimals, interval, listed, number, p_value, printable, with_p
+from text_metrics.commands.report.tables import Table, scores, tables
+from text_metrics.commands.shared.files import write_text, written_whole
+from text_metrics.commands.shared.formats import listed, printable
 from text_metrics.commands.shared.plots import COLORS, themed
-from text_metrics.commands.shared.tables import latex, markdown
+from text_metrics.commands.shared.settings import load_metric
+from text_metrics.commands.shared.tables import latex, latex_escaped, markdown
+from text_metrics.metrics._core.core_numbers import parse_choice
 
-_TEMPLATES = FileSystemLoader(Path(__file__).parent / "templates")
-_ENVIRONMENT = Environment(loader=_TEMPLATES, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_FOLDER = Path(__file__).parent / "templates"
+_HTML = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+# Braces are TeX's own.
+_TEX = _HTML.overlay(
+    autoescape=False,
+    variable_start_string="<<",
+    variable_end_string=">>",
+    block_start_string="<%",
+    block_end_string="%>",
+    comment_start_string="<#",
+    comment_end_string="#>",
+)
 _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
-_ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
+_PRINTED = ("diversity", "quality", "likeness", "similarity", "people")
 
 
-class Table(NamedTuple):
-    """A table with its caption."""
-
-    caption: str
-    frame: pd.DataFrame
-
-
-def write_pages(report: Report, folder: Path) -> None:
-    """Write all files of a report but `report.json` into a folder."""
+def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
+    """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is no metric."""
+    shown = tables(report)
+    printed = [shown[name] for name in _PRINTED if name in shown]
+    chosen = [columns_table(report, columns)] if columns else printed
     drawn = pictures(report)
+    write_text(folder / "report.json", report.to_json())
     for section, picture in drawn.items():
         write_text(folder / "figures" / f"{section}.svg", f"{picture.svg}\n")
-    shown = tables(report)
-    printed = [shown[section] for section in ("diversity", "quality", "likeness", "people") if section in shown]
+        with written_whole(folder / "figures" / f"{section}.pdf") as name:
+            name.write_bytes(picture.pdf)
     write_text(folder / "table.md", "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed))
-    write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in printed))
-    page = _ENVIRONMENT.get_template("report.html").render(
-        title=f"Diversity of {listed(report['systems'])}",
+    write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in chosen))
+    write_text(folder / "methods.tex", methods(report))
+    write_text(folder / "refs.bib", references(report))
+    page = _HTML.get_template("report.html").render(
+        title=f"Diversity of {listed(report.systems)}",
         report=report,
         colors=COLORS,
-        pictures={section: picture._replace(svg=themed(picture.svg)) for section, picture in drawn.items()},
+        pictures={section: themed(picture.svg) for section, picture in drawn.items()},
+        captions={section: picture.caption for section, picture in drawn.items()},
         tables=shown,
     )
     write_text(folder / "index.html", printable(page))
 
 
-def tables(report: Report) -> dict[str, Table]:
-    """Return the tables of a report by name, without those that would be empty."""
-    shown = {section: _scores(report, section) for section in ("diversity", "quality") if in_section(report, section)}
-    if report["likeness"] is not None:
-        shown |= {"tests": _tests(report), "likeness": _partition(report)}
-    if report["people"] is not None:
-        shown["people"] = _people(report)
-    return {**shown, "sources": _sources(report)}
+def to_notebook(report: Report) -> str:
+    """Return the summary and the tables of scores as HTML for a notebook."""
+    return printable(_HTML.get_template("notebook.html").render(report=report, tables=tables(report)))
 
 
-def _scores(report: Report, section: str) -> Table:
-    """Return the means of the metrics of a section, the best system first."""
-    metrics = in_section(report, section)
-    order = metrics[0]["order"]
-    columns = {"System": [report["systems"][i] for i in order]}
-    for metric in metrics:
-        cells = _cells(metric["values"], "mean", "interval")
-        if metric["best"] is not None:
-            cells[metric["best"]] = cells[metric["best"]].replace("\n", "*\n")
-        columns[metric["title"] + _ARROWS[metric["better"]]] = [cells[i] for i in order]
-    level, n = 100 * report["confidence"], count(len(report["prompts"]), "prompt")
-    caption = f"{section.capitalize()}: means over {n} with {level:g} % intervals. ↑ higher, ↓ lower is better."
-    if any(metric["best"] is not None for metric in metrics):
-        caption += " * beats every other system in paired tests (Holm)."
-    if section == "diversity" and report["pairs"]:
-        cells = _cells(report["pairs"], "mean", "interval")
-        columns["Pairs, all texts\u00a0↑"] = [cells[i] for i in order]
-    return Table(caption, pd.DataFrame(columns))
+def columns_table(report: Report, columns: Sequence[str]) -> Table:
+    """Return one table of the named metrics, the most diverse system by the first of them first."""
+    by_name = {metric.name: metric for metric in report.metrics}
+    chosen = [by_name[parse_choice(name, "columns", tuple(by_name))] for name in columns]
+    return scores(report, chosen, "Diversity and quality" if report.section("quality") else "Diversity")
 
 
-def _tests(report: Report) -> Table:
-    """Return the paired tests, a row for each pair of systems."""
-    metrics, names = report["metrics"], report["systems"]
-    columns = {"Pair": [f"{names[test['a']]} − {names[test['b']]}" for test in metrics[0]["tests"]]}
-    for metric in metrics:
-        tests = metric["tests"]
-        digits = decimals((test["difference"], test["interval"]) for test in tests)
-        columns[metric["title"]] = [
-            f"{number(test['difference'], digits, signed=True)}\n{with_p(test['p_holm'])}" for test in tests
-        ]
-    return Table("Mean differences, with p of the paired test after Holm's adjustment.", pd.DataFrame(columns))
+def methods(report: Report) -> str:
+    """Return the paragraph that says how the numbers were computed, with citations of `references`."""
+    by_name = {metric.name: metric for metric in report.metrics}
+    return _TEX.get_template("methods.tex").render(
+        report=report,
+        escape=latex_escaped,
+        metrics=by_name,
+        contexts="contexts:projected" in report.metrics[0].signature,
+        signatures=[_breakable(signature) for signature in _signatures(report)],
+    )
 
 
-def _partition(report: Report) -> Table:
-    """Return the partition of diversity, the most different pair first."""
-    alike, names = report["likeness"], report["systems"]
-    whole = alike["partition"]
-    parts = [{**whole, "p_holm": whole["p"], "least_p_holm": whole["least_p"]}, *alike["pairs"]]
-    digits = decimals((part["between"], part["between_interval"]) for part in parts)
-    columns = {
-        "Systems": ["all systems", *(f"{names[pair['a']]} and {names[pair['b']]}" for pair in alike["pairs"])],
-        "Share beyond chance,\u00a0%": _shares(parts),
-        "Effective systems (beta)": _cells(parts, "between", "between_interval"),
-        "by chance": [number(part["between_expected"], digits) for part in parts],
-        "p": [p_value(part["p_holm"], part["least_p_holm"]) for part in parts],
-    }
-    alpha, gamma = (number(whole[name], digits) for name in ("within", "pooled"))
-    caption = f"Different texts on a prompt: {alpha} of one system (alpha), {gamma} of all (gamma)."
-    return Table(caption, pd.DataFrame(columns))
+def references(report: Report) -> str:
+    """Return what `methods` cites, in BibTeX."""
+    cited = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\\cite\{([^}]*)\}", methods(report)))))
+    entries = (_FOLDER / "refs.bib").read_text(encoding="utf-8").split("\n\n")
+    for name in ("vendi_embed", "chamfer_diversity", "semantic_entropy", "self_bleu", "gruen"):
+        entries += load_metric(name).citation.strip().split("\n\n")
+    keys = {entry.partition("{")[2].partition(",")[0]: entry.strip() for entry in entries}
+    return "\n\n".join(keys[key] for key in sorted(cited)) + "\n"
 
 
-def _people(report: Report) -> Table:
-    """Return how near each system is to people, the nearest first."""
-    people = report["people"]
-    # Of two halves of the people, the other one is last.
-    names = [*report["systems"], "half of the people"]
-    rows = sorted(zip(people["rows"], names, strict=False), key=lambda row: row[0]["share"] or 0.0)
-    columns = {
-        "Beside people": [name for _, name in rows],
-        "Share beyond chance,\u00a0%\u00a0↓": _shares([part for part, _ in rows]),
-        "p": [p_value(part["p"], part["least_p"]) for part, _ in rows],
-    }
-    n_texts, n_prompts = count(people["n_texts"], "text"), count(people["n_prompts"], "prompt")
-    return Table(f"{n_texts} of each side on {n_prompts}.", pd.DataFrame(columns))
+def _signatures(report: Report) -> list[str]:
+    signatures = [metric.signature for metric in report.metrics]
+    if report.likeness is not None:
+        signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
+    return list(dict.fromkeys(signatures))
 
 
-def _sources(report: Report) -> Table:
-    """Return what was read from each file."""
-    keys = {"n_rows": "Rows", "n_bad": "Set aside", "n_prompts": "Prompts", "n_texts": "Texts"}
-    columns = {"System": report["systems"], "File": [source["file"] for source in report["sources"]]}
-    columns |= {title: [f"{source[key]:,}" for source in report["sources"]] for key, title in keys.items()}
-    return Table("What was read.", pd.DataFrame(columns))
-
-
-def _cells(parts: Sequence[dict[str, Any]], name: str, ends: str) -> list[str]:
-    """Format numbers above their intervals."""
-    digits = decimals((part[name], part[ends]) for part in parts)
-    return [f"{number(part[name], digits)}\n{interval(part[ends], digits)}".strip() for part in parts]
-
-
-def _shares(parts: Sequence[dict[str, Any]]) -> list[str]:
-    """Format shares beyond chance and their intervals, in percent."""
-    cells = []
-    for part in parts:
-        share, ends = part["share"], part["share_interval"] or []
-        value = number(None if share is None else 100 * share, 1)
-        cells.append(f"{value}\n{interval([100 * end for end in ends] or None, 1)}".strip())
-    return cells
+def _breakable(signature: str) -> str:
+    """Let TeX break a signature, which is one long word, after its separators."""
+    return re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(signature))

@@ -1,39 +1,46 @@
 """The numbers of a report, from the sets of its systems."""
 
-import argparse
 import math
+import tempfile
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.report.caveats import find_caveats, word_counts
+from text_metrics.commands.report.caveats import MOST, find_caveats, word_counts
+from text_metrics.commands.report.inputs import Inputs, read_sets
 from text_metrics.commands.report.likeness import (
     compare_systems,
     compare_with_people,
     equal_numbers,
     shuffled,
+    similarities,
     split_people,
 )
+from text_metrics.commands.report.model import Caveat, Collapse, Likeness, Mean, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.systems import Inputs
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.commands.shared.statistics import holm, paired_test
+from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set
+from text_metrics.metrics._core.core_numbers import parse_choice, parse_level, tied_ranks
 from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Bounds, mean_estimate, signature
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
 
-# Options that decide no number.
-_WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line")
+# Settings of the encoder, and of one metric each.
+SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
+GRUEN, NO_MEANINGS = "gruen", "none"
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
 _POSITIVE = (0.0, math.inf)
 
 
-class Metric(NamedTuple):
+class Measure(NamedTuple):
     """A number of each set, and how it is shown.
 
     better : "higher" or "lower"; None where neither is
@@ -48,159 +55,280 @@ class Metric(NamedTuple):
 
 # In order of display.
 DIVERSITY = [
-    Metric("vendi_embed", "Vendi score", "higher", (1.0, float)),
-    Metric("n_classes", "Meanings", "higher", (1.0, float)),
-    Metric("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
-    Metric("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
-    Metric("distinct", "Distinct-2", "higher", (0.0, 1.0)),
-    Metric("compression_ratio", "Compression ratio", "lower", _POSITIVE),
-    Metric("length", "Length", None, _POSITIVE),
+    Measure("vendi_embed", "Vendi score", "higher", (1.0, float)),
+    Measure("n_classes", "Meanings", "higher", (1.0, float)),
+    Measure("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
+    Measure("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
+    Measure("distinct", "Distinct-2", "higher", (0.0, 1.0)),
+    Measure("compression_ratio", "Compression ratio", "lower", _POSITIVE),
+    Measure("length", "Length", None, _POSITIVE),
 ]
-_GRUEN = Metric("quality", "GRUEN", "higher", (0.0, 1.0))
-_QUALITY_VENDI = Metric("quality_vendi_embed", "Quality × Vendi", "higher", _POSITIVE)
-# A metric of texts, its ratings (n,), and their signature.
-Rated = tuple[Metric, np.ndarray, str]
+_GRUEN = Measure("quality", "GRUEN", "higher", (0.0, 1.0))
+_QUALITY_VENDI = Measure("quality_vendi_embed", "Quality × Vendi", "higher", _POSITIVE)
 
 
-def build(options: argparse.Namespace, inputs: Inputs, cache: Path) -> dict[str, Any]:
-    """Compute what `report.json` holds; raises a ValueError for an invalid setting."""
-    encoder = {name: value for name, value in options.setting.items() if name != "same"} | {"cache_dir": str(cache)}
-    with settings_checked():
-        SemanticEntropySettings(**{**options.setting, **encoder}).check_found()
+class Rated(NamedTuple):
+    """Ratings of all texts, (n,), with their measure and their signature."""
+
+    measure: Measure
+    ratings: np.ndarray
+    signature: str
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a report is made.
+
+    settings : those of `SETTINGS`; with same="none", meanings are not counted
+    quality : "gruen"; the name of the ratings that the inputs hold; or None
+    confidence : level of the intervals; a test is significant if p is below 1 minus the level
+    record : what `options` of the report holds
+    """
+
+    settings: Mapping[str, Any]
+    quality: str | None = GRUEN
+    confidence: float = 0.95
+    cache_dir: str | Path | None = None
+    shows_texts: bool = True
+    progress: bool = False
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def report(
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    prompts: Sequence[str] | None = None,
+    quality: Mapping[str, Any] | str | None = GRUEN,
+    out: str | Path | None = None,
+    *,
+    people: Sequence[Sequence[str]] | None = None,
+    contexts: Sequence[str | None] | None = None,
+    confidence: float = 0.95,
+    cache_dir: str | Path | None = None,
+    texts: bool = True,
+    progress: bool = False,
+    **settings: Any,
+) -> Report:
+    """Compare systems by their texts for the same prompts, as `text-metrics report` does with files.
+
+    Parameters
+    ----------
+    systems : for each system by name, p sets of texts, one for each prompt; sets of fewer than two texts are left out
+    prompts : p names of the prompts; their numbers by default
+    quality : "gruen"; ratings of each system by name, shaped like its sets; or None
+    out : folder to save the report in
+    people : texts of people for each prompt
+    contexts : what the texts of each prompt answer, which `compute` then takes out of them
+    confidence : level of the intervals; a test is significant if p is below 1 minus the level
+    cache_dir : folder in which embeddings are kept after the report
+    texts : whether the report holds texts
+    **settings : `model`, `long_texts`, `batch_size` and `device` of the encoder, `same` of semantic_entropy ("none"
+        leaves out the meanings), and `tokenizer` of self_bleu
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, or no prompt has two texts or more of every system.
+    """
+    for name in settings:
+        parse_choice(name, "a setting", SETTINGS)
+    if isinstance(quality, str):
+        parse_choice(quality, "quality", (GRUEN,))
+    inputs = read_sets(systems, prompts, quality, people, contexts)
+    rated = "rating" if isinstance(quality, Mapping) else quality
+    record = {"quality": rated, "setting": {name: str(value) for name, value in settings.items()}}
+    options = Options(settings, rated, parse_level(confidence), cache_dir, texts, progress, record)
+    made = build(inputs, options)
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def build(inputs: Inputs, options: Options) -> Report:
+    """Compute a report; raises a ValueError for an invalid setting."""
+    encoder = {name: value for name, value in options.settings.items() if name not in ("same", "tokenizer")}
+    same = options.settings.get("same")
+    if same != NO_MEANINGS:
+        if same is None and not EncoderSettings(**encoder).is_default:
+            raise ValueError(
+                "another model needs the setting same, the cosine from which on two texts say the same, or same=none, "
+                "which leaves out the meanings."
+            )
+        with settings_checked():
+            SemanticEntropySettings(same=same, **encoder).check_found()
+    caveats = find_caveats(inputs, options.settings, options.quality == GRUEN)
+    with tempfile.TemporaryDirectory() as folder:
+        encoder["cache_dir"] = str(options.cache_dir or folder)
+        metrics = score(inputs, options, encoder, caveats)
+        return _complete(inputs, options, encoder, caveats, metrics)
+
+
+def _complete(
+    inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat], metrics: list[Metric]
+) -> Report:
+    """Add to the metrics what compares the texts of systems."""
     ids, level = inputs.ids, options.confidence
-    metrics = score(inputs, options, encoder)
     drawn = [list(map(shuffled, sets, ids)) for sets in inputs.texts]
-    people = None
+    likeness = people = None
+    parts = compare_systems(*equal_numbers(drawn, inputs.contexts), level, encoder)
+    if parts is not None:
+        likeness = Likeness(*parts, *similarities(inputs.texts, inputs.contexts, level, encoder))
     if inputs.people is not None:
         halves = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in ids])
-        people = compare_with_people(equal_numbers([halves[0], *drawn, *halves[1:]]), level, encoder)
-    report = {
-        "version": VERSION,
-        "options": {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
-        "confidence": level,
-        "systems": inputs.systems,
-        "sources": inputs.sources,
-        "prompts": ids,
-        "rarefied_to": inputs.smallest,
-        "metrics": metrics,
-        "pairs": pairs_of_all_texts(inputs, level, encoder),
-        "likeness": compare_systems(equal_numbers(drawn), level, encoder),
-        "people": people,
-        "collapse": [
-            _least_diverse(ids, value["scores"], sets, not options.no_texts)
-            for value, sets in zip(metrics[0]["values"], inputs.texts, strict=True)
+        sides = equal_numbers([halves[0], *drawn, *halves[1:]], inputs.contexts)
+        people = compare_with_people(*sides, level, encoder)
+    is_default = EncoderSettings(**encoder).is_default
+    report = Report(
+        version=VERSION,
+        options=options.record,
+        confidence=level,
+        systems=inputs.systems,
+        sources=inputs.sources,
+        prompts=ids,
+        rarefied_to=inputs.smallest,
+        metrics=metrics,
+        pairs=pairs_of_all_texts(inputs, level, encoder),
+        likeness=likeness,
+        people=people,
+        collapse=[
+            least_diverse(ids, value.scores, sets, is_default, options.shows_texts)
+            for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
         ],
-        "caveats": find_caveats(inputs, options),
-    }
-    return {**report, "sentences": sentences(report)}
+        caveats=caveats,
+    )
+    return replace(report, sentences=sentences(report))
 
 
-def _least_diverse(
-    ids: list[str], scores: list[float], sets: list[list[str]], with_texts: bool
-) -> list[dict[str, Any]]:
-    """Find the prompts of least diversity."""
+def least_diverse(
+    ids: list[str], scores: list[float], sets: list[list[str]], is_default: bool, shows_texts: bool
+) -> list[Collapse]:
+    """Find the prompts of least diversity, without those most of whose texts the default encoder cannot read."""
     entries = []
-    for p in np.argsort(scores, kind="stable")[:_SHOWN].tolist():
-        equal = sum(n for n in Counter(sets[p]).values() if n > 1)
-        entry = {"prompt": ids[p], "score": scores[p], "equal_share": equal / len(sets[p])}
-        entries.append({**entry, "texts": sets[p]} if with_texts else entry)
+    for p in np.argsort(tied_ranks(np.array(scores)), kind="stable").tolist():
+        if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST:
+            equal = sum(n for n in Counter(sets[p]).values() if n > 1)
+            entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
+        if len(entries) == _SHOWN:
+            break
     return entries
 
 
-def rate(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) -> Rated | None:
-    """Rate all n texts by gruen, or take their ratings; None without quality."""
-    if options.quality_key is not None:
-        metric = _GRUEN._replace(title=options.quality_key, bounds=UNBOUNDED)
-        return metric, inputs.quality, signature("quality", column=options.quality_key)
-    if options.quality == "none":
+def rate(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat]) -> Rated | None:
+    """Rate all n texts by gruen, or take their ratings; None without quality, or if gruen can read no system."""
+    if options.quality is None:
+        return None
+    if options.quality != GRUEN:
+        measure = _GRUEN._replace(title=options.quality, bounds=UNBOUNDED)
+        return Rated(measure, inputs.quality, str(signature("quality", column=options.quality)))
+    if {i for name, i in _unreliable(caveats) if name == _GRUEN.name} == set(range(len(inputs.systems))):
         return None
     texts = [text for of_system in inputs.by_system().values() for text in of_system]
     unique = sorted(set(texts))
     # Its models are its own.
     settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-    result = load_metric("gruen").compute(predictions=unique, progress=not options.quiet, **settings)
+    result = load_metric("gruen").compute(predictions=unique, progress=options.progress, **settings)
     ratings = dict(zip(unique, result["scores"], strict=True))
-    return _GRUEN, np.array([ratings[text] for text in texts]), result["signature"]
+    return Rated(_GRUEN, np.array([ratings[text] for text in texts]), result["signature"])
 
 
-def score(inputs: Inputs, options: argparse.Namespace, encoder: dict[str, Any]) -> list[dict[str, Any]]:
-    """Score the sets of all systems by one call of each metric.
-
-    Returns the entries of `metrics`, in order of display.
-    """
-    quality = rate(inputs, options, encoder)
+def score(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat]) -> list[Metric]:
+    """Score the sets of all systems by one call of each metric; returns the metrics in order of display."""
+    rated = rate(inputs, options, encoder, caveats)
     sets = [texts for of_system in inputs.texts for texts in of_system]
     sizes, k = inputs.sizes.ravel(), inputs.smallest
+    contexts = {} if inputs.contexts is None else {"contexts": inputs.contexts * len(inputs.systems)}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
         metric = load_metric(name)
         return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
     by_set = {}
-    if quality is not None and quality[1].min() >= 0 and quality[1].max() <= 1:
-        by_set["quality"] = [part.tolist() for part in np.split(quality[1], np.cumsum(sizes)[:-1])]
-    vendi = compute("vendi_embed", **encoder, progress=not options.quiet, **by_set)
-    meanings = compute("semantic_entropy", **{**options.setting, **encoder})
-    chamfer = compute("chamfer_diversity", **encoder)
-    bleu = compute("self_bleu", repetition=True, details=True)
-    words = word_counts(text for texts in sets for text in texts)
-    by_signature: list[tuple[Any, str]] = [
-        (vendi["scores"], vendi["signature"]),
-        (meanings["n_classes_scores"], meanings["signature"]),
-        (chamfer["scores"], chamfer["signature"]),
-        (bleu["scores"], bleu["signature"]),
-        ([row["distinct_2"] for row in bleu["details"]], bleu["signature"]),
-        ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
-        (mean_by_set(words, sizes), signature("length", unit="words")),
-    ]
-    scored = [(metric, *row) for metric, row in zip(DIVERSITY, by_signature, strict=True)]
-    if quality is not None:
-        scored.append((quality[0], mean_by_set(quality[1], sizes), quality[2]))
+    if rated is not None and rated.ratings.min() >= 0 and rated.ratings.max() <= 1:
+        by_set["quality"] = [part.tolist() for part in np.split(rated.ratings, np.cumsum(sizes)[:-1])]
+    vendi = compute("vendi_embed", **encoder, **contexts, progress=options.progress, **by_set)
+    chamfer = compute("chamfer_diversity", **encoder, **contexts)
+    words = {name: value for name, value in options.settings.items() if name == "tokenizer"}
+    bleu = compute("self_bleu", repetition=True, details=True, **words)
+    lengths = mean_by_set(word_counts(text for texts in sets for text in texts), sizes)
+    scores: dict[str, tuple[Any, str]] = {
+        "vendi_embed": (vendi["scores"], vendi["signature"]),
+        "chamfer_diversity": (chamfer["scores"], chamfer["signature"]),
+        "self_bleu": (bleu["scores"], bleu["signature"]),
+        "distinct": ([row["distinct_2"] for row in bleu["details"]], bleu["signature"]),
+        "compression_ratio": ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
+        "length": (lengths, str(signature("length", unit="words"))),
+    }
+    if options.settings.get("same") != NO_MEANINGS:
+        same = {name: value for name, value in options.settings.items() if name == "same"}
+        meanings = compute("semantic_entropy", **encoder, **contexts, **same)
+        scores["n_classes"] = (meanings["n_classes_scores"], meanings["signature"])
+    measures = [measure for measure in DIVERSITY if measure.name in scores]
+    if rated is not None:
+        measures.append(rated.measure)
+        scores["quality"] = (mean_by_set(rated.ratings, sizes), rated.signature)
     if by_set:
-        scored.append((_QUALITY_VENDI, vendi["quality_scores"], vendi["signature"]))
-    shape, size = (len(inputs.systems), -1), k or float(sizes[0])
+        measures.append(_QUALITY_VENDI)
+        scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])
+    shape, size, unreliable = (len(inputs.systems), -1), k or float(sizes[0]), _unreliable(caveats)
     return [
-        describe(metric, np.reshape(scores, shape), signed, size, options.confidence)
-        for metric, scores, signed in scored
+        summarize(
+            measure,
+            np.reshape(scores[measure.name][0], shape),
+            scores[measure.name][1],
+            size,
+            options.confidence,
+            {i for name, i in unreliable if name == measure.name},
+        )
+        for measure in measures
     ]
 
 
-def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[dict[str, Any]] | None:
+def _unreliable(caveats: Sequence[Caveat]) -> set[tuple[str, int]]:
+    """Return the metrics that say nothing about a system."""
+    return {(name, i) for caveat in caveats for name in caveat.metrics for i in caveat.systems}
+
+
+def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean] | None:
     """Score pairs of all texts, where sizes differ; None for sets of one size."""
     if inputs.smallest is None:
         return None
     vendi = load_metric("vendi_embed")
+    contexts = {} if inputs.contexts is None else {"contexts": inputs.contexts}
     results = [
-        vendi.compute(predictions=sets, **encoder, pairs=True, confidence=level, progress=False)
+        vendi.compute(predictions=sets, **encoder, **contexts, pairs=True, confidence=level, progress=False)
         for sets in inputs.texts
     ]
-    return [{"mean": result["pairs"], "interval": result["pairs_confidence_interval"]} for result in results]
+    return [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
 
 
-def describe(metric: Metric, scores: np.ndarray, signed: str, size: float, level: float) -> dict[str, Any]:
-    """Return the entry of `metrics` for scores (systems, p): means, and tests of all pairs."""
+def summarize(
+    measure: Measure, scores: np.ndarray, signed: str, size: float, level: float, unreliable: Collection[int] = ()
+) -> Metric:
+    """Return the means of scores (systems, p), and tests of all pairs; `unreliable` are systems without meaning."""
     values = []
-    for row in scores:
+    for i, row in enumerate(scores):
         estimate = mean_estimate(row)
-        interval = estimate.interval(level, metric.bounds, size)
-        values.append({"mean": estimate.value, "interval": interval, "scores": row.tolist()})
-    pairs = combinations(range(len(scores)), 2)
-    tests = [{"a": i, "b": j, **paired_test(scores[i], scores[j], level)} for i, j in pairs]
-    for test, p in zip(tests, holm([test["p"] for test in tests]), strict=True):
-        test["p_holm"] = p
-    sign = 1 if metric.better == "lower" else -1
-    order = np.argsort([sign * value["mean"] for value in values], kind="stable").tolist()
+        interval = estimate.interval(level, measure.bounds, size)
+        values.append(Value(estimate.value, interval, row.tolist(), i not in unreliable))
+    tests = [Test(i, j, **paired_test(scores[i], scores[j], level)) for i, j in combinations(range(len(scores)), 2)]
+    adjusted = holm([test.p for test in tests])
+    tests = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
+    sign = 1 if measure.better == "lower" else -1
+    order = np.argsort(tied_ranks(sign * np.array([value.mean for value in values])), kind="stable").tolist()
     # First is the system whose tests against all others hold.
-    p_values = [test["p_holm"] for test in tests if order[0] in (test["a"], test["b"])]
-    is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values)
-    return {
-        "name": metric.name,
-        "title": metric.title,
-        "better": metric.better,
-        "section": "quality" if metric.name.startswith("quality") else "diversity",
-        "signature": signed,
-        "values": values,
-        "tests": tests,
-        "order": order,
-        "best": order[0] if is_first and metric.better is not None else None,
-    }
+    p_values = [test.p_holm for test in tests if order[0] in (test.a, test.b)]
+    is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values) and not unreliable
+    return Metric(
+        name=measure.name,
+        title=measure.title,
+        better=measure.better,
+        section="quality" if measure.name.startswith("quality") else "diversity",
+        signature=signed,
+        values=values,
+        tests=tests,
+        order=order,
+        best=order[0] if is_first and measure.better is not None else None,
+    )

@@ -1,26 +1,22 @@
-"""The systems of a report: a set of texts for each prompt, read from files.
-
-Nothing here imports torch, so that what is wrong with a file is said at once.
-"""
+"""The systems of a report, read from files, without an import of torch."""
 
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from text_metrics.commands.report.inputs import LARGEST_RATING, Inputs, RatedSets, pair_systems
+from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.columns import Column, parse_list
 from text_metrics.commands.shared.files import file_format
 from text_metrics.commands.shared.rows import Row, Source, read_key
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 
-# Cubes of larger ratings, which the intervals sum up, could overflow.
-_LARGEST = 1e12
 # A column with more distinct values does not name systems, nor does one whose values each lack more of the prompts.
 _MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
 # On fewer prompts, any column looks like that.
@@ -34,50 +30,12 @@ class Keys(NamedTuple):
     prompt: str | None = None
     system: str | None = None
     quality: str | None = None
-
-
-class Inputs(NamedTuple):
-    """What a report is made from.
-
-    systems : their names
-    sources : for each system, its file, and numbers of rows, prompts and texts
-    bad : file, row and error of each row that is skipped
-    n_all : the number of prompts of any system
-    ids : the p prompts of which every system has two texts or more, in order
-    texts : for each system, for each of these prompts, a list of texts
-    quality : of all these texts, in order: ndarray of shape (n,), NaN where no column holds it
-    people : texts of people by prompt; None without their file
-    """
-
-    systems: list[str]
-    sources: list[dict[str, Any]]
-    bad: list[dict[str, Any]]
-    n_all: int
-    ids: list[str]
-    texts: list[list[list[str]]]
-    quality: np.ndarray
-    people: dict[str, list[str]] | None
-
-    def by_system(self) -> dict[str, list[str]]:
-        """Return all texts of each system, in the order of the prompts."""
-        texts = [list(chain.from_iterable(sets)) for sets in self.texts]
-        return dict(zip(self.systems, texts, strict=True))
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of texts of each set: (systems, p)."""
-        return np.array([[len(texts) for texts in sets] for sets in self.texts])
-
-    @property
-    def smallest(self) -> int | None:
-        """The size to which sets are rarefied; None where all have one size."""
-        sizes = self.sizes
-        return int(sizes.min()) if sizes.min() < sizes.max() else None
+    context: str | None = None
 
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
-    keys = Keys(options.text_key, options.id_key, options.system_key, options.quality_key)
+    keys = Keys(options.text_key, options.id_key, options.system_key, options.quality_key, options.context_key)
     files = [(path, read_file(name, path, keys)) for name, path in options.files.items()]
     n_rows = sorted({int(rows[-1].given["prompt"]) for _, rows in files}) if keys.prompt is None else []
     if len(n_rows) > 1:
@@ -85,56 +43,43 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     if keys.prompt is not None and keys.system is None and not options.one_system:
         for path, rows in files:
             _check_one_system(path, rows, keys)
-    systems, sources, sets = [], [], []
+    systems: dict[str, RatedSets] = {}
+    sources = []
     for path, rows in files:
         for system in dict.fromkeys(row.given["system"] for row in rows if row.given["system"]):
             members = [row for row in rows if row.given["system"] == system]
-            sets.append(_sets(members))
-            systems.append(system)
-            sources.append(
-                {
-                    "file": str(path),
-                    "n_rows": len(members),
-                    "n_bad": sum(bool(row.error) for row in members),
-                    "n_prompts": len(sets[-1]),
-                    "n_texts": sum(map(len, sets[-1].values())),
-                }
-            )
-    ids = _common(sets)
+            sets = systems[system] = _sets(members)
+            n_bad, n_texts = sum(bool(row.error) for row in members), sum(map(len, sets.values()))
+            sources.append(Origin(str(path), len(members), n_bad, len(sets), n_texts))
+    contexts = _contexts([row for _, rows in files for row in rows]) if keys.context is not None else None
     people = None
     if options.people is not None:
-        rows = read_file("people", options.people, keys._replace(system=None, quality=None))
+        rows = read_file("people", options.people, keys._replace(system=None, quality=None, context=None))
         files.append((options.people, rows))
         people = {prompt: [text for text, _ in members] for prompt, members in _sets(rows).items()}
-        if people.keys().isdisjoint(ids):
-            raise ValueError("--people has no text for any prompt of the systems: check --id-key.")
     bad = [
         {"file": str(path), "row": row.number, "error": row.error} for path, rows in files for row in rows if row.error
     ]
-    texts = [[[text for text, _ in of_system[prompt]] for prompt in ids] for of_system in sets]
-    quality = np.array([rating for of_system in sets for prompt in ids for _, rating in of_system[prompt]])
-    return Inputs(systems, sources, bad, len(set().union(*sets)), ids, texts, quality, people)
+    return pair_systems(systems, sources, bad, people, contexts)
 
 
-def _sets(rows: Sequence[Row]) -> dict[str, list[tuple[str, float]]]:
-    """Join texts and their quality by prompt, in order of content."""
-    sets: dict[str, list[tuple[str, float]]] = {}
+def _sets(rows: Sequence[Row]) -> RatedSets:
+    """Join the texts of good rows and their quality by prompt."""
+    sets: RatedSets = {}
     for row in rows:
         if not row.error:
-            rated = zip(row.texts, row.given["quality"], strict=True)
-            sets.setdefault(row.given["prompt"], []).extend(rated)
-    return {prompt: sorted(members, key=itemgetter(0)) for prompt, members in sets.items()}
+            sets.setdefault(row.given["prompt"], []).extend(zip(row.texts, row.given["quality"], strict=True))
+    return sets
 
 
-def _common(systems: Sequence[dict[str, Any]]) -> list[str]:
-    """List the prompts of which every system has two texts or more."""
-    common = [prompt for prompt in sorted(systems[0]) if all(len(sets.get(prompt, ())) > 1 for sets in systems)]
-    if not common:
-        raise ValueError(
-            "there is nothing to compare: no prompt has two texts or more of every system, and one text has no "
-            "diversity. Check --id-key and --text-key."
-        )
-    return common
+def _contexts(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the context of each prompt; raises a ValueError if two rows of it have different ones."""
+    contexts: dict[str, str] = {}
+    for row in rows:
+        context, prompt = row.given.get("context"), row.given["prompt"]
+        if not row.error and context and contexts.setdefault(prompt, context) != context:
+            raise ValueError(f"--context-key: the prompt {prompt!r:.80} has two contexts. Systems must share them.")
+    return contexts
 
 
 def _check_one_system(path: Path, rows: Sequence[Row], keys: Keys) -> None:
@@ -174,6 +119,9 @@ def read_file(name: str, path: Path, keys: Keys) -> list[Row]:
     A good row has `texts`, and `given` its prompt, its system, and the quality of its texts.
     """
     rows = list(Source(path).rows())
+    for row in rows:
+        if not row.error and not isinstance(row.values, dict):
+            row.error, row.values = f"must be a JSON object. Got {describe(row.values)}", None
     columns = list(dict.fromkeys(column for row in rows for column in row.values or ()))
     for key in keys:
         if columns and key is not None and key not in columns:
@@ -249,6 +197,11 @@ def _read_row(row: Row, name: str, line: str, keys: Keys, is_csv: bool) -> None:
     check_characters(texts, lambda i: f"text {i} of {keys.text!r}")
     row.texts, quality = texts, [np.nan] * len(texts)
     if keys.quality is not None:
-        column = Column("quality", keys.quality, True, (-_LARGEST, _LARGEST), False)
-        quality = list(map(float, column.read(row.values, None if is_text else len(texts))))
+        column = Column("quality", keys.quality, True, (-LARGEST_RATING, LARGEST_RATING), False)
+        quality = list(map(float, column.read(row.values, None if is_text else len(texts), is_csv)))
     row.given["quality"] = quality
+    if keys.context is not None:
+        context = row.values.get(keys.context)
+        if context is not None and not isinstance(context, str):
+            raise ValueError(f"{keys.context!r} must be a text. Got {describe(context)}")
+        row.given["context"] = context

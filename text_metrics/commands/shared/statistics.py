@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from text_metrics.metrics._core.core_numbers import ROUNDING, TIE
 from text_metrics.metrics._core.core_results import UNBOUNDED, Estimate, mean_estimate
 
-# Scores that differ by less are equal: smoothing and rounding leave such differences.
-TIE = 1e-6
 RESAMPLES = 9999
 _SEED = 0
 _DRAWN_AT_ONCE = 4_000_000
@@ -37,7 +36,7 @@ def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> floa
     if not len(moving):
         return 1.0
     # What rounding makes of equal sums must not decide.
-    reached = abs(differences.sum()) - 1e-9 * moving.sum()
+    reached = abs(differences.sum()) - ROUNDING * moving.sum()
     if len(moving) < resamples.bit_length():
         every = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1
         return float((np.abs(2.0 * (every @ moving) - moving.sum()) >= reached).mean())

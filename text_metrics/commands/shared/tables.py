@@ -10,7 +10,7 @@ from text_metrics.commands.shared.formats import printable
 _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$"}
-    | {"×": r"$\times$", "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00a0": "~"}
+    | {"×": r"$\times$", "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "†": r"$\dagger$"}
 )
 
 
@@ -23,11 +23,19 @@ def markdown(frame: pd.DataFrame) -> str:
 def latex(frame: pd.DataFrame, caption: str) -> str:
     """Return a table as LaTeX, no wider than the line; it needs the packages booktabs and graphicx.
 
-    Scripts that pdflatex does not set, such as Chinese, need lualatex and a font that has them.
+    The second lines of the cells of a row are a row of their own, in small type. Scripts that pdflatex does not set,
+    such as Chinese, need lualatex and a font that has them.
     """
-    cells = frame.map(latex_escaped).rename(columns=latex_escaped)
-    # After a line break or a rule, TeX would read a bracket or an asterisk as an argument.
-    cells.iloc[:, 0] = [f"{{}}{cell}" if cell.startswith(("[", "*")) else cell for cell in cells.iloc[:, 0]]
+    rows = []
+    for row in frame.itertuples(index=False, name=None):
+        parts = [cell.partition("\n") for cell in row]
+        # After a line break or a rule, TeX would read a bracket or an asterisk as an argument.
+        first = latex_escaped(parts[0][0])
+        first = f"{{}}{first}" if first.startswith(("[", "*")) else first
+        rows.append([first, *(latex_escaped(line) for line, _, _ in parts[1:])])
+        if any(below for _, _, below in parts):
+            rows.append([rf"{{\scriptsize {latex_escaped(below)}}}" if below else "" for _, _, below in parts])
+    cells = pd.DataFrame(rows, columns=list(map(latex_escaped, frame.columns)))
     tabular = cells.to_latex(index=False, escape=False, column_format="l" + "r" * (frame.shape[1] - 1))
     lines = (
         r"\begin{table}",

@@ -1,4 +1,4 @@
-"""The sets of texts of a question, and the scores of any subsets of them."""
+"""Score subsets of sets of texts."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,14 +18,15 @@ from text_metrics.metrics._core.core_inputs import (
     parse_probabilities,
     parse_sets,
 )
-from text_metrics.metrics._core.core_results import SETS
+from text_metrics.metrics._core.core_numbers import float_type, to_array
+from text_metrics.metrics._core.core_results import SETS, caller_name
 from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15
-# What concerns the result of a call, and not the score of a set.
+# Settings of the result of a call, which do not change the score of a set.
 _OF_RESULT = ("set_size", "confidence", "confidence_by", "details", "progress")
-# Given for texts, a probability that is shared out among them.
+# Given for texts, probabilities that sum to 1 over a set.
 WEIGHTS = "weights"
 
 
@@ -34,7 +35,7 @@ class Subsets(NamedTuple):
 
     of_set : ndarray of shape (s,), the set of each
     rows : ndarray of shape (s, k), flat indices of the texts, in the order in which they are scored
-    weights : ndarray of shape (s, k), if they are others than those of the texts
+    weights : ndarray of shape (s, k), if they differ from those of the texts
     """
 
     of_set: np.ndarray
@@ -47,8 +48,8 @@ class Subsets(NamedTuple):
         return Subsets(self.of_set[places], self.rows[places], weights)
 
 
-class Asked:
-    """The m sets of n texts of a question, and what is given for them.
+class SubsetScorer:
+    """Score subsets of m sets of n texts by calls of `compute`, with what is given for their texts.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Asked:
     ----------
     sets : the texts
     starts : ndarray of shape (m,), the flat index of the first text of each set
-    plain : dict, the result of `compute` for the whole sets
+    whole : dict, the result of `compute` for the whole sets
     """
 
     def __init__(self, metric: Any, predictions: Any, settings: Mapping[str, Any]) -> None:
@@ -69,51 +70,51 @@ class Asked:
         self.settings = dict(settings)
         self.declared = self.metric.settings.declared()
         self.metric.settings.read(self.settings, self.metric.name)
-        sets = parse_sets(predictions, self.settings.get("set_size"))
         self._predictions = predictions
-        self.sets = sets
-        self.starts = np.cumsum(sets.sizes) - sets.sizes
-        self.given = {
-            name: _read_given(name, self.settings[name], self.declared[name].given, sets)
-            for name in self.settings
-            if self.settings[name] is not None and self.declared[name].given in (ITEM, TEXT, PAIR)
-        }
+        self.sets = parse_sets(predictions, self.settings.get("set_size"))
+        self.starts = np.cumsum(self.sets.sizes) - self.sets.sizes
 
     @property
-    def skipping(self) -> dict[str, Any]:
+    def singletons_skipped(self) -> dict[str, Any]:
         """The setting by which a set of one text has no score, if the metric has it."""
         return {"singletons": "skip"} if "singletons" in self.declared else {}
 
     @contextmanager
-    def remembering(self, **settings: Any) -> Iterator[None]:
-        """Score the whole sets as `plain`, and remember the embeddings, so that each text is encoded once.
+    def caching(self, **settings: Any) -> Iterator[None]:
+        """Score the whole sets, and cache the embeddings and judged pairs, so that each text is encoded once.
 
         settings : replace those of the caller
         """
         self.settings |= settings
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
-            encoder: Any = self.settings.get("model")
-            if callable(getattr(encoder, "encode", None)):
-                name = getattr(encoder, "signature_name", type(encoder).__name__)
-                self.settings["model"] = SimpleNamespace(encode=_remembering(encoder.encode), signature_name=name)
-            elif "cache_dir" in self.declared:
-                self.settings.setdefault("cache_dir", folder)
+            if getattr(self.metric.settings.read(self.settings, self.metric.name), "is_given", False):
+                encoder = self.settings["model"]
+                cached = SimpleNamespace(encode=_cached(encoder.encode), signature_name=caller_name(encoder))
+                self.settings["model"] = cached
+            elif "cache_dir" in self.declared and self.settings.get("cache_dir") is None:
+                self.settings["cache_dir"] = folder
             if callable(same := self.settings.get("same")):
-                self.settings["same"] = _remembering(same)
-            self.plain = self.metric.compute(predictions=self._predictions, **self.settings)
+                self.settings["same"] = _cached(same)
+            # It also raises the errors of what is given.
+            self.whole = self.metric.compute(predictions=self._predictions, **self.settings)
+            self.given = {
+                name: _read_given(name, value, self.declared[name].given, self.sets)
+                for name, value in self.settings.items()
+                if value is not None and self.declared[name].given in (ITEM, TEXT, PAIR)
+            }
             yield
 
     def signature(self, entries: str) -> str:
-        """Return the signature of `plain` with further entries before the version."""
-        head, _, version = self.plain["signature"].rpartition("|version:")
+        """Return the signature of the whole sets with further entries before the version."""
+        head, _, version = self.whole["signature"].rpartition("|version:")
         return f"{head}|{entries}|version:{version}"
 
     def fix_classes(self) -> None:
         """Give the classes of the whole sets to their subsets, in place of what finds classes."""
-        kept = {name: self.settings[name] for name in (WEIGHTS, *_OF_RESULT) if name in self.settings}
-        self.settings = kept | {"classes": None}
+        names = (WEIGHTS, *_OF_RESULT)
+        self.settings = {name: self.settings[name] for name in names if name in self.settings} | {"classes": None}
         self.given = {name: self.given[name] for name in (WEIGHTS, "confidence_by") if name in self.given}
-        self.given["classes"] = list(chain.from_iterable(row["classes"] for row in self.plain["details"]))
+        self.given["classes"] = list(chain.from_iterable(row["classes"] for row in self.whole["details"]))
 
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.
@@ -121,11 +122,11 @@ class Asked:
         settings : replace those of the caller
         """
         common = {name: value for name, value in self.settings.items() if name not in {*_OF_RESULT, *self.given}}
-        for whole in subsets:
-            size = whole.rows.shape[1]
+        for of_size in subsets:
+            size = of_size.rows.shape[1]
             step = max(1, _TEXTS_AT_ONCE // size)
-            for start in range(0, len(whole.rows), step):
-                part = whole.part(slice(start, start + step))
+            for start in range(0, len(of_size.rows), step):
+                part = of_size.part(slice(start, start + step))
                 given = {name: self._slice(name, part) for name in self.given if name not in _OF_RESULT}
                 predictions: list[Any] = [self.sets.texts[i] for i in part.rows.ravel().tolist()]
                 if len(part.rows) > 1 and size > 1:
@@ -156,10 +157,25 @@ class Asked:
         if kind == PAIR:
             places = rows - self.starts[subsets.of_set, None]
             matrices = [values[i] for i in subsets.of_set.tolist()]
-            return [matrix[np.ix_(part, part)] for matrix, part in zip(matrices, places, strict=True)]
-        if isinstance(values, np.ndarray):
-            return values[rows.ravel()]
+            return [matrix.part(np.ix_(part, part)) for matrix, part in zip(matrices, places, strict=True)]
+        if name == "embeddings":
+            return values.part(rows.ravel())
         return [[values[i] for i in row] for row in rows.tolist()]
+
+
+class _Array(NamedTuple):
+    """An array, and the name of the floating-point type in which it was given."""
+
+    values: np.ndarray
+    type: str
+
+    def part(self, places: Any) -> Any:
+        """Return a part in its type, which decides what counts as rounding."""
+        if self.type != "bfloat16":
+            return self.values[places].astype(self.type, copy=False)
+        import torch  # numpy has no such type
+
+        return torch.from_numpy(self.values[places]).bfloat16()
 
 
 def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
@@ -167,27 +183,28 @@ def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
     if kind == ITEM:
         return list(values)
     if kind == PAIR:
-        return [np.asarray(matrix) for matrix in (values if len(sets.sizes) > 1 or sets.nested else [values])]
+        matrices = values if len(sets.sizes) > 1 or sets.nested else [values]
+        return [_Array(to_array(matrix), float_type(matrix)) for matrix in matrices]
     if name == "embeddings":
-        return parse_embeddings(values, sets)
+        return _Array(parse_embeddings(values, sets), float_type(values))
     if name == WEIGHTS:
         return parse_probabilities(values, sets, WEIGHTS)
     return flatten(values, sets, name, "value")
 
 
-def _remembering(ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of lists that asks another once about each item."""
+def _cached(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of lists that calls another once for each item."""
     answers: dict[tuple[str, ...], Any] = {}
 
-    @wraps(ask)
-    def asked_once(*lists: Sequence[str]) -> Any:
+    @wraps(function)
+    def call(*lists: Sequence[str]) -> Any:
         items = list(zip(*lists, strict=True))
         new = [item for item in dict.fromkeys(items) if item not in answers]
         if new:
-            found = ask(*map(list, zip(*new, strict=True)))
-            answers.update(zip(new, found, strict=False))
-            if new == items or len(found) != len(new):
-                return found  # as it is, for the metric to read or to refuse
+            returned = function(*map(list, zip(*new, strict=True)))
+            answers.update(zip(new, returned, strict=False))
+            if new == items or len(returned) != len(new):
+                return returned  # unchanged: the metric validates it
         return [answers[item] for item in items]
 
-    return asked_once
+    return call
