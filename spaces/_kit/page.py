@@ -119,7 +119,7 @@ class _Shown(NamedTuple):
 
     answer: gr.HTML
     column: gr.Column
-    choosers: list[gr.Dropdown]
+    choosers: list[_Chooser]
     pictures: list[tuple[gr.Column, gr.HTML, Any]]
     downloads: gr.HTML
     table: gr.Dataframe

@@ -60,7 +60,8 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     english : lists of texts that the default model reads in English only; the short ones of a list are judged together
     is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
-    name, texts = metric.name, {key: given.pop(key) for key in ("predictions", "references") if key in given}
+    name = metric.name
+    texts: dict[str, Any] = {key: given.pop(key) for key in ("predictions", "references") if key in given}
     if "model" in type(metric).settings.declared():
         given = {"model": MODEL, **given}
     settings = type(metric).settings.read(given, name)
