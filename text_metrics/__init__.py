@@ -19,6 +19,7 @@ _LAZY = {
     "for_rewards": "text_metrics.training.rewards",
     "Scorer": "text_metrics.scorer",
     "report": "text_metrics.commands.report.scores",
+    "describe": "text_metrics.commands.report.scores",
 }
 
 
