@@ -19,6 +19,7 @@ class ChatServer(ThreadingHTTPServer):
     def __init__(self, reply):
         super().__init__(("127.0.0.1", 0), Handler)
         self.reply = reply
+        self.fault = "fault"
         self.guard = threading.Lock()
         self.requests = []  # (body, headers)
         self.paid = []  # the number of each request that was charged
@@ -42,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         assert self.path == "/v1/chat/completions"
         reply = self.server.reply(body["messages"][-1]["content"], number)
         if isinstance(reply, int):
-            self.send(reply, {"error": {"message": f"fault {reply}"}})
+            self.send(reply, {"error": {"message": f"{self.server.fault} {reply}"}})
         elif reply == "drop":
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

@@ -12,6 +12,7 @@ from argparse import ArgumentParser
 import pytest
 
 from tests.chat_server import serve
+from tests.commands import run_command
 from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot
 
@@ -100,10 +101,9 @@ def test_a_request_that_the_endpoint_rejects_does_not_stop_the_others(ask):
 @pytest.mark.parametrize(("status", "retries"), [(401, 6), (404, 6), (500, 1)])
 def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(ask, status, retries):
     with serve(lambda question, number: echo(question) if number < 4 else status) as server:
-        values, code, shown = ask(server.url, NINE, "--workers", 1, "--retries", retries)
-        assert (values, code) == ([0, 1, 2, 3, *[None] * 5], 1)
-        assert f"127.0.0.1:{server.server_port} does not answer" in shown
-        assert f"fault {status}" in shown
+        place = f"127.0.0.1:{server.server_port}"
+        with pytest.raises(ValueError, match=f"{place} does not answer: .*fault {status}"):
+            ask(server.url, NINE, "--workers", 1, "--retries", retries)
         assert len(server.requests) == (6 if status == 500 else 5)
         server.reply = echo
         assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
@@ -114,11 +114,9 @@ def test_an_endpoint_that_is_down_is_named_without_its_password(ask):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
-    values, code, shown = ask(f"http://user:secret@{place}/v1", NINE, "--retries", 0)
-    assert (values, code) == ([None] * 9, 1)
-    assert f"{place} does not answer" in shown
-    assert "refused" in shown
-    assert "secret" not in shown
+    with pytest.raises(ValueError, match=f"{place} does not answer.*refused") as raised:
+        ask(f"http://user:secret@{place}/v1", NINE, "--retries", 0)
+    assert "secret" not in str(raised.value)
 
 
 def test_a_missing_key_is_named(ask, monkeypatch):
@@ -128,7 +126,83 @@ def test_a_missing_key_is_named(ask, monkeypatch):
         ask("", NINE)
 
 
+@pytest.mark.parametrize(
+    "key", ["sk-first\nsecond", "sk-first\r\nsecond", "sk-first second", "sk-first\x07second", "sk-fïrst"]
+)
+def test_a_key_that_is_no_header_is_named_and_not_shown(ask, monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with serve(echo) as server, pytest.raises(ValueError, match="OPENAI_API_KEY") as raised:
+        ask(server.url, NINE)
+    assert "first" not in str(raised.value)
+    assert not server.requests
+
+
+@pytest.mark.parametrize("place", ["faults of one request", "faults that stop the run", "errors of the client"])
+def test_no_message_shows_the_key(ask, monkeypatch, capsys, place):
+    """Some endpoints quote the request in their errors, with the key as it is or escaped."""
+    key = "sk-'\\\"secret"
+    monkeypatch.setenv("OPENAI_API_KEY", f" {key}\n")
+    reply = {"faults of one request": 400, "faults that stop the run": 401}.get(place, "1")
+    if place == "errors of the client":
+        # The headers of the client hold a line break.
+        monkeypatch.setenv("OPENAI_ORG_ID", f"org\n{key}")
+    with serve(lambda *_: reply) as server:
+        server.fault = f"{key}, {key!r}, {key.encode()!r}"
+        with pytest.raises(ValueError, match="not written") as raised:
+            ask(server.url, NINE[:2], "--retries", 0)
+    shown = f"{raised.value}{capsys.readouterr().err}"
+    assert "[secret]" in shown
+    assert "secret" not in shown.replace("[secret]", "")
+
+
+@pytest.mark.parametrize("url", ["http://user:pa/ss@127.0.0.1/v1", "http://user:secret@127.0.0.1:port/v1"])
+def test_a_url_that_is_not_valid_is_named_and_not_shown(ask, url):
+    with pytest.raises(ValueError, match="--base-url") as raised:
+        ask(url, NINE)
+    assert not any(part in str(raised.value) for part in ("pa", "secret"))
+
+
+@pytest.mark.parametrize(
+    "option", [("--attempts", 0), ("--workers", 0), ("--retries", -1), ("--temperature", -1), ("--temperature", "nan")]
+)
+def test_settings_under_which_nothing_can_be_asked_are_errors(ask, option):
+    with serve(echo) as server, pytest.raises(ValueError, match=option[0]):
+        ask(server.url, NINE, *option)
+    assert not server.requests
+
+
+COMMANDS = {
+    "probe ask": ('{"id": "q", "question": "Who?"}', ("--samples", 2)),
+    "rate-quality": ('"a text"', ()),
+    "cluster-answers": ('{"id": "q", "answers": ["a", "b"]}', ()),
+}
+
+
+@pytest.mark.parametrize("status", [401, 400])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_any_answer_an_output_stays_as_it_is(monkeypatch, tmp_path, capsys, command, status):
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    line, options = COMMANDS[command]
+    given.write_text(f"{line}\n", encoding="utf-8")
+    out.write_text("of an earlier run\n", encoding="utf-8")
+    with serve(lambda *_: status) as server:
+        options = (*options, "--model", "m", "--base-url", server.url)
+        code = run_command(monkeypatch, *command.split(), given, "--out", out, *options)
+    assert code == 2
+    assert f"{out} is not written" in capsys.readouterr().err
+    assert out.read_text(encoding="utf-8") == "of an earlier run\n"
+
+
 # The journal.
+
+
+def test_answers_are_those_of_the_server_that_is_asked(ask):
+    with serve(echo) as first, serve(lambda *_: "77") as second:
+        assert ask(first.url, NINE[:2])[0] == [0, 1]
+        assert ask(second.url, NINE[:2])[0] == [77, 77]
+        # A password, or a / at the end, makes no other server.
+        assert ask(f"{first.url.replace('//', '//user:password@')}/", NINE[:2])[0] == [0, 1]
+        assert (len(first.requests), len(second.requests)) == (2, 2)
 
 
 @pytest.mark.slow

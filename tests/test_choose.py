@@ -89,7 +89,7 @@ def summary_of(data, out="out.jsonl"):
 
 def test_rows_of_groups(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    assert run(data, "--group-key", "prompt", "--keep", 2) == 0
+    assert run(data, "--id-key", "prompt", "--keep", 2) == 0
     rows = read_jsonl(tmp_path / "out.jsonl")
     assert [row["prompt"] for row in rows] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert all(row in ROWS for row in rows)
@@ -111,6 +111,42 @@ def test_rows_of_lists(tmp_path):
     found = read_jsonl(tmp_path / "out.jsonl")
     assert found[0] == {"answers": [SETS[0][0], SETS[0][1], SETS[0][3]], "q": [0.9, 0.9, 0.9], "id": 0}
     assert [row["answers"] for row in found[1:3]] == SETS[1:3]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
+    rows = [
+        {
+            "answers": members,
+            "label": [f"{i}.{j}" for j in range(len(members))],
+            "nested": [[j] for j in range(len(members))],
+        }
+        for i, members in enumerate(SETS)
+    ]
+    rows = [{**row, "more": ["x"] * 9, "one": '["a", "b", "c"]', "id": i} for i, row in enumerate(rows)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    if kind != "jsonl":
+        import pandas as pd
+
+        frame = pd.DataFrame(rows)
+        if kind == "csv":
+            lists = ["answers", "label", "nested", "more"]
+            frame[lists] = frame[lists].map(json.dumps)
+            frame.to_csv(data.with_suffix(".csv"), index=False)
+        else:
+            frame.to_parquet(data.with_suffix(".parquet"))
+        data = data.with_suffix(f".{kind}")
+    assert run(data, "--keep", 2, key="answers") == 0
+    for row, original in zip(read_jsonl(tmp_path / "out.jsonl"), rows, strict=True):
+        row = {name: json.loads(cell) if kind == "csv" and name != "one" else cell for name, cell in row.items()}
+        places = [original["label"].index(label) for label in row["label"]]
+        assert len(places) == 2
+        assert row["answers"] == [original["answers"][i] for i in places]
+        assert row["nested"] == [[i] for i in places]
+        assert row["more"] == original["more"]
+        if kind != "csv":
+            # A string that is a JSON list is a string.
+            assert row["one"] == original["one"]
 
 
 def test_all_rows_are_one_group(tmp_path):
@@ -151,5 +187,5 @@ def test_other_files_give_the_same(tmp_path):
 )
 def test_errors_name_the_option(tmp_path, capsys, options, message):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    assert run(data, "--group-key", "prompt", *options) == 2
+    assert run(data, "--id-key", "prompt", *options) == 2
     assert message in capsys.readouterr().err

@@ -50,7 +50,10 @@ def values_for(argument, declared, sets):
 
 def as_words(settings, columns):
     pairs = [("--setting", f"{name}={json.dumps(value)}") for name, value in settings.items()]
-    pairs += [("--column", f"{argument}={column}") for argument, column in columns.items()]
+    pairs += [
+        ("--cluster-key", column) if argument == "confidence_by" else ("--column", f"{argument}={column}")
+        for argument, column in columns.items()
+    ]
     return [word for pair in pairs for word in pair]
 
 
@@ -101,7 +104,7 @@ def test_a_column_is_the_argument(load, tmp_path, name, argument, kind):
     expected = metric.compute(predictions=sets, **given, **settings)
     if kind.startswith("single"):
         rows = of_single_texts(rows, {"texts"} if declared.given == "item" else {"texts", "v"})
-        more += ["--group-key", "key"]
+        more += ["--id-key", "key"]
     data = write_sets(tmp_path / f"data.{kind}", rows)
     assert score.main(score_words(data, name, *more, *as_words(settings, {argument: "v"}))) == 0
     written = read_jsonl(tmp_path / "out.jsonl")
@@ -158,7 +161,7 @@ def test_all_results_of_items_are_columns(load, tmp_path, source, out):
 def test_labels_of_rows_of_several_texts(load, tmp_path):
     rows = [{"prompt": f"p{i % 2}", "texts": members} for i, members in enumerate(SETS)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(score_words(data, "gruen", "--column", "confidence_by=prompt")) == 0
+    assert score.main(score_words(data, "gruen", "--cluster-key", "prompt")) == 0
     texts = [(text, row["prompt"]) for row in rows for text in row["texts"]]
     predictions, labels = map(list, zip(*texts, strict=True))
     expected = load("gruen").compute(predictions=predictions, confidence=0.95, confidence_by=labels)
@@ -172,11 +175,15 @@ BAD = [
     ({"reward": None}, "has no 'reward'"),
     ({"reward": [0.5]}, "Got 1 of them"),
     ({"reward": 0.5}, "Got 0.5"),
-    ({"reward": [0.5, 2, 0.5, 0.5]}, "Got 2"),
+    ({"reward": [0.5, 2, 0.5, 0.5]}, "--quality-scale 5"),
+    ({"reward": [0.5, 99, 0.5, 0.5]}, "--quality-scale 100"),
+    ({"reward": [0.5, 101, 0.5, 0.5]}, "Got 101"),
+    ({"reward": [0.5, -1, 0.5, 0.5]}, "Got -1"),
+    ({"reward": "[0.5, 0.5, 0.5, 0.5]"}, "Got '[0.5, 0.5, 0.5, 0.5]'"),
     ({"reward": [0.5, None, 0.5, 0.5]}, "Got None"),
     ({"share": [0.5] * 4}, "weights must sum to 1"),
     ({"label": ["a", "b", True, "a"]}, "Got True"),
-    ({"prompt": ["p"]}, "Got ['p']"),
+    ({"prompt": None}, "has no 'prompt'"),
 ]
 
 
@@ -200,3 +207,21 @@ def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     assert score.main(score_words(data, "gruen")) == 2
     assert "row 1 has a column 'n_code' already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scale", [10, 100])
+def test_quality_of_another_scale(load, tmp_path, scale):
+    rows = [
+        {"texts": members, "q": [(i + j) % 10 * scale / 10 for j in range(len(members))]}
+        for i, members in enumerate(SETS)
+    ]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = [*score_words(data, "vendi_embed"), "--column", "quality=q"]
+    assert score.main(words) == score.EXIT_USAGE
+    assert score.main([*words, "--quality-scale", str(scale)]) == 0
+    quality = [[value / scale for value in row["q"]] for row in rows]
+    expected = load("vendi_embed").compute(predictions=SETS, quality=quality)
+    found = read_jsonl(tmp_path / "out.jsonl")
+    assert [row["quality_scores"] for row in found] == pytest.approx(expected["quality_scores"])
+    # The column itself stays what it was.
+    assert [row["q"] for row in found] == [row["q"] for row in rows]

@@ -1,12 +1,15 @@
 """Files that are broken, empty or wrong: every command ends in one sentence that names them, and exit code 2."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.commands import run_command
 from tests.conftest import SETS
+from tests.files import KINDS_OF_PIPES, pipe_of
+from tests.fuzzing import bounded
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -90,7 +93,7 @@ def test_a_broken_line_is_named(run, command, fault):
     path.write_bytes(BROKEN[fault] * 2)
     code, shown = run(*COMMANDS[command](path))
     assert_one_sentence(code, shown, path.name)
-    if command not in ("score", "choose", "report"):
+    if command not in ("score", "choose", "report", "compare"):
         assert "line 1" in shown or path.suffix == ".json"
 
 
@@ -100,6 +103,44 @@ def test_an_empty_file_is_named(run, command):
     path.write_bytes(b"")
     code, shown = run(*COMMANDS[command](path))
     assert_one_sentence(code, shown, path.name)
+
+
+READING_TWICE = {
+    "score": lambda path: ("score", path, "--metric", "self_bleu", "--text-key", "set1", "--out", "out.jsonl"),
+    "score, limits": lambda path: (*READING_TWICE["score"](path), "--fail-under", "self_bleu=0"),
+    "score --one-set": lambda path: (*READING_TWICE["score"](path)[:-1], "out.json", "--one-set"),
+    "score --id-key": lambda path: (*READING_TWICE["score"](path), "--id-key", "src"),
+    "choose": lambda path: ("choose", path, "--text-key", "set1", "--keep", "1", "--out", "out.jsonl"),
+}
+
+
+CONTENT = lines(
+    *({**PAIR, "set1": [f"a b {i}", f"c {i} d", "e"], "set2": ["x", "y", "z"]} for i in range(1500))
+).encode()
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_PIPES)
+@pytest.mark.parametrize("command", READING_TWICE)
+def test_what_a_job_would_read_twice_is_refused(run, command, kind):
+    """With nothing written: a pipe gives its bytes once."""
+    with bounded(command), pipe_of(CONTENT, kind) as path:
+        before = sorted(os.listdir())
+        code, shown = run(*READING_TWICE[command](path))
+        assert sorted(os.listdir()) == before
+    assert code == 2
+    assert f"{path} " in shown
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_PIPES)
+def test_a_pipe_is_read_once(run, kind):
+    assert len(CONTENT) > 2**16
+    Path("data.jsonl").write_bytes(CONTENT)
+    words = ["data.jsonl", "--metric", "self_bleu", "--by-line", "--text-key", "set1", "--out", "out"]
+    with bounded(kind), pipe_of(CONTENT, kind) as path:
+        code, shown = run("compare", path, *words)
+    assert code == 0, shown
+    result = json.loads(Path("out").read_text())
+    assert (result["n"], result["equal"]) == (1500, 1500)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -26,6 +26,7 @@ def run(monkeypatch, capsys, tmp_path):
         paths = [
             path if isinstance(path, str) else write_jsonl(tmp_path / f"{name}.jsonl", path)
             for name, path in (("a", a), ("b", b))
+            if path is not None
         ]
         monkeypatch.setattr(sys, "argv", ["compare", *map(str, [*paths, *options])])
         try:
@@ -35,6 +36,11 @@ def run(monkeypatch, capsys, tmp_path):
         return code, *capsys.readouterr()
 
     return run_once
+
+
+def run_one(run, path, *options):
+    """Run the command on one file."""
+    return run(str(path), None, *options)
 
 
 def test_two_files_are_compared(run, load, tmp_path):
@@ -52,7 +58,7 @@ def test_two_files_are_compared(run, load, tmp_path):
     assert low < result["difference"]["mean"] < high
     assert result["p"] == mean_p(mean_estimate(first - second))
     assert [(item["id"], item["a"], item["b"]) for item in result["items"]] == list(
-        zip(range(len(SETS)), first.tolist(), second.tolist(), strict=True)
+        zip("12345", first.tolist(), second.tolist(), strict=True)
     )
     assert result["a_higher"] + result["b_higher"] + result["equal"] == len(SETS)
     assert f"{result['a']['mean']:.4f}" in out
@@ -97,16 +103,86 @@ def test_items_are_paired_by_id_or_by_line(run):
     assert "--id-key --by-line" in shown
 
 
-def test_items_of_one_group_are_not_independent(run, tmp_path):
-    a = [{"id": i, "prompt": i // 2, "texts": members} for i, members in enumerate([*SETS, *OTHER])]
+def test_sets_of_one_cluster_are_not_independent(run, tmp_path):
+    a = [{"id": i, "topic": i // 2, "texts": members} for i, members in enumerate([*SETS, *OTHER])]
     b = [{**row, "texts": ["a b", "c d"]} for row in a]
-    options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--group-key", "prompt", "--out", tmp_path / "c.json")
+    options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--cluster-key", "topic", "--out", tmp_path / "c.json")
     assert run(a, b, *options)[0] == 0
     result = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert (result["n"], result["n_units"]) == (10, 5)
     differences = np.array([item["a"] - item["b"] for item in result["items"]])
     assert result["p"] == pytest.approx(mean_p(mean_estimate(differences, np.arange(10) // 2)))
-    assert "must have the same prompt" in run(a, [{**row, "prompt": 7} for row in a], *options)[2]
+    code, _, shown = run(a, [{**row, "topic": 7} for row in a], *options)
+    assert (code, "a.jsonl, row 1" in shown, "topic" in shown) == (2, True, True)
+
+
+def of_single_texts(sets):
+    """One row a text, the sets in turn, so that rows of one id are not next to each other."""
+    rows = [{"id": f"p{i}", "t": text, "n": j} for i, members in enumerate(sets) for j, text in enumerate(members)]
+    return sorted(rows, key=lambda row: row["n"])
+
+
+@pytest.mark.parametrize("metric", ["self_bleu", "gruen"])
+def test_rows_of_one_text_are_sets_by_their_id(run, tmp_path, load, metric):
+    options = ("--metric", metric, "--text-key", "t", "--id-key", "id", "--out", tmp_path / "c.json")
+    results = []
+    for a, b in (
+        ([{"id": f"p{i}", "t": members} for i, members in enumerate(sets)] for sets in (SETS, OTHER)),
+        (of_single_texts(SETS), of_single_texts(OTHER)),
+    ):
+        assert run(a, b, *options)[0] == 0
+        results.append(json.loads((tmp_path / "c.json").read_text(encoding="utf-8")))
+    assert results[0] == results[1]
+    # Two systems of one file.
+    rows = [
+        {**row, "m": model} for model, sets in zip("xy", (SETS, OTHER), strict=True) for row in of_single_texts(sets)
+    ]
+    path = write_jsonl(tmp_path / "all.jsonl", rows)
+    assert run(str(path), str(path), *options)[0] == 0
+    code, _, shown = run_one(run, path, *options, "--system-key", "m")
+    assert code == 0, shown
+    both = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    assert both.pop("systems") == ["x", "y"]
+    assert both == {name: value for name, value in results[0].items() if name != "systems"}
+    for more in ([], ["--system-key", "id"]):
+        code, _, shown = run_one(run, path, *options, *more)
+        assert (code, "--system-key" in shown) == (2, True)
+
+
+def test_keys_of_several_types_and_formats_are_one(run, tmp_path):
+    a = [{"id": i, "t": members} for i, members in enumerate(SETS)]
+    lines = [["id", "t"], *([f"{row['id']}.0", json.dumps(row["t"])] for row in a)]
+    with (tmp_path / "b.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(lines)
+    code, out, shown = run(a, str(tmp_path / "b.csv"), *BLEU, "--text-key", "t", "--id-key", "id")
+    assert (code, "equal 5 times" in out) == (0, True), shown
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_blank_lines_pair_nothing_wrong(run, tmp_path, kind):
+    """Equal lines belong together: a blank line opposite a row is an error, and at equal places it is nothing."""
+    lines = [json.dumps({"t": members}) for members in SETS]
+    if kind == "csv":
+        lines = ["t", *('"' + json.dumps(members).replace('"', '""') + '"' for members in SETS)]
+    whole, first, second = (tmp_path / f"{name}.{kind}" for name in ("whole", "first", "second"))
+    whole.write_text("\n".join(lines))
+    first.write_text("\n".join([*lines[:2], "", *lines[2:]]))
+    second.write_text("\n".join([*lines[:3], "", *lines[3:], "", ""]))
+    options = (*BLEU, "--text-key", "t", "--by-line")
+    assert f"equal {len(SETS)} times" in run(str(first), str(first), *options)[1]
+    for a, b in ((first, second), (whole, first), (second, whole)):
+        code, out, shown = run(str(a), str(b), *options)
+        assert (code, out) == (2, "")
+        assert f"{a}, row" in shown or f"{b}, row" in shown
+
+
+def test_a_text_that_is_a_json_list_is_a_text(run, tmp_path):
+    odd = '["a", "b"]'
+    a = [{"id": i % 2, "t": text} for i, text in enumerate([odd, "The cat sat.", "A dog barks.", odd])]
+    options = (*BLEU, "--text-key", "t", "--id-key", "id", "--out", tmp_path / "c.json")
+    assert run(a, a, *options)[0] == 0
+    code, _, shown = run([{"t": odd}] * 2, [{"t": odd}] * 2, *options[:-4], "--by-line")
+    assert (code, "is one text" in shown) == (2, True)
 
 
 def test_items_without_a_score_are_left_out_on_both_sides(run):
@@ -142,7 +218,7 @@ def test_answers_against_peoples_and_signatures_that_differ(run, tmp_path):
             csv.writer(file).writerows(lines)
     from_csv = run(str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *options)[1]
     assert from_csv.splitlines()[3:] == out.splitlines()[3:]
-    assert "a.jsonl, line 1: has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
+    assert "a.jsonl, row 1 has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
 
 
 def test_columns_and_results_are_compared(run, tmp_path):
@@ -156,7 +232,7 @@ def test_columns_and_results_are_compared(run, tmp_path):
 
 
 NOTHING: list = []
-ROW, TWICE = {"id": 1, "t": ["a b"]}, [{"id": 1, "t": ["a", "b"]}] * 2
+ROW = {"id": 1, "t": ["a b"]}
 BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
 
 
@@ -173,17 +249,20 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order"], "--setting must be NAME=VALUE"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order=0"], "max_order must be"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "order=2"], "no argument 'order'"),
-        (SETS, OTHER, [*BLEU, "--by-line", "--text-key", "texts"], "a.jsonl, line 1 must be an object with 'texts'"),
-        (SETS, OTHER, [*BLEU, "--id-key", "id"], "a.jsonl, line 1 must be an object with 'id'"),
-        (SETS, SETS[:4], [*BLEU, "--by-line"], "a.jsonl, line 5"),
-        (["a b", "c d"], ["a b", "c d"], [*BLEU, "--by-line"], "one for each of the 2 items"),
-        ([["a", "b"], 7], SETS[:2], [*BLEU, "--by-line"], "a.jsonl: predictions[1] must be"),
-        ([{"t": ["a"]}], [{"t": ["a"]}], [*BLEU, "--by-line"], "a.jsonl: predictions[0] must be"),
-        ([ROW], [{"t": ["a"]}], BY_ID, "b.jsonl, line 1 has no 'id': it has t"),
-        (TWICE, TWICE, BY_ID, "line 2: id 1 appears twice, first in "),
-        ([ROW], [{"id": 2, "t": ["a"]}], BY_ID, "a.jsonl, line 1: id 1 is in only one"),
-        ([ROW], [ROW, {"id": 2, "t": ["a"]}], BY_ID, "b.jsonl, line 2: id 2 is in only one"),
-        ([{"id": [1], "t": ["a"]}], [ROW], BY_ID, "id must be a string or an integer. Got [1]."),
+        (SETS, OTHER, [*BLEU, "--by-line", "--text-key", "texts"], "a.jsonl, row 1 must be an object with 'texts'"),
+        (SETS, OTHER, [*BLEU, "--id-key", "id"], "a.jsonl, row 1 must be an object with 'id'"),
+        (SETS, SETS[:4], [*BLEU, "--by-line"], "a.jsonl, row 5"),
+        (["a b", "c d"], ["a b", "c d"], [*BLEU, "--by-line"], "a.jsonl, row 1 a row is one text"),
+        ([["a", "b"], 7], SETS[:2], [*BLEU, "--by-line"], "a.jsonl, row 2 a row must be a text or a list"),
+        (
+            [{"t": ["a"]}],
+            [{"t": ["a"]}],
+            [*BLEU, "--by-line"],
+            "a.jsonl, row 1 is an object: pass --text-key, one of t",
+        ),
+        ([ROW], [{"t": ["a"]}], BY_ID, "b.jsonl, row 1 has no 'id': it has t"),
+        ([ROW], [{"id": 2, "t": ["a"]}], BY_ID, "a.jsonl, row 1: id '1' is not in "),
+        ([ROW], [ROW, {"id": 2, "t": ["a"]}], BY_ID, "b.jsonl, row 2: id '2' is not in "),
     ],
 )
 def test_bad_input_is_named(run, a, b, options, message):

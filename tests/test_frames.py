@@ -69,14 +69,14 @@ def test_questions_in_words(rows):
     assert asked["word.l.time"]["frame"] == "look-up-05"
 
 
-def test_malformed_graphs_are_named_and_set_aside(tmp_path, capsys, rows):
+def test_malformed_graphs_are_named_and_skipped(tmp_path, capsys, rows):
     bad = ["(e / eat-01 :ARG0 (g / goat)", "(e / eat-01) )", "(e / eat-01 :ARG0 (g))", "", "(e / eat-01)\n(g / goat)"]
     blocks = [f"# ::id bad{i}\n# ::snt A goat eats.\n{graph}" for i, graph in enumerate(bad)]
     graphs = tmp_path / "graphs.amr"
     good = (FOLDER / "sentences.amr").read_text()
     graphs.write_text("\n\n".join([*blocks, "# ::id mute\n(e / eat-01)", good]))
     code, again = ask(graphs, tmp_path / "again.jsonl")
-    # Without a sentence or its mark, a block may be anything: it is set aside, too.
+    # Without a sentence or its mark, a block may be anything: it is skipped, too.
     lines = [line for line in capsys.readouterr().err.splitlines() if ", line " in line]
     names = [line.split(": ")[0].rsplit(", ", 1)[1] for line in lines]
     assert code == 3
@@ -126,7 +126,13 @@ def test_contexts_of_commongen_are_parsed(tmp_path, monkeypatch):
     code, rows = ask(contexts, out, "--parse", "model")
     assert code == 3
     assert {row["sentence"] for row in rows} == {"A goat eats in a field."}
-    assert rows == ask(tmp_path / "questions.jsonl.amr", tmp_path / "again.jsonl")[1]
+    parsed = tmp_path / "questions.jsonl.amr"
+    assert rows == ask(parsed, tmp_path / "again.jsonl")[1]
+    assert ask(contexts, out, "--parse", "model") == (3, rows)
+    # A user's own graphs are not replaced.
+    parsed.write_text("# ::id own\n", encoding="utf-8")
+    assert ask(contexts, out, "--parse", "model")[0] == 2
+    assert parsed.read_text(encoding="utf-8") == "# ::id own\n"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 `make attack` draws many times as many.
 """
 
+import argparse
 import json
 import re
 import shutil
@@ -20,8 +21,8 @@ from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
 from text_metrics.commands.report.systems import Keys, read_file
 from text_metrics.commands.score import main as score
+from text_metrics.commands.shared import sets
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -91,10 +92,12 @@ def read_journal(path):
     return Journal(path).answers
 
 
+PLAIN = {"rows": None, "delimiter": None, "encoding": "utf-8"}
+
+
 def compare_with_itself(path):
-    rows = read_rows(path, any_value=True)
-    compare.pair_rows(rows, rows, "id")
-    return compare.read_values(rows, "t")
+    options = argparse.Namespace(a=path, b=path, text_key="t", id_key="id", system_key=None, cluster_key="c", **PLAIN)
+    return compare.read_pair(options, sets.Reader(sets.Keys("t", id="id", is_scattered=True), True))
 
 
 READERS = {

@@ -3,21 +3,27 @@
 import csv
 import json
 import random
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from types import SimpleNamespace
 
 import datasets
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.score import main as score
-from text_metrics.commands.shared.rows import Row, read_key
+from text_metrics.commands.shared import sets
+from text_metrics.commands.shared.keys import read_key
+from text_metrics.commands.shared.rows import Row, Source
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
-GROUPINGS = [("--set-size", 4), ("--group-key", "prompt")]
+GROUPINGS = [("--set-size", 4), ("--id-key", "prompt")]
 
 
 def write_data(folder, kind, rows):
@@ -57,33 +63,103 @@ def results_of(data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_that_comes_back_is_an_error(tmp_path, capsys, kind):
-    data = write_data(tmp_path, kind, [{"prompt": f"p{i % 12}", "text": f"text {i}"} for i in range(48)])
+def test_rows_of_a_key_may_be_anywhere(tmp_path, capsys, monkeypatch, kind):
+    """In a file of few rows; in a larger one, a key that comes back is an error before anything is scored."""
+    rows = [{"prompt": f"p{i % 12}", "text": f"text {i % 5}"} for i in range(48)]
+    (tmp_path / "sorted").mkdir()
+    ordered = write_data(tmp_path / "sorted", kind, sorted(rows, key=lambda row: int(row["prompt"][1:])))
+    data = write_data(tmp_path, kind, rows)
     before = sorted(tmp_path.iterdir())
-    choosing = choose_words(data, "--group-key", "prompt", "--keep", 4)
+    choosing = ["--id-key", "prompt", "--keep", 2]
     shift = kind == "csv"
-    for main, words in ((score.main, score_words(data, "--group-key", "prompt")), (choose.main, choosing)):
+    monkeypatch.setattr(sets, "LARGEST_SET", 40)
+    for main, words in (
+        (score.main, score_words(data, "--id-key", "prompt")),
+        (choose.main, choose_words(data, *choosing)),
+    ):
         assert main(words) == score.EXIT_USAGE
         assert f"'prompt' is 'p0' in row {1 + shift}, and again in row {13 + shift}" in capsys.readouterr().err
-        # Nothing was scored, and nothing stands in the way of the next command.
         assert sorted(tmp_path.iterdir()) == before
+    monkeypatch.setattr(sets, "LARGEST_SET", 48)
+    for main, make_words, more in ((score.main, score_words, choosing[:2]), (choose.main, choose_words, choosing)):
+        results = []
+        for each in (ordered, data):
+            assert main([*make_words(each, *more), "--restart"]) == 0
+            written, bad, summary = results_of(each)
+            results.append((written, bad, {name: value for name, value in summary.items() if name != "command"}))
+        assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("value", ["1", 1, 1.0])
 def test_keys_of_several_types_are_one_key(tmp_path, capsys, value):
     rows = [{"p": key, "text": "a dog"} for key in (1, value, "2", "2")]
-    assert score.main(score_words(write_jsonl(tmp_path / "data.jsonl", rows), "--group-key", "p")) == 0
+    assert score.main(score_words(write_jsonl(tmp_path / "data.jsonl", rows), "--id-key", "p")) == 0
     assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [2, 2]
     data = write_jsonl(tmp_path / "again.jsonl", [*rows, {"p": value, "text": "a cat"}])
-    assert score.main([*score_words(data, "--group-key", "p"), "--restart"]) == score.EXIT_USAGE
-    assert "'p' is '1' in row 1, and again in row 5" in capsys.readouterr().err
+    assert score.main([*score_words(data, "--id-key", "p"), "--restart"]) == 0
+    assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [3, 2]
 
 
 def test_keys_are_texts():
-    values = [1, 2.5, True, [1, "é"], {"b": 1, "a": 2}, "", "1"]
+    values = [1, 2.5, True, [1, "é"], {"b": 1, "a": 2}, "1"]
     found = [read_key({"p": value}, "p") for value in values]
-    assert found == ["1", "2.5", "true", '[1, "é"]', '{"a": 2, "b": 1}', "", "1"]
-    assert [read_key(row, "p") for row in (None, {}, {"p": None}, {"p": float("nan")})] == [None] * 4
+    assert found == ["1", "2.5", "true", '[1, "é"]', '{"a": 2, "b": 1}', "1"]
+    assert [read_key(row, "p") for row in (None, {}, {"p": None}, {"p": ""}, {"p": float("nan")})] == [None] * 5
+
+
+NOON = datetime(2024, 5, 6, 12)
+SAME_KEYS = [
+    (1, 1.0, "1", "1.0", Decimal("1.00")),
+    (-20, -20.0, "-20", "-20.0"),
+    (10**16, 1e16, "10000000000000000", "1e+16"),
+    (2.5, "2.5", Decimal("2.50")),
+    (True, "true", "True"),
+    (date(2024, 5, 6), datetime(2024, 5, 6), "2024-05-06", "2024-05-06 00:00:00", "2024-05-06T00:00:00.000"),
+    (NOON, "2024-05-06 12:00:00", "2024-05-06T12:00", pd.Timestamp(NOON)),
+    (NOON.replace(tzinfo=UTC), "2024-05-06T12:00:00Z", "2024-05-06 14:00:00+02:00"),
+]
+
+
+@pytest.mark.parametrize("same", SAME_KEYS)
+def test_one_key_is_read_alike_whatever_its_type(same):
+    assert len({read_key({"p": value}, "p") for value in same}) == 1
+
+
+def test_other_keys_stay_apart():
+    values = [
+        1,
+        "01",
+        "1.10",
+        1.1,
+        "1e1",
+        "a.0",
+        "0x1",
+        "1_0",
+        " 1",
+        "2024",
+        "2024-05",
+        "20240506",
+        "nan",
+        "inf",
+        "rue",
+    ]
+    assert len({read_key({"p": value}, "p") for value in [*values, *(same[0] for same in SAME_KEYS[1:])]}) == 22
+
+
+def test_keys_meet_between_formats(tmp_path):
+    """Numbers, dates and times as pandas and pyarrow write them to CSV, JSON and Parquet."""
+    frame = pd.DataFrame({"number": [1.0, 2.0, None], "day": [date(2024, 1, i) for i in (1, 2, 3)]})
+    frame["time"] = [datetime(2024, 1, 1), datetime(2024, 1, 2, 12, 30), datetime(2024, 1, 3, 1, 2, 3, 500_000)]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.astype({"day": str}).to_json(tmp_path / "a.jsonl", orient="records", lines=True, date_format="iso")
+    found = [
+        [[read_key(row.values, name) for name in frame] for row in Source(tmp_path / f"a.{kind}").rows()]
+        for kind in ("csv", "parquet", "jsonl")
+    ]
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] == ["1", "2024-01-01", "2024-01-01"]
+    assert found[0][2][0] is None
 
 
 # Bad rows.
@@ -101,7 +177,7 @@ def rows_of_equal_texts(n_sets, bad, size=4):
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_a_bad_row_makes_its_own_set_bad(tmp_path, kind, grouping):
     rows = rows_of_equal_texts(20, bad=[1, 31, 33])
-    if kind == "csv" and "--group-key" in grouping:
+    if kind == "csv" and "--id-key" in grouping:
         # Without a key, the row at the end of a set may be one of the next set.
         rows[31]["text"], rows[30]["text"] = rows[30]["text"], None
     data = write_data(tmp_path, kind, rows)
@@ -115,7 +191,7 @@ def test_a_bad_row_makes_its_own_set_bad(tmp_path, kind, grouping):
     assert [row["row"] for row in bad] == [number + shift for number in [*range(1, 5), *range(29, 37)]]
     assert (summary["n_bad"], summary["n_incomplete"], summary["n_texts"]) == (12, 3, 68)
     assert summary["self_bleu_2"] == pytest.approx(1)
-    assert f"rows {1 + shift} to {4 + shift}, because of row {2 + shift}: " in bad[0]["error"]
+    assert re.findall(r"\d+", bad[0]["error"])[:3] == [str(number + shift) for number in (1, 4, 2)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,7 +228,7 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
 def test_rows_of_groups_hold_one_text(tmp_path):
     rows = [{"p": 0, "text": text} for text in ("a dog", ["a cat", "the sea"], "a red house")]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, "--group-key", "p", "--keep", 3)) == score.EXIT_BAD_ROWS
+    assert choose.main(choose_words(data, "--id-key", "p", "--keep", 3)) == score.EXIT_BAD_ROWS
     chosen, bad, _ = results_of(data)
     assert chosen == [rows[0], rows[2]]
     assert "['a cat', 'the sea']" in bad[0]["error"]
@@ -176,7 +252,7 @@ def test_a_row_without_a_key_may_belong_to_both_sets_beside_it(tmp_path):
     data = tmp_path / "data.jsonl"
     data.write_text("\n\n".join(lines))
     # Each row is on an odd line.
-    assert score.main(score_words(data, "--group-key", "prompt", size=1)) == score.EXIT_BAD_ROWS
+    assert score.main(score_words(data, "--id-key", "prompt", size=1)) == score.EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
     assert [row["prompt"] for row in scored] == ["p3", "p4", "p5", "p6"]
     assert [row["row"] for row in bad] == [2 * i + 1 for i in [*range(12), *range(28, 32)]]
@@ -192,7 +268,7 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
     assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_USAGE
     assert "data.csv, lines 7 to 10 " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
-    assert score.main(score_words(data, "--group-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
+    assert score.main(score_words(data, "--id-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
     scored, bad, _ = results_of(data)
     assert [row["prompt"] for row in scored] == ["p0", *(f"p{i}" for i in range(3, 10))]
     assert [row["row"] for row in bad] == [6, 7, 11, 12, 13]
@@ -203,7 +279,7 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows_of_equal_texts(4, bad=[]))]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = [*score_words(data, "--group-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
+    words = [*score_words(data, "--id-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
     del words[words.index("max_order=2") - 1 : words.index("max_order=2") + 1]
     assert score.main(words) == score.EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
@@ -220,7 +296,7 @@ PEOPLE = [["a dog", "a dog", "a cat"], ["the sea", "rain", "rain"]]
 
 def probeval_words(data):
     words = [data, "--metric", "probeval", "--text-key", "text", "--reference-key", "people", "--quiet"]
-    return [str(word) for word in [*words, "--group-key", "q", "--out", data.parent / "out.jsonl"]]
+    return [str(word) for word in [*words, "--id-key", "q", "--out", data.parent / "out.jsonl"]]
 
 
 def test_one_row_of_a_set_has_its_reference(load, tmp_path):
@@ -281,17 +357,18 @@ def numbers_of(unit):
 @pytest.mark.parametrize("mode", ["size", "key"])
 @pytest.mark.parametrize("chooses", [False, True])
 def test_every_row_has_one_place(mode, chooses):
-    words = ["data.jsonl", "--metric", "self_bleu", "--text-key", "text"]
-    words += ["--set-size", "3"] if mode == "size" else ["--group-key", "p"]
-    reader = Reader(score.parse_command(words), "sets", chooses=chooses)
+    keys = sets.Keys("text", size=3) if mode == "size" else sets.Keys("text", id="p")
+    reader = sets.Reader(keys, True, chooses=chooses)
     n_whole = n_short = 0
     for seed in range(300):
         rows = drawn_rows(random.Random(seed), 25)
-        units = list(reader.units(iter(rows)))
-        sets = expected_sets(rows, mode)
-        whole = [[row.number for row in own] for own, is_whole in sets if is_whole]
+        units = list(reader.units(SimpleNamespace(path="data", has_cells=False, rows=lambda rows=rows: iter(rows))))
+        expected = expected_sets(rows, mode)
+        whole = [[row.number for row in own] for own, is_whole in expected if is_whole]
         assert [numbers_of(unit) for unit in units if unit.rows and not unit.is_incomplete] == whole
-        n_whole, n_short = n_whole + len(whole), n_short + len(sets) - len(whole)
+        n_whole, n_short = n_whole + len(whole), n_short + len(expected) - len(whole)
+        # Each set that lacks a row is counted once.
+        assert sum(unit.is_incomplete for unit in units) == len(expected) - len(whole)
         # Each row is scored, or bad: once; a choice goes on with all good rows.
         good = {row.number for row in rows if row.values and row.values["text"]}
         if mode == "key":

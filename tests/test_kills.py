@@ -74,9 +74,9 @@ SCORE = ["--metric", "self_bleu"]
 # For each job its main, its data, its options, and its output.
 JOBS = {
     "score, sets": (score.main, write_sets, SCORE, "out.jsonl"),
-    "score, keys": (score.main, write_keys, [*SCORE, "--group-key", "p"], "out.parquet"),
+    "score, keys": (score.main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
     "score, one set": (score.main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
-    "choose": (choose.main, write_array, ["--group-key", "p", "--keep", "1"], "out.csv"),
+    "choose": (choose.main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
 }
 
 
@@ -165,3 +165,29 @@ def test_another_command_does_not_go_on(tmp_path, capsys):
     assert score.main(command(data)) == score.EXIT_USAGE
     assert score.main(command(data, "--restart")) == 0
     assert summary_of(data)["n_scores"] == 31
+
+
+DAMAGE = {
+    "a record that is empty": lambda part, record: record.write_text("{}"),
+    "a record that is cut": lambda part, record: record.write_bytes(record.read_bytes()[:20]),
+    "a record that is a list": lambda part, record: record.write_text("[1]"),
+    "a record without rows": lambda part, record: part.unlink(),
+    "rows that are cut": lambda part, record: part.write_bytes(part.read_bytes()[:-3]),
+    "rows of another piece": lambda part, record: part.write_bytes(b""),
+    "rows without a record": lambda part, record: record.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_piece_that_is_damaged_is_done_again(tmp_path, damage, number):
+    for folder in ("once", "killed"):
+        (tmp_path / folder).mkdir()
+        write_sets(tmp_path / folder)
+    once, killed = (command(tmp_path / folder / "data.jsonl", size=30) for folder in ("once", "killed"))
+    assert score.main(once) == score.EXIT_BAD_ROWS
+    assert run_and_die(killed, at=6, before=False) == -signal.SIGKILL
+    part = tmp_path / "killed" / "out.jsonl.parts" / f"part-{number:08d}"
+    DAMAGE[damage](part, part.with_name(f"{part.name}.json"))
+    assert score.main(killed) == score.EXIT_BAD_ROWS
+    assert outputs(tmp_path / "killed") == outputs(tmp_path / "once")

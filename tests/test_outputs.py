@@ -15,6 +15,7 @@ import pytest
 from tests.commands import run_command
 from tests.files import read_jsonl, small_files
 from text_metrics import __main__ as cli
+from text_metrics.commands.jobs import saved
 from text_metrics.commands.shared.outputs import check_outputs
 
 LINE = {
@@ -78,7 +79,6 @@ PAIRS_OF_OUTPUTS = {
     "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}"],
     "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
     "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={1}"],
-    "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 
 
@@ -180,7 +180,6 @@ DERIVED = [
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
     (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["rate-quality", *CHAT], "out.jsonl", "out.jsonl.tmp"),
     (["rate-quality", *CHAT], "out.jsonl", "out.jsonl.journal"),
 ]
 
@@ -194,6 +193,80 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
+
+
+# What users may have beside an output: files, and a folder, by names that jobs use.
+FOREIGN = {
+    "out.jsonl.parts/notes.txt": "mine",
+    "out.jsonl.parts/part-00000000.json": "{}",
+    "out.jsonl.bad.jsonl": '{"id": 1}\n',
+    "out.jsonl.summary.json": '{"mean": 1}',
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("words", [SCORE, CHOOSE], ids=["score", "choose"])
+@pytest.mark.parametrize("restarts", [True, False])
+def test_what_a_job_did_not_write_is_never_touched(run, name, words, restarts):
+    """Neither at the start, nor at the end, nor if the command fails."""
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text(FOREIGN[name])
+    before = contents()
+    words = [word for word in words if word != "--restart" or restarts]
+    for change in ([], ["--text-key", "nothing"]):
+        code, shown = run(*words, "--out", "out.jsonl", *change)
+        assert code == 2
+        assert name.partition("/")[0] in shown
+        assert contents() == before
+    # What bears our record is replaced.
+    for place in (Path(name), Path(name).parent):
+        place.unlink() if place.is_file() else place.rmdir() if place.name else None
+    assert run(*words, "--out", "out.jsonl")[0] == 0
+    Path("out.jsonl.bad.jsonl").write_text('{"row": 1, "error": "e", "text": "t"}\n')
+    assert run(*words, "--out", "out.jsonl", "--restart")[0] == 0
+    assert not Path("out.jsonl.bad.jsonl").exists()
+
+
+def test_a_file_that_is_put_into_the_folder_of_a_job_stays(run, monkeypatch):
+    finish = saved.SavedJob.finish
+
+    def with_notes(job, summary):
+        (job.folder / "notes.txt").write_text("mine")
+        finish(job, summary)
+
+    monkeypatch.setattr(saved.SavedJob, "finish", with_notes)
+    assert run(*SCORE, "--out", "out.jsonl")[0] == 0
+    assert [path.name for path in Path("out.jsonl.parts").iterdir()] == ["notes.txt"]
+
+
+WRITING = {
+    "score": [*SCORE, "--out", "out.jsonl"],
+    "choose": [*CHOOSE, "--out", "out.jsonl"],
+    "compare": [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.jsonl"],
+}
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_temporary_name_is_nobody_elses(run, command):
+    Path("out.jsonl.tmp").write_text("mine")
+    assert run(*WRITING[command])[0] == 0
+    assert Path("out.jsonl.tmp").read_text() == "mine"
+    assert not [path for path in Path().iterdir() if path.name.endswith(".tmp") and path.name != "out.jsonl.tmp"]
+
+
+@pytest.mark.parametrize("command", WRITING)
+@pytest.mark.parametrize("dangles", [True, False])
+def test_a_link_is_followed(run, command, dangles):
+    """As a shell does: its target is written, and the link stays, whether the target is there yet or not."""
+    Path("elsewhere").mkdir()
+    target, link = Path("elsewhere", "new.jsonl"), Path("out.jsonl")
+    if not dangles:
+        target.write_text("old")
+    link.symlink_to(target)
+    assert run(*WRITING[command])[0] == 0
+    assert link.is_symlink()
+    assert link.read_text() == target.read_text() != "old"
+    assert os.listdir("elsewhere") == ["new.jsonl"]
 
 
 def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
@@ -277,7 +350,7 @@ def test_binary_columns(tmp_path, command, source, grouped):
         pq.write_table(pa.table(columns), data)
     else:
         datasets.Dataset.from_dict(columns).save_to_disk(data)
-    words = [str(data), "--text-key", "text", "--quiet", *(["--group-key", "key"] if grouped else [])]
+    words = [str(data), "--text-key", "text", "--quiet", *(["--id-key", "key"] if grouped else [])]
     words += ["--metric", "self_bleu"] if command == "score" else ["--keep", "2"]
     found = {}
     for kind in ("parquet", "jsonl", "csv"):

@@ -19,6 +19,8 @@ from text_metrics.commands.probe import report as probe_report
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.report import against_people, draw, halve
 from text_metrics.commands.probe.sensitivity import changes
+from text_metrics.metrics._core.core_encoder import load_encoder
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_device, find_model
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -233,6 +235,31 @@ def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
     assert found["b|x"]["wrong_rate"] == pytest.approx(2 / 3)
     assert run(*command)[0] == 0
     assert (tmp_path / "r.json").read_bytes() == first
+
+
+def test_each_answer_is_encoded_once(run, tmp_path, monkeypatch, references, files):
+    model = load_encoder(find_model(DEFAULT_MODEL), find_device(None))
+    encode, seen = model.encode, []
+    monkeypatch.setattr(model, "encode", lambda texts, **settings: seen.extend(texts) or encode(texts, **settings))
+    targets, words = write_jsonl(tmp_path / "targets.jsonl", references[:3]), []
+    for name, answers in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(answers), encoding="utf-8")
+        words.append(f"{name}={tmp_path / name}.json")
+    code, _, said = run("report", targets, *words, "--rounds", 3, "--setting", "clustering=soft")
+    assert code == 0, said
+    assert {"elephant", "kettle"} <= set(seen)
+    assert len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize("side", ["people", "model"])
+def test_fractions_cannot_be_drawn(run, tmp_path, side):
+    rows = {
+        who: [{"id": "q1", "answers": {"Yes": 40.5 if who == side else 40, "No": 9}}] for who in ("people", "model")
+    }
+    paths = [write_jsonl(tmp_path / f"{who}.jsonl", rows[who]) for who in rows]
+    code, _, said = run("report", *paths)
+    assert code == 2
+    assert f"{side}: counts must be integers" in said
 
 
 REPORT = ("report", TARGETS, f"a={PREDICTIONS}")

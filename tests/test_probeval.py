@@ -234,9 +234,22 @@ def blobs(rng, centers=4, each=8, noise=0.05):
 
 def test_clusterings_find_what_is_there(rng):
     points, truth = blobs(rng)
-    for found in (hac(points, "average", 0.9), xmeans(points, 0), gmeans(blobs(rng, each=40)[0], 0)):
-        expected = truth if len(found) == len(truth) else np.repeat(np.arange(4), 40)
-        assert adjusted_rand_score(expected, found) > 0.7
+    many, expected = blobs(rng, each=40)
+    assert adjusted_rand_score(truth, hac(points, "average", 0.9)) > 0.7
+    assert adjusted_rand_score(truth, xmeans(points, np.ones(len(points)), 0)) > 0.7
+    assert adjusted_rand_score(expected, gmeans(many, np.ones(len(many)), 0)) > 0.7
+
+
+@pytest.mark.parametrize("method", [xmeans, gmeans])
+def test_k_means_counts_an_answer_as_often_as_it_was_given(probeval, rng, method):
+    points, _ = blobs(rng, each=12)
+    times = rng.integers(1, 6, len(points)).astype(float)
+    found = np.repeat(method(points, times, 0), times.astype(int))
+    each = np.repeat(points, times.astype(int), axis=0)
+    assert adjusted_rand_score(found, method(each, np.ones(len(each)), 0)) == 1
+    people = [{"a kettle": 50, "a dog": 50}]
+    result = probeval.compute(predictions=[{"a kettle": 100}], references=people, clustering=method.__name__)
+    assert (result["n_clusters"], result["coverage"]) == (2, 0.5)
 
 
 def test_parity_lets_repeated_answers_weigh_in_the_linkage(probeval):
@@ -311,6 +324,10 @@ FORMS = [
     ({"q": ["kettle", "kettle", "pot"]}, {"q": ["kettle", "pot"]}),
     ((("kettle", "pot", "kettle"),), np.array([["kettle", "pot"]])),
     ([{"id": 7, "answers": ["kettle", "kettle", "pot"]}], [["kettle", "pot"]]),
+    # As the files of surveys have them.
+    ([("kettle", 2), ("pot", 1)], [[["kettle", 1], ["pot", 1.0]]]),
+    ([{"kettle": 2.0, "pot": np.int64(1), "cup": 0}], [[("kettle", 1), ("pot", 1), ("spoon", 0)]]),
+    ([{"answers": {"kettle": 2 / 3, "pot": 1 / 3}, "total": 3}], [{"answers": {"kettle": 50, "pot": 50}, "total": 2}]),
 ]
 
 
@@ -360,12 +377,23 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([{"id": "q1", "answers": ["a"]}], GOLD * 2, ValueError, "references has question 'q1' twice"),
         ([{"id": "q9", "answers": ["a"]}], GOLD, ValueError, "predictions has question 'q9'"),
         ([["a"], ["b"]], GOLD, ValueError, "predictions and references .*2 and 1"),
-        ([{"id": "q1", "answers": {"a": 0}}], GOLD, ValueError, r"predictions\[0\] .*'q1'.*, answer 0: the count .*0"),
+        (
+            [{"id": "q1", "answers": {"a": -1}}],
+            GOLD,
+            ValueError,
+            r"predictions\[0\] .*'q1'.*, answer 0: the count .*-1",
+        ),
+        ([["a"]], [{"answers": {"a": float("inf")}}], ValueError, r"references\[0\], answer 0: the count .*inf"),
+        ([["a"]], [{"answers": {"a": 0, "b": 0}}], ValueError, r"references\[0\] has no answers"),
+        ([["a"]], [{"answers": ["a"], "total": 0}], ValueError, r"references\[0\]: the total .*0"),
+        ([[("a", True)]], GOLD, TypeError, "the count must be a number. Got True"),
+        ([{"a": 0.4, "b": 0.6}], [["a"]], ValueError, "predictions, question '0': the counts are shares.*'total'"),
+        ([["a"]], [{"a": 0.4, "b": 0.6}], ValueError, "references, question '0': the counts are shares.*'total'"),
         ([["a"]], [{"id": "q1", "answers": {"a": -2}}], ValueError, r"references\[0\] .*'q1'.*, answer 0: the count"),
-        ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be an integer. Got 1.5"),
+        ([[{"text": "a", "count": "1"}]], GOLD, TypeError, "the count must be a number. Got '1'"),
         ([[{"text": 3}]], GOLD, TypeError, "the text must be a string. Got 3"),
         ([[{"text": "a", "counts": 3}]], GOLD, ValueError, "Got 'counts' too"),
-        ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 .*Got 3"),
+        ([["a", "b", 3]], GOLD, TypeError, r"predictions\[0\], answer 2 .*Got 3"),
         ([None], GOLD, TypeError, r"predictions\[0\].*None"),
         ("abc", GOLD, TypeError, "predictions must be a list .*Got"),
         ([], GOLD, ValueError, "predictions is empty"),
@@ -452,7 +480,7 @@ def test_signature_has_what_changes_the_score(probeval, own_cfc, base, change):
 
 
 def test_signature_has_nothing_else(probeval, own_cfc):
-    change = {"batch_size": 2, "device": "cpu", "details": True, "parity": True, "linkage": "ward", "seed": 3}
+    change = {"batch_size": 2, "device": "cpu", "details": True, "linkage": "ward", "seed": 3}
     first, second = probeval.compute(**own_cfc), probeval.compute(**own_cfc, **change)
     assert second["signature"] == first["signature"]
     assert second["scores"] == pytest.approx(first["scores"], abs=1e-6)

@@ -15,6 +15,7 @@ from tests.conftest import METRICS
 from tests.files import read_jsonl, write_jsonl
 from tests.test_grouping import rows_of_equal_texts, score_words, write_data
 from tests.test_score import WORDS, command, make_rows, outputs
+from text_metrics.commands.jobs import job
 from text_metrics.commands.score import main as score
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
@@ -261,6 +262,32 @@ def test_a_piece_that_kills_its_workers_ends_the_job(cluster, tmp_path, capfd):
     assert done == set(range(7))
 
 
+# The first piece waits until another one is saved.
+WAITING = """
+        parts = marks.parent / "out.jsonl.parts"
+        end = time.monotonic() + 300
+        first = any("first" in text for texts in arguments["predictions"] for text in texts)
+        while first and not list(parts.glob("part-????????")) and time.monotonic() < end:
+            time.sleep(0.01)
+        return compute(self, **arguments)
+"""
+
+
+@pytest.mark.slow
+def test_bad_rows_that_are_done_first_do_not_end_the_job(cluster, tmp_path, monkeypatch):
+    """Whether there is any hope is decided in the order of the file, as without a cluster."""
+    monkeypatch.setattr(job, "HOPELESS_ROWS", 20)
+    rows = [{"texts": ["the first", "set"]}] + [{"texts": []}] * 80 + make_rows(5)
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = command(data, size=2)
+    words[words.index("--metric") + 1] = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", WAITING))
+    assert score.main(with_cluster(cluster, words, workers=2)) == score.EXIT_BAD_ROWS
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    assert (summary["n_scores"], summary["n_bad"]) == (6, 80)
+    bad = [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")]
+    assert bad == list(range(2, 82))
+
+
 @pytest.mark.slow
 def test_one_set_is_shared_by_two_workers(cluster, tmp_path, tiny_model):
     settings = {"q": [1, 0, 2.5, "inf"], "model": str(tiny_model)}
@@ -278,7 +305,7 @@ def test_one_set_is_shared_by_two_workers(cluster, tmp_path, tiny_model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "more"), [("jsonl", ["--group-key", "prompt"]), ("csv", ["--set-size", 4]), ("parquet", ["--set-size", 4])]
+    ("kind", "more"), [("jsonl", ["--id-key", "prompt"]), ("csv", ["--set-size", 4]), ("parquet", ["--set-size", 4])]
 )
 def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, more):
     rows = rows_of_equal_texts(30, bad=[1, 50, 52])[:-1]

@@ -2,18 +2,20 @@
 
 import json
 import re
+from pathlib import Path
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files import compress, write_jsonl
+from tests.files import compress, pipe_of, write_jsonl
 from tests.fuzzing import cases, damage_bytes, damage_json, damage_lines
 from tests.references.json_lines import parse_line
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.rows import SHOWN, Source
+from text_metrics.commands.shared.keys import SHOWN, read_value
+from text_metrics.commands.shared.rows import Form, Source
 
 LINES, NUMBERS, FILES = 1_500, 2_000, 150
 ROWS = [
@@ -67,18 +69,16 @@ def test_numbers_are_the_same_to_the_last_bit():
         check(f"{'-' * draw.randrange(2)}{digits}{fraction}{exponent}".encode())
 
 
-@pytest.mark.parametrize("any_value", [False, True])
-def test_damaged_files_have_the_rows_and_errors_of_their_lines(tmp_path, any_value):
+def test_damaged_files_have_the_rows_and_errors_of_their_lines(tmp_path):
     path = tmp_path / "data.jsonl"
     for _, draw in cases("json files", FILES):
         data = b"{}\n" + damage_lines(draw, ROWS * 3)
         path.write_bytes(data)
         lines = re.findall(rb"[^\n]*\n|[^\n]+", data)
-        source = Source(path, any_value)
-        rows = {row.number: row for row in source.rows()}
+        rows = {row.number: row for row in Source(path).rows()}
         for number, line in enumerate(lines, 1):
             value, error, is_blank = parse_line(1, line)
-            is_good = not error and not is_blank and (isinstance(value, dict) or (any_value and value is not None))
+            is_good = not error and not is_blank and value is not None
             assert (number in rows) == (not is_blank)
             if not is_blank:
                 assert repr(rows[number].values) == repr(value if is_good else None)
@@ -98,6 +98,112 @@ def test_compressed_files_have_the_same_rows(tmp_path):
     path = write_jsonl(tmp_path / "data.jsonl", ROWS)
     expected = list(Source(path).rows())
     assert list(Source(compress(path, ".gz")).rows()) == expected
+
+
+FORMS = {
+    "data.tsv": ("id\ttext\n1\ta, b\n2\té\n", {}, [{"id": "1", "text": "a, b"}, {"id": "2", "text": "é"}]),
+    "semicolons.csv": ("id;text\n1;a, b\n", {"delimiter": ";"}, [{"id": "1", "text": "a, b"}]),
+    "cp1252.csv": ("id,text\n1,é€\n", {"encoding": "cp1252"}, [{"id": "1", "text": "é€"}]),
+    "cp1252.jsonl": ('{"text": "é€"}\n\n["ü"]\n', {"encoding": "cp1252"}, [{"text": "é€"}, ["ü"]]),
+    "utf-16.json": ('[{"text": "é€"}]', {"encoding": "utf-16"}, [{"text": "é€"}]),
+    "cp1252.txt": ("é\n\n ü \r\n", {"encoding": "cp1252"}, ["é", " ü "]),
+    "lines.txt": ("\ufeffa b\n\n[1]\n  \nc", {}, ["a b", "[1]", "c"]),
+    "lists.json": ('[["a", "b"], ["c"], 5]', {}, [["a", "b"], ["c"], 5]),
+    "object.json": ('{\n"data": [{"a": 1}],\n"n": 2}', {"rows": "data"}, [{"a": 1}]),
+    "deep.json": ('{"data": {"rows": [1, 2]}}', {"rows": "data.rows"}, [1, 2]),
+    "one.json": ('{\n"a": 1\n}', {}, [{"a": 1}]),
+    "lines.json": ('{"a": 1}\n{"a": 2}\n', {}, [{"a": 1}, {"a": 2}]),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_forms_of_files(tmp_path, name, suffix):
+    text, form, expected = FORMS[name]
+    path = tmp_path / name
+    path.write_bytes(text.encode(form.get("encoding", "utf-8")))
+    source = Source(compress(path, suffix) if suffix else path, Form(**form))
+    assert [row.values for row in source.rows()] == expected
+    assert not any(row.error for row in source.rows())
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.txt", "data.jsonl.gz", "data.json.gz"])
+def test_a_pipe_has_the_rows_of_its_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    values = [{"text": f"a text {i}, and {hash(i + 0.5)} more of it"} for i in range(9000)]
+    path = Path(name.removesuffix(".gz"))
+    if path.suffix == ".json":
+        path.write_text(json.dumps(values))
+    else:
+        path.write_text("\n".join(["text", *(json.dumps(value).replace('"', "") for value in values)]))
+        path = write_jsonl(path, values) if path.suffix == ".jsonl" else path
+    path = compress(path, ".gz") if name.endswith(".gz") else path
+    expected, content = [row.values for row in Source(path).rows()], path.read_bytes()
+    path.unlink()
+    with pipe_of(content, "fifo", name) as pipe:
+        assert [row.values for row in Source(pipe).rows()] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hints"),
+    [
+        ("data.csv", "id;text\n1;a, b\n", ("--delimiter ';'",)),
+        ("one.csv", "id;text\n1;a\n", ("--delimiter ';'",)),
+        ("tabs.csv", "id\ttext\n1\ta\n", ("--delimiter '\\t'",)),
+        ("cp1252.csv", "id,text\n1,é\n", ("0xe9", "--encoding")),
+        ("header.csv", "id,téxt\n1,e\n", ("0xe9", "--encoding")),
+        ("data.jsonl", '{"text": "é"}\n', ("0xe9", "--encoding")),
+        ("data.txt", "é\n", ("0xe9", "--encoding")),
+        ("data.json", '[{"text": "é"}]', ("0xe9", "--encoding")),
+        ("object.json", '{"data": [1], "n": 2}', ("data", "--rows rows")),
+    ],
+)
+def test_other_forms_are_named(tmp_path, capsys, name, text, hints):
+    (tmp_path / name).write_bytes(text.encode("cp1252"))
+    more = ["--rows", "rows"] if name == "object.json" else []
+    assert score.main([str(tmp_path / name), "--metric", "self_bleu", "--text-key", "text", "--quiet", *more]) == 2
+    shown = capsys.readouterr().err
+    assert all(hint in shown for hint in hints), shown
+
+
+def test_files_of_a_folder_or_a_pattern_are_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("b", [{"t": 2}, {"t": 3}]), ("a", {"t": 1}), ("c", {"t": 4})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(value, indent=2))
+    for path in (tmp_path, Path("*.json"), tmp_path / "[abc].json"):
+        assert [(row.values["t"], row.number) for row in Source(path).rows()] == [(i, i) for i in range(1, 5)]
+    with pytest.raises(ValueError, match="does not exist"):
+        Source(tmp_path / "*.jsonl")
+
+
+ROW = {"a.b": "plain", "a": {"b": ["x", "y"]}, "m": [{"c": "p"}, {"c": "q"}, {}], "my col": 1, "p-1": 2}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("a.b", "plain"), ("a.b[0]", "x"), ("m[].c", ["p", "q"]), ("m[-2].c", "q"), ("my col", 1), ("p-1", 2)),
+        *(("nothing", None), ("a.nothing", None), ("m[", None), ("length(m)", 3), ("@", ROW), (None, ROW)),
+    ],
+)
+def test_a_key_is_a_column_or_an_expression(key, value):
+    assert read_value(ROW, key) == value
+
+
+def test_a_table_without_the_column_of_a_key_is_named(tmp_path):
+    pq.write_table(pa.table({"a": [{"b": ["x"]}], "c.d": [1]}), tmp_path / "data.parquet")
+    source = Source(tmp_path / "data.parquet")
+    source.check_columns("a.b", "a.b[0]", "c.d", None, "a")
+    for key in ("b.a", "c", "c.e", "my col", "x["):
+        with pytest.raises(ValueError, match=re.escape(repr(key))):
+            source.check_columns(key)
+
+
+def test_secrets_of_a_url_are_not_shown(tmp_path, capsys):
+    url = "memory://me:hunter2@host/data.jsonl?token=hunter2"
+    with pytest.raises(SystemExit):
+        score.main([url, "--metric", "self_bleu", "--text-key", "text"])
+    assert "hunter2" not in capsys.readouterr().err
 
 
 def test_files_of_another_file_system(tmp_path, capsys, monkeypatch):

@@ -135,7 +135,7 @@ def test_rows_with_one_key_are_a_set(load, tmp_path, kind, out):
     sets = [row["texts"] for row in make_rows(20, 4)]
     rows = [{"prompt": f"p{i}", "text": text, "n": str(j)} for i, own in enumerate(sets) for j, text in enumerate(own)]
     data = write_data(tmp_path, kind, rows)
-    assert score.main(command(data, "--group-key", "prompt", key="text", out=out, size=9)) == 0
+    assert score.main(command(data, "--id-key", "prompt", key="text", out=out, size=9)) == 0
     expected = load("self_bleu").compute(predictions=sets)["scores"]
     if out == "out.parquet":
         table = pq.read_table(tmp_path / out)
@@ -168,6 +168,42 @@ def test_types_of_columns_are_kept(tmp_path):
     assert written.schema.field("when").type == table.schema.field("when").type
 
 
+# Values of columns of JSON, in pieces of two rows, and what they are in Parquet.
+COLUMNS = {
+    "nothing in an object": ([{}, {}, {}], ["{}"] * 3),
+    "nothing in a list of objects": ([[{}], [], [{}, {}]], ["[{}]", "[]", "[{}, {}]"]),
+    "an empty object between others": ([{"a": 1}, {}, {"a": 2}], [{"a": 1}, {"a": None}, {"a": 2}]),
+    "an integer beyond floats, and a float": ([2**53 + 1, 1, 0.5], [str(2**53 + 1), "1", "0.5"]),
+    "a float, and an integer beyond floats": ([0.5, 1, 2**53 + 1], ["0.5", "1", str(2**53 + 1)]),
+    "integers and floats": ([1, 2, 0.5], [1.0, 2.0, 0.5]),
+    "lists of several types": ([[1], [2], ["x"]], ["[1]", "[2]", '["x"]']),
+    "nulls": ([None, None, None], [None] * 3),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_column_of_json_can_be_parquet(tmp_path, column):
+    values, expected = COLUMNS[column]
+    rows = [{**row, "mixed": value} for row, value in zip(make_rows(3), values, strict=True)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(command(data, out="out.parquet", size=6)) == 0
+    assert [row["mixed"] for row in pq.read_table(tmp_path / "out.parquet").to_pylist()] == expected
+
+
+def test_lines_of_json_from_parquet_are_strict(tmp_path):
+    numbers = [float("nan"), float("inf"), 0.5]
+    rows = [{**row, "x": x, "in": {"y": [x, -x]}} for row, x in zip(make_rows(3), numbers, strict=True)]
+    rows[1]["texts"] = None
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
+    assert score.main(command(tmp_path / "data.parquet")) == score.EXIT_BAD_ROWS
+    for name in ("out.jsonl", "out.jsonl.bad.jsonl"):
+        for line in (tmp_path / name).read_text().splitlines():
+            values = json.loads(line, parse_constant=pytest.fail)
+            json.loads(values.get("text", "0"), parse_constant=pytest.fail)
+    first, last = read_jsonl(tmp_path / "out.jsonl")
+    assert (first["x"], first["in"], last["x"], last["in"]) == (None, {"y": [None, None]}, 0.5, {"y": [0.5, -0.5]})
+
+
 def test_columns_of_json_that_change_their_type(tmp_path):
     values = [1, "two", None, {"three": 3}, 4.5, [5], 2**70]
     rows = [{**row, "mixed": value} for row, value in zip(make_rows(7), values, strict=True)]
@@ -186,7 +222,7 @@ BAD = {
     9: ('{"id": 9}', "'texts'"),
     10: ('{"texts": []}', "'texts'"),
     11: ('{"texts": ["a", 3]}', "Got 3"),
-    12: ('{"texts": "one text"}', "--group-key"),
+    12: ('{"texts": "one text"}', "--id-key"),
     13: ('{"texts": ["a", "\\ud800"]}', "JSON"),
     14: ('{"texts": ["only one"]}', "one text"),
     15: ('{"texts": 5}', "Got 5"),
@@ -219,13 +255,93 @@ def test_bad_rows_are_named_and_set_aside(load, tmp_path, capsys):
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
 
 
+def nested(levels):
+    return json.dumps({"texts": ["a", "b"]})[:-1] + ', "x": ' + "[" * levels + "]" * levels + "}"
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+@pytest.mark.parametrize("levels", [99, 700, 900, 5000])
+def test_a_row_that_is_nested_deeply_is_one_bad_row(tmp_path, kind, levels):
+    data = tmp_path / f"data.{kind}"
+    lines = [json.dumps(row) for row in make_rows(4)]
+    lines[2] = nested(levels)
+    data.write_text(f"[{','.join(lines)}]" if kind == "json" else "\n".join(lines))
+    for out in ("out.jsonl", "out.parquet", "out.csv"):
+        code = score.main(command(data, out=out))
+        # What Python itself cannot read is no JSON array.
+        assert code == (0 if levels < 100 else score.EXIT_USAGE if (kind, levels) == ("json", 5000) else 3)
+        if code == score.EXIT_BAD_ROWS:
+            assert [row["row"] for row in read_jsonl(tmp_path / f"{out}.bad.jsonl")] == [3]
+            assert summary_of(data, out)["n_scores"] == 3
+
+
+@pytest.mark.parametrize("size", [2, 100])
+@pytest.mark.parametrize(
+    ("column", "bad"),
+    [
+        ({"embeddings": [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0, 0], [0, 1.0, 0]], [[1.0], [1.0]]]}, []),
+        ({"embeddings": [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0], [0, 1.0, 0]], [["x"], [None]]]}, [2, 3]),
+        ({"quality": [[0.5, 10**400], [1e300, 0.5], [0.5, 0.5]]}, [1, 2]),
+        ({"weights": [[0.5, 0.5], [1e300, -1e300], [0.5, {}]]}, [2, 3]),
+    ],
+)
+def test_a_bad_value_is_a_bad_row_whatever_is_wrong(tmp_path, column, bad, size):
+    """And what can be scored alone is scored, whatever is beside it: embeddings of other dimensions, too."""
+    ((argument, values),) = column.items()
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"], "v": value} for value in values])
+    words = command(data, "--column", f"{argument}=v", metric="vendi_embed", size=size)
+    assert score.main(words) == (score.EXIT_BAD_ROWS if bad else 0)
+    if bad:
+        assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == bad
+    assert summary_of(data)["n_scores"] == len(values) - len(bad)
+
+
+ODD = '["a", "b"]'
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "csv"])
+def test_a_text_that_is_a_json_list_is_a_text(load, tmp_path, kind):
+    """A string is parsed as a list in CSV only, and there only if the first cell is one."""
+    sets = [["a dog", ODD, "a dog"], [ODD, ODD, "the sea"], [ODD, "x y", "the sea"]]
+    rows = [{"p": i, "text": text} for i, members in enumerate(sets) for text in members]
+    data = write_data(tmp_path, "parquet" if kind == "json" else kind, rows)
+    if kind == "json":
+        data = tmp_path / "data.json"
+        data.write_text(json.dumps(rows))
+    assert score.main(command(data, "--id-key", "p", key="text")) == 0
+    expected = load("self_bleu").compute(predictions=sets)["scores"]
+    assert [row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected)
+    if kind != "csv":
+        # Without a key, it is no set either.
+        assert score.main(command(data, key="text", out="sets.jsonl")) == score.EXIT_USAGE
+
+
+def test_repeated_messages_are_counted(tmp_path, capsys, monkeypatch):
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"]}, *[{"texts": 5}] * 5000])
+    assert score.main(command(data, size=100)) == score.EXIT_BAD_ROWS
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) < 20
+    assert any("4,990" in line for line in shown)
+    assert len(read_jsonl(tmp_path / "out.jsonl.bad.jsonl")) == 5000
+    # A warning of each batch, whose numbers change.
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a b c", *["x"] * i]} for i in range(1, 40)])
+    assert score.main(command(data, "--restart", metric="gruen", size=10)) == 0
+    assert sum("texts have no sentence" in line for line in capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_hint_at_the_end_names_what_is_there(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
+    assert score.main(command(data, "--one-set", out="out.json")) == 0
+    assert "summary is in" in capsys.readouterr().err
+
+
 def test_bad_rows_of_csv(tmp_path, capsys):
     data = tmp_path / "data.csv"
     data.write_bytes(
         b'p,text\n1,a dog\n1,"two\nlines"\n1,b,c\n1,a cat\n2,\xff\n2,the sea\n\n2,the park\n'
         b'3,a bus\n\n3,"a\ncar"\n4,a hat\n4,a cap\n4,"open\n'
     )
-    assert score.main(command(data, "--group-key", "p", key="text", size=3)) == score.EXIT_BAD_ROWS
+    assert score.main(command(data, "--id-key", "p", key="text", size=3)) == score.EXIT_BAD_ROWS
     # What cannot be read between the first two sets may belong to either.
     assert [row["text"] for row in read_jsonl(tmp_path / "out.jsonl")] == [["a bus", "a\ncar"]]
     errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
@@ -251,6 +367,14 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         (["--reference-key", "note"], "--reference-key"),
         (["--column", "quality"], "--column"),
         (["--fail-under", "vendi=1"], "vendi: the summary has self_bleu"),
+        (
+            ["--metric", "vendi_embed", "--one-set", "--out", "x.json", "--fail-over", "vendi=1"],
+            "vendi: the summary has",
+        ),
+        (["--column", "confidence_by=id"], "--cluster-key id"),
+        (["--column", "contexts=id"], "--context-key id"),
+        (["--system-key", "note"], "--system-key requires --id-key"),
+        (["--quality-scale", "0"], "--quality-scale"),
         (["--metric", "vendi_embed", "--set", "weights=[1]"], "--column weights=COLUMN"),
         (["--metric", "gruen", "--one-set", "--out", "x.json"], "--one-set"),
         (["--metric", "vendi_embed", "--one-set"], "--out"),
@@ -278,8 +402,14 @@ def test_limits_of_the_summary(tmp_path, capsys):
     lone = write_jsonl(tmp_path / "lone.jsonl", [{"texts": ["a b"]}])
     words = command(lone, "--set", "singletons=skip", "--fail-over", "self_bleu=0.5", out="lone.csv")
     assert score.main(words) == 5
-    with pytest.raises(SystemExit):
-        score.main([*words, "--fail-under", "self_bleu"])
+    # A name that the summary does not have, also if the job is finished.
+    assert score.main([*command(data), "--fail-under", "vendi=1"]) == score.EXIT_USAGE
+    assert "vendi: the summary has self_bleu" in capsys.readouterr().err
+    for more in (["--group-key", "id"], ["--fail-under", "self_bleu"]):
+        with pytest.raises(SystemExit) as stop:
+            score.main([*words, *more])
+        assert stop.value.code == 2
+    assert "--id-key" in capsys.readouterr().err
 
 
 def test_files_that_are_wrong(tmp_path, capsys):
@@ -399,9 +529,8 @@ def test_damaged_tables_are_named(tmp_path, capsys):
     data.write_bytes(content)
     for size in (7, 1000):
         assert score.main(command(data, size=size, out=f"groups{size}.jsonl")) == score.EXIT_USAGE
-        message = capsys.readouterr().err
+        message = capsys.readouterr().err.splitlines()[-1]
         assert message.startswith(f"{data} is damaged after row 200: ")
-        assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize(("n_bad", "code"), [(999, 3), (1000, 2)])

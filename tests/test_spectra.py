@@ -221,3 +221,24 @@ def test_a_set_is_scored_from_the_sums_of_its_parts(rng):
     sums = sum(core_spectra.gram_sums(part) for part in np.split(vectors, [7, 120]))
     (expected,) = core_spectra.vendi_scores(core_spectra.embedding_spectra(vectors, np.array([300])), 1, orders)
     np.testing.assert_allclose(core_spectra.vendi_from_sums(sums, 300, orders), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("d", [3, 16, 400])
+@pytest.mark.parametrize("block_rows", [16, 2048])
+def test_without_each_text_is_the_score_of_the_others(load, rng, set_block_rows, d, q, block_rows):
+    """Fewer and more texts than dimensions, with duplicates and near-duplicates, in float32 and float64."""
+    set_block_rows(block_rows)
+    alike = near_duplicates(rng, [3, 1, 4, 2], d, 1e-6)
+    sizes = np.array([2, 2, 5, 17, 60, len(alike)])
+    vectors = rng.standard_normal((sizes.sum(), d))
+    vectors[3] = -2 * vectors[2]
+    vectors[[10, 15, 30, 31, 32]] = vectors[[9, 9, 40, 40, 41]]
+    vectors[-len(alike) :] = alike
+    for rows in (vectors, vectors.astype(np.float32)):
+        scores = core_spectra.vendi_without_each(rows, sizes, q)
+        sets = [rows[end - size : end] for end, size in zip(np.cumsum(sizes), sizes, strict=True)]
+        others = [np.delete(part, i, axis=0) for part in sets for i in range(len(part))]
+        texts = [[str(i) for i in range(len(part))] for part in others]
+        expected = load("vendi_embed").compute(predictions=texts, embeddings=others, q=q)["scores"]
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)

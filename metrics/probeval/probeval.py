@@ -21,10 +21,19 @@ from .core import (
     parse_confidence_by,
     signature,
 )
+from .probeval_antonyms import PAIRS as PAIRS
 from .probeval_clusters import hac as hac
-from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
+from .probeval_formats import (
+    check_totals,
+    count_answers,
+    pair_rows,
+    parse_labels,
+    read_questions,
+    warn_of_unused_clusters,
+)
 from .probeval_matching import cluster_maximum
-from .probeval_pipeline import load_resources, score_question, summarize
+from .probeval_opposites import opposite_pairs as opposite_pairs
+from .probeval_pipeline import load_resources, score_question, summarize, warn_of_closed_options
 from .probeval_protoqa import protoqa_matches, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -57,10 +66,12 @@ _KWARGS_DESCRIPTION = (
     """
 Args:
     predictions (`list`): the model's answers to each question: a list of
-        strings, in which repeated answers count; a list of `{"text", "count"}`;
-        a dict from answers to counts; or `{"id", "answers"}` with one of these.
-        All predictions can be a dict from question ids to answers. A flat list
-        of strings is one question.
+        strings, in which repeated answers count; a list of `{"text", "count"}`
+        or of pairs `(text, count)`; a dict from answers to counts; or `{"id",
+        "answers"}` with one of these. All predictions can be a dict from
+        question ids to answers. A flat list of strings or pairs is one
+        question. Counts may be shares of a `"total"`, the number of answers,
+        beside `"answers"`; percentages without one are counts of 100 answers.
     references (`list`): people's answers to each question, in the same forms.
         An answer may have a `"cluster"`, a string or an integer; an item may
         have a `"question"`, its `"sentence"` and its `"slot"`. References are
@@ -80,7 +91,8 @@ Returns:
     n_clusters (`float`): mean number of clusters, without `wrong`.
     distribution_entropy (`dict`): mean entropy in nats of the smoothed
         distributions, `"gold"` and `"model"`.
-    n_answers (`list[int]`): number of the model's answers to each question.
+    n_answers (`list[int]`): number of the model's answers to each question; a
+        float if counts are fractions.
     n_empty (`int`): number of questions without an answer of the model.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.
@@ -121,7 +133,7 @@ class Probeval(TextMetric, evaluate.Metric):
     item_results = (ItemResult("n_answers", is_count=True),)
 
     def _info(self) -> evaluate.MetricInfo:
-        text, count = datasets.Value("string"), datasets.Value("int64")
+        text, count = datasets.Value("string"), datasets.Value("float64")
         stored = {
             "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
             "references": {
@@ -145,11 +157,14 @@ class Probeval(TextMetric, evaluate.Metric):
         answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
         questions = read_questions(answers, gold)
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
+        if settings.smoothing:
+            check_totals(questions)
         pipeline = resolve(settings, questions)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])
         resources, signed = load_resources(texts, pipeline)
+        warn_of_closed_options(questions, pipeline, resources)
         labels: list[Any] = [None] * len(questions)
         if settings.labels is not None:
             labels = parse_labels(settings.labels, answers, questions)
@@ -164,7 +179,7 @@ class Probeval(TextMetric, evaluate.Metric):
         if settings.details:
             result["details"] = scored
         # Samples drawn down to one size can be compared, whatever they are drawn from.
-        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.array(result["n_answers"]))}
+        sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.rint(result["n_answers"]))}
         intervals = settings.signed_interval()
         result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)
         return result

@@ -3,7 +3,7 @@
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
 references `{"id", "question", "sentence", "slot", "answers": [{"text", "count", "cluster"}]}`,
-with "" for a missing string.
+with "" for a missing string. Counts are above 0: an answer of count 0 is left out.
 """
 
 import warnings
@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import as_list, check_characters, describe, parse_count
+from .core import NUMBERS, ROUNDED_SUM, as_list, check_characters, describe, parse_number
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
 UNPAIRED = ("error", "skip")
 _MAX_COUNT = 2**53  # floats above it skip integers
 # The fields of a question and of an answer, on both sides.
-_FIELDS = {"predictions": ("id", "answers"), "references": ("id", "answers", "question", "sentence", "slot")}
+_TEXTS = ("question", "sentence", "slot")
+_FIELDS = {"predictions": ("id", "answers", "total"), "references": ("id", "answers", "total", *_TEXTS)}
 _ANSWER_FIELDS = {"predictions": ("text", "count"), "references": ("text", "count", "cluster")}
 
 
@@ -67,7 +68,7 @@ def pair_rows(
     TypeError
         If something is of the wrong type.
     ValueError
-        If an id comes twice or has no partner, a count is below 1, or a gold answer is blank.
+        If an id comes twice or has no partner, a count is negative, or a gold answer is blank.
     """
     given, gold = _rows(predictions, "predictions"), _rows(references, "references")
     skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
@@ -108,7 +109,7 @@ def _rows(value: Any, side: str) -> list[dict]:
     else:
         items = as_list(value, side, "a list with the answers to each question")
         first = items[0] if items else None
-        if isinstance(first, str) or (isinstance(first, Mapping) and "text" in first):
+        if isinstance(first, str) or (isinstance(first, Mapping) and "text" in first) or _is_pair(first):
             items = [items]
     if not items:
         raise ValueError(f"{side} is empty: there is no question to score.")
@@ -134,7 +135,7 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if name:
         where = f"{where} (question {describe(name)})"
     _check_fields(item, _FIELDS[side], where)
-    texts = dict.fromkeys(_FIELDS[side][2:], "")
+    texts = dict.fromkeys(_TEXTS if side == "references" else (), "")
     texts |= {field: item[field] for field in texts if item.get(field) is not None}
     for field, text in texts.items():
         if not isinstance(text, str):
@@ -142,15 +143,32 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if isinstance(answers, Mapping):
         answers = [{"text": text, "count": count} for text, count in answers.items()]
     answers = as_list(answers, f"{where}: answers", "a list of answers")
-    if side == "references" and not answers:
-        raise ValueError(f"{where} has no answers: it needs at least one.")
     parsed = [_answer(answer, side, f"{where}, answer {i}") for i, answer in enumerate(answers)]
+    parsed = [answer for answer in parsed if answer["count"]]
+    if side == "references" and not parsed:
+        raise ValueError(f"{where} has no answers: it needs at least one.")
+    if parsed and item.get("total") is not None:
+        factor = parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT) / sum(row["count"] for row in parsed)
+        # Without the rounding of shares.
+        parsed = [{**answer, "count": plain_count(round(answer["count"] * factor, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}
+
+
+def _is_pair(value: Any) -> bool:
+    """Tell whether a value is an answer and its count."""
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and isinstance(value[1], NUMBERS)
+    )
 
 
 def _answer(answer: Any, side: str, where: str) -> dict:
     if isinstance(answer, str):
         answer = {"text": answer}
+    elif _is_pair(answer):
+        answer = dict(zip(("text", "count"), answer, strict=True))
     if not isinstance(answer, Mapping):
         raise TypeError(f"{where} must be a string or a dict. Got {describe(answer)}.")
     _check_fields(answer, _ANSWER_FIELDS[side], where)
@@ -158,11 +176,8 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     if not isinstance(text, str):
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
-    if isinstance(count, (float, np.floating)) and float(count).is_integer():
-        count = int(count)  # JSON and pandas write some integers as floats
-    if count is None:
-        count = 1
-    parsed = {"text": text, "count": parse_count(count, f"{where}: the count", high=_MAX_COUNT)}
+    count = 1.0 if count is None else parse_number(count, f"{where}: the count", 0, _MAX_COUNT)
+    parsed: dict[str, Any] = {"text": text, "count": plain_count(count)}
     if side == "references":
         if not text.strip():
             raise ValueError(f"{where} is blank: a gold answer holds a word. Got {describe(text)}.")
@@ -171,6 +186,11 @@ def _answer(answer: Any, side: str, where: str) -> dict:
             raise ValueError(f"{where}: the cluster {WRONG!r} is reserved for answers that match none.")
         parsed["cluster"] = cluster
     return parsed
+
+
+def plain_count(count: float) -> int | float:
+    """Return a count as an integer, if it is one."""
+    return int(count) if float(count).is_integer() else float(count)
 
 
 def _name(value: Any, where: str) -> str:
@@ -221,6 +241,17 @@ def _question(place: int, given: dict, gold: dict) -> Question:
         gold_counts=table if is_clustered else table.sum(axis=1, keepdims=True),
         clusters=labels if is_clustered else None,
     )
+
+
+def check_totals(questions: list[Question]) -> None:
+    """Raise a ValueError for shares without a total: smoothing adds answers, whose weight depends on it."""
+    for question in questions:
+        for side, counts in (("predictions", question.counts), ("references", question.people)):
+            if (counts % 1).any() and counts.sum() <= 1 + ROUNDED_SUM:
+                raise ValueError(
+                    f"{side}, question {describe(question.name)}: the counts are shares, which smoothing cannot be "
+                    "added to. Pass the number of answers as 'total', or smoothing=0."
+                )
 
 
 def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:

@@ -3,16 +3,15 @@
 Weights of answers are ndarrays of shape (u, c + 1), whose rows sum to 1, with `wrong` last.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from .core import ROW_ERRORS, TIE
 from .probeval_wordnet import WordNet, phrase_scores
 
-# Scores closer than this count as a tie, for rounding in float64.
-_TIE = 1e-9
 _NOISE = 1e-7
-# Embeddings whose squared distance is below this are equal but for the rounding of the encoder.
-_EQUAL = 1e-12
 
 
 def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.ndarray:
@@ -29,9 +28,20 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
     ndarray of shape (u, c + 1)
     """
     best = scores.max(axis=1, keepdims=True)
-    matched = best > threshold if strict else best >= threshold
-    chosen = (scores >= best - _TIE) & matched
+    matched = best > threshold + TIE if strict else best >= threshold - TIE
+    chosen = (scores >= best - TIE) & matched
     return np.hstack([chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1), ~matched])
+
+
+def fold_case(text: str) -> str:
+    """Return a text without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def exact_scores(answers: Sequence[str], gold: Sequence[str]) -> np.ndarray:
+    """Score each answer against each gold answer: 1 if they are equal after case and white space, else 0: (u, g)."""
+    left, right = (np.array([fold_case(text) for text in side], dtype=object) for side in (answers, gold))
+    return (left[:, None] == right).astype(np.float64)
 
 
 def cluster_maximum(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -59,7 +69,7 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
 
-    is_equal = cdist(gold, gold, "sqeuclidean") < _EQUAL
+    is_equal = cdist(gold, gold) <= ROW_ERRORS["float32"]
     first, same = np.unique(is_equal.argmax(axis=1), return_inverse=True)
     merged = np.zeros((len(first), counts.shape[1]))
     np.add.at(merged, same, counts)
@@ -80,7 +90,7 @@ def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity
     With `parity` as the original does: answers are cut, and gold answers stay as they are.
     """
     if not parity:
-        answers, gold = ([" ".join(text.lower().split()) for text in side] for side in (answers, gold))
+        answers, gold = ([fold_case(text) for text in side] for side in (answers, gold))
         return phrase_scores(answers, gold, wordnet)
     # The original looks up an answer among all by its first 40 characters, and uses the first match.
     first: dict[str, str] = {}

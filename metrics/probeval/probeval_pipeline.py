@@ -1,19 +1,24 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import describe, encode, load_vectors
+from .core import TIE, describe, encode, load_vectors
 from .probeval_clusters import gmeans, hac, xmeans
-from .probeval_formats import WRONG, Question
-from .probeval_matching import assign, cluster_maximum, gp_scores, wordnet_scores
+from .probeval_formats import WRONG, Question, plain_count
+from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
+from .probeval_opposites import opposite_pairs
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, drawn_down, entropy, jackknife_bias, kl_divergence, mean
 from .probeval_settings import ProbevalSettings
 from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
+
+# Different answers of people below which a question may have closed options.
+_FEW = 10
 
 
 class Resources(NamedTuple):
@@ -64,17 +69,18 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
     people, probability = question.people, None
     if settings.clustering == "soft":
-        probability = same_probability(question.gold, question.gold, resources.embeddings)
+        probability = pair_scores(question.gold, question.gold, settings, resources)
         numbers = soft_groups(probability)
     elif settings.clustering == "none":
-        numbers = np.arange(len(people))
+        texts = [fold_case(text) if settings.matcher == "exact" else text for text in question.gold]
+        numbers = np.unique(np.array(texts, dtype=object), return_inverse=True)[1]
     else:
         (vectors,) = resources.embeddings.look_up(question.gold)
         if settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
             numbers = hac(vectors, settings.linkage, settings.distance, people if settings.parity else None)
         else:
-            numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
+            numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, people, settings.seed)
     members = numbers[:, None] == np.arange(numbers.max() + 1)
     members = members[:, np.lexsort((members.argmax(axis=0), -(people @ members)))]
     labels = [f"c_{i}" for i in range(1, members.shape[1] + 1)]
@@ -109,19 +115,42 @@ def _match_said(
 ) -> np.ndarray:
     gold, threshold = question.gold, settings.threshold
     assert threshold is not None
-    if settings.matcher == "soft":
-        probability = same_probability(answers, gold, resources.embeddings)
-        matched = matched_shares(probability, threshold)
-        shares = memberships(probability, clusters.members, question.people)
-        return np.hstack([shares * matched, 1 - matched])
-    if settings.matcher == "wordnet":
-        scores = wordnet_scores(answers, gold, resources.wordnet, settings.parity)
-        return assign(cluster_maximum(scores, clusters.members), threshold, strict=threshold == 0)
-    vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
     if settings.matcher == "gp":
-        return assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
-    cosines = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
-    return assign(cluster_maximum(cosines, clusters.members), threshold)
+        vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
+        scores = gp_scores(vectors, gold_vectors, clusters.counts)
+        if not settings.parity:
+            # It compares no pairs: an opposite of an answer, unless it equals another one, keeps it out of a cluster.
+            signs = opposite_pairs(answers, gold) - exact_scores(answers, gold) * len(gold)
+            scores[signs @ clusters.members > 0] = 0.0
+        return assign(scores, threshold, strict=True)
+    scores = pair_scores(answers, gold, settings, resources)
+    if settings.matcher == "soft":
+        matched = matched_shares(scores, threshold)
+        shares = memberships(scores, clusters.members, question.people)
+        return np.hstack([shares * matched, 1 - matched])
+    is_strict = settings.matcher == "wordnet" and threshold == 0
+    return assign(cluster_maximum(scores, clusters.members), threshold, strict=is_strict)
+
+
+def pair_scores(
+    texts: list[str], gold: list[str], settings: ProbevalSettings, resources: Resources, opposites: bool = False
+) -> np.ndarray:
+    """Score each of n texts against each of g gold answers by the matcher: (n, g).
+
+    Opposites, which embeddings often take for the same, score least, except under parity, or with `opposites`.
+    """
+    if settings.matcher == "exact":
+        return exact_scores(texts, gold)
+    if settings.matcher == "soft":
+        scores = same_probability(texts, gold, resources.embeddings)
+    elif settings.matcher == "wordnet":
+        scores = wordnet_scores(texts, gold, resources.wordnet, settings.parity)
+    else:
+        vectors, gold_vectors = resources.embeddings.look_up(texts, gold)
+        scores = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
+    if not (settings.parity or opposites):
+        scores[opposite_pairs(texts, gold)] = -1.0 if settings.matcher == "cosine" else 0.0
+    return scores
 
 
 def both_sides(
@@ -153,7 +182,42 @@ def reached(weights: np.ndarray) -> np.ndarray:
     An answer that is `wrong` by more than half reaches none.
     """
     shares, wrong = weights[:, :-1], weights[:, -1:]
-    return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
+    return (wrong <= 0.5 + TIE) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
+
+
+def warn_of_closed_options(questions: Sequence[Question], settings: ProbevalSettings, resources: Resources) -> None:
+    """Warn, once, of two opposites among few answers of people that the clustering takes for the same."""
+    if settings.clustering in ("human", "none") or settings.matcher == "exact":
+        return
+    for question in questions:
+        gold = question.gold
+        if len(gold) < _FEW and (opposite := opposite_pairs(gold, gold)).any():
+            if settings.clustering == "soft":
+                joined = pair_scores(gold, gold, settings, resources, opposites=True) >= settings.threshold
+            else:
+                members = cluster(question, settings, resources).members
+                joined = members @ members.T
+            for i, j in np.argwhere(opposite & joined)[:1].tolist():
+                warnings.warn(
+                    f"question {describe(question.name)}: people's answers {describe(gold[i])} and "
+                    f"{describe(gold[j])} are opposites with similar embeddings. If the answers are the options of a "
+                    "poll, pass clustering='none' and matcher='exact'.",
+                    stacklevel=5,
+                )
+                return
+
+
+def check_draws(question: Question, settings: ProbevalSettings) -> None:
+    """Raise a ValueError that names the question if answers cannot be drawn or left out one by one."""
+    name, drawn = describe(question.name), ("rarefy", "rarefy_people", "debias")
+    used = [option for option in drawn if option in settings.passed()]
+    used += ["parity"] if settings.parity and settings.clustering == "hac" else []
+    if used and ((question.counts % 1).any() or (question.people % 1).any()):
+        raise ValueError(f"{used[0]} needs counts that are integers. Question {name} has others.")
+    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
+        size = getattr(settings, option)
+        if size is not None and not size <= n <= MOST_DRAWN:
+            raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
 
 
 def score_question(
@@ -164,10 +228,7 @@ def score_question(
     `labels` are people's, for matcher="human". Raises a ValueError that names the question if it has too few or
     too many answers to draw from, or if its divergence is infinite.
     """
-    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
-        size, name = getattr(settings, option), describe(question.name)
-        if size is not None and not size <= n <= MOST_DRAWN:
-            raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
+    check_draws(question, settings)
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
     gold, model = both_sides(question, clusters, weights, settings)
@@ -182,7 +243,7 @@ def score_question(
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
     masses = (gold_times @ gold.weights)[:, :-1]
-    n_answers = int(question.counts.sum())
+    n_answers = plain_count(round(float(question.counts.sum()), 6))
     result = {
         "id": question.name,
         "score": score,
@@ -233,7 +294,7 @@ def describe_answers(
     masses = clusters.counts.sum(axis=0).tolist()
     for label, mass, column in zip(clusters.labels, masses, listed.T, strict=True):
         order = np.argsort(-column, kind="stable")[: np.count_nonzero(column)]
-        answers = [{"text": question.gold[i], "count": int(column[i])} for i in order]
+        answers = [{"text": question.gold[i], "count": plain_count(column[i])} for i in order]
         described.append({"cluster": label, "count": mass, "answers": answers})
     shares = clusters.counts / people[:, None]
     return {
@@ -247,5 +308,5 @@ def _assignments(texts: list[str], counts: np.ndarray, weights: np.ndarray, labe
     assignments = []
     for text, count, row in zip(texts, counts.tolist(), weights.tolist(), strict=True):
         shares = {label: share for label, share in zip(labels, row, strict=True) if share}
-        assignments.append({"text": text, "count": int(count), "clusters": shares})
+        assignments.append({"text": text, "count": plain_count(count), "clusters": shares})
     return assignments

@@ -2,14 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .core import describe
+from .core import describe, parse_choice
 
 
-def from_released(targets: Any, predictions: Any) -> dict[str, list[dict]]:
+def from_released(targets: Any, predictions: Any, unclustered: str = "skip") -> dict[str, list[dict]]:
     """Read the files of Commonsense Frame Completion (arXiv 2406.04145) or ProtoQA, as released.
 
     Parameters
@@ -21,6 +22,8 @@ def from_released(targets: Any, predictions: Any) -> dict[str, list[dict]]:
     predictions : path of a JSON or JSON Lines file, or its objects: `annotated_prediction_data` (id to text to
         `{"cluster", "count"}`), `model_answers` (id to texts), or both; ids to ranked answers; or records
         `{"question_id", "ranked_answers"}`
+    unclustered : "skip" to leave out, with a warning, people's answers that are in no cluster, as ProtoQA's evaluator
+        does: a model that gives them is wrong; "own" to make each a cluster of its own
 
     Returns
     -------
@@ -31,12 +34,31 @@ def from_released(targets: Any, predictions: Any) -> dict[str, list[dict]]:
     TypeError, ValueError
         If a record lacks a required field, or a question comes twice in `predictions`.
     """
+    parse_choice(unclustered, "unclustered", ("skip", "own"))
     answers = read_answers(predictions)
-    references = [parse_target(record, where) for where, record in _read(targets, "targets")]
+    parsed = [parse_target(record, where) for where, record in _read(targets, "targets")]
+    parsed = [pair for pair in parsed if pair[0]["id"] in answers]
+    if unclustered == "own":
+        for reference, left in parsed:
+            reference["answers"] += [{"text": text, "count": n, "cluster": f"own: {text}"} for text, n in left.items()]
+    else:
+        warn_of_unclustered(left for _, left in parsed)
     return {
         "predictions": [{"id": name, "answers": texts} for name, texts in answers.items()],
-        "references": [reference for reference in references if reference["id"] in answers],
+        "references": [reference for reference, _ in parsed],
     }
+
+
+def warn_of_unclustered(left: Iterable[Mapping[str, int]]) -> None:
+    """Warn, once, of people's answers that are left out because they are in no cluster."""
+    counts = [pair for row in left for pair in row.items()]
+    if counts:
+        text, count = max(counts, key=lambda pair: pair[1])
+        warnings.warn(
+            f"{len(counts)} different answers of people are in no cluster, and left out, such as {describe(text)}, "
+            f"given {count} times: a model that gives them is wrong. from_protoqa(..., unclustered='own') keeps them.",
+            stacklevel=3,
+        )
 
 
 def read_answers(predictions: Any) -> dict[str, Any]:
@@ -90,13 +112,16 @@ def _annotated(answers: Any, key: str, where: str) -> dict[str, Any]:
     return {text: entry[key] for text, entry in answers.items()}
 
 
-def parse_target(record: Any, where: str) -> dict:
-    """Read a record of answer clusters as a reference; raises a ValueError if it is invalid."""
+def parse_target(record: Any, where: str) -> tuple[dict, dict[str, int]]:
+    """Read a record of answer clusters as a reference, and the counts of its answers that are in no cluster.
+
+    Raises a ValueError if it is invalid.
+    """
     answers = []
     try:
-        about = record.get("question") or {}
+        about, raw = record.get("question") or {}, record["answers"]["raw"]
         for label, cluster in record["answers"]["clusters"].items():
-            counts = _cluster_counts(cluster, record["answers"]["raw"])
+            counts = _cluster_counts(cluster, raw)
             answers += [{"text": text, "count": count, "cluster": label} for text, count in counts.items()]
         return {
             "id": str(record["metadata"]["id"]),
@@ -104,9 +129,25 @@ def parse_target(record: Any, where: str) -> dict:
             "sentence": about.get("sentence") or "",
             "slot": about.get("slot") or "",
             "answers": answers,
-        }
+        }, _unclustered(record["answers"]["clusters"].values(), raw)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{where} must be a record of answer clusters. Got {describe(record)}.") from error
+
+
+def _unclustered(clusters: Collection[Mapping], raw: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts of answers that are in no cluster.
+
+    Some were merely cleaned, so that a cluster holds another spelling: the least frequent ones, as many as the counts
+    of all clusters include.
+    """
+    missing = sum(raw.values()) - sum(cluster["count"] for cluster in clusters)
+    clustered = {text for cluster in clusters for text in cluster["answers"]}
+    left = {}
+    for text, count in sorted(raw.items(), key=lambda pair: -pair[1]):
+        if text not in clustered and count <= missing:
+            left[text] = count
+            missing -= count
+    return left
 
 
 def _cluster_counts(cluster: Mapping, raw: Mapping) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from .probeval_formats import UNPAIRED, Question
 from .probeval_sampling import DRAWS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "human", "soft", "auto")
-# The lowest score of a match: for soft a probability, at which half of an answer matches; for
-# cosine chosen for MiniLM; for gp the original's.
+MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
+# The lowest score of a match: for soft a probability, at which half of an answer matches; for cosine chosen for MiniLM;
+# for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
+# Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
+_CERTAIN = ("exact", "human")
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 _LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in float64
 
@@ -30,18 +32,20 @@ class ProbevalSettings(EncoderSettings):
         help='`str`: `"human"`: people\'s clusters. `"soft"`: answers belong to clusters by degrees, by the '
         'probability that people put them together. `"hac"`: agglomerative clustering of embeddings. '
         '`"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: a cluster for each distinct '
-        'answer. `"auto"`: `"human"` if every reference answer has a cluster, otherwise `"soft"`, or `"hac"` '
-        'if `parity`, `linkage`, `distance` or a `matcher` other than `"soft"` is passed.',
+        'answer. `"auto"`: `"human"` if every reference answer has a cluster, otherwise `"soft"`, or `"none"` '
+        'if `matcher` is `"exact"`, or `"hac"` if `parity`, `linkage`, `distance` or another `matcher` than '
+        '`"soft"` is passed.',
     )
     matcher: str = setting(
         "auto",
         parse_choice,
         choices=MATCHERS,
-        help='`str`: how the model\'s answers are matched to clusters. `"soft"`: divided among soft clusters, as '
-        'people\'s are. `"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share '
-        'of parts of two phrases that are equal or share a synset. `"gp"`: Gaussian-process regression from '
-        'embeddings. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise '
-        '`"cosine"`. Ties are split evenly.',
+        help='`str`: how the model\'s answers are matched to clusters. `"exact"`: if they are equal after case and '
+        'white space, for the closed options of a poll. `"soft"`: divided among soft clusters, as people\'s are. '
+        '`"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share of parts of two '
+        'phrases that are equal or share a synset. `"gp"`: Gaussian-process regression from embeddings. '
+        '`"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. Ties are '
+        "split evenly. Opposites never match: yes and no, antonyms, a negating word or prefix.",
     )
     threshold: float | None = setting(
         None,
@@ -80,7 +84,7 @@ class ProbevalSettings(EncoderSettings):
         parse_flag,
         help="`bool`: reproduce the released code. With automatic clusters, people's distribution is not smoothed, "
         "and repeated answers have weight in the linkage. With WordNet, answers are cut to 50 characters, and "
-        "every score above 0 is a match.",
+        "every score above 0 is a match. Opposites may match.",
     )
     linkage: str = setting(
         "average",
@@ -142,12 +146,12 @@ class ProbevalSettings(EncoderSettings):
         if self.clustering in ("xmeans", "gmeans"):
             signed["seed"] = self.seed
         signed["matcher"] = self.matcher
-        if self.matcher != "human":
+        if self.matcher not in _CERTAIN:
             signed["threshold"] = self.threshold
         signed |= {"smoothing": self.smoothing, "debias": self.debias}
         if drawn := self.signed("rarefy", "rarefy_people"):
             signed |= {**drawn, "draws": DRAWS}
-        if self.clustering != "human" or self.matcher == "wordnet":
+        if self.clustering != "human" or self.matcher not in _CERTAIN:
             signed["parity"] = self.parity
         return signed
 
@@ -161,12 +165,15 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
     unclustered = next((question.name for question in questions if question.clusters is None), None)
     if clustering == "auto":
         asks_for_hac = settings.parity or matcher not in ("auto", "soft") or settings.signed("linkage", "distance")
-        clustering = "human" if unclustered is None else "hac" if asks_for_hac else "soft"
+        automatic = "none" if matcher == "exact" else "hac" if asks_for_hac else "soft"
+        clustering = "human" if unclustered is None else automatic
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):
         raise ValueError(f"clustering='human' needs a cluster for each answer: question {unclustered!r} lacks one.")
-    if threshold is None:
+    if matcher in _CERTAIN:
+        threshold = 1.0
+    elif threshold is None:
         # In the original, every WordNet score above 0 is a match.
-        threshold = 0.0 if settings.parity and matcher == "wordnet" else THRESHOLDS.get(matcher, 0.0)
+        threshold = 0.0 if settings.parity and matcher == "wordnet" else THRESHOLDS[matcher]
     return dataclasses.replace(settings, clustering=clustering, matcher=matcher, threshold=threshold)

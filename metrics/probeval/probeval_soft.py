@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
-from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import expit
 
+from .core import TIE
+from .probeval_clusters import cut_tree
 from .probeval_vectors import Embeddings, unit_rows
 from .probeval_wordnet import STOP_WORDS
 
@@ -42,7 +43,7 @@ _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
 _PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
 _FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
-_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
 
 class Words(NamedTuple):
@@ -65,7 +66,7 @@ def words(text: str) -> Words:
     """Read an answer as words; an answer without words is read as its text in lower case."""
     from nltk.stem import SnowballStemmer  # NLTK takes seconds to import
 
-    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _WORD.findall(text.lower())]
+    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in WORD.findall(text.lower())]
     tokens = tokens or [" ".join(text.lower().split())]
     content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
     start = tokens.index(content[0])
@@ -143,17 +144,14 @@ def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:
     best = probability.max(axis=1, keepdims=True)
     tolerance = min(_TOLERANCE, threshold, 1 - threshold)
     if tolerance == 0:
-        return (best >= threshold).astype(np.float64)
+        return (best >= threshold - TIE).astype(np.float64)
     return np.clip(0.5 + (best - threshold) / (2 * tolerance), 0.0, 1.0)
 
 
 def soft_groups(probability: np.ndarray) -> np.ndarray:
     """Group gold answers by complete linkage of 1 - probability (g, g): (g,), group numbers from 0."""
-    if len(probability) == 1:
-        return np.zeros(1, dtype=np.int64)
     distances = 1 - (probability + probability.T) / 2
-    np.fill_diagonal(distances, 0.0)
-    return fcluster(linkage(squareform(distances, checks=False), "complete"), CUT, criterion="distance") - 1
+    return cut_tree(squareform(distances, checks=False), "complete", CUT)
 
 
 def memberships(probability: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray:

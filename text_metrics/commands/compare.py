@@ -1,10 +1,11 @@
-"""Compare two systems item by item by any metric, and test whether their mean difference is chance.
+"""Compare two systems prompt by prompt by any metric, and test whether their mean difference is chance.
 
 Prints both means and their difference with confidence intervals, the p-value of a t test that is corrected for
-skewness, and how many items this test needs. An item is a set of texts, or a text. docs/compare.md says more.
+skewness, and how many prompts this test needs. A row of a file holds a set of texts, as a list, or one text; rows with
+one --id-key make the set of this prompt. docs/compare.md says more.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --id-key prompt --setting q=0.5
-    text-metrics compare a.jsonl b.jsonl --metric gruen --text-key output --id-key id --group-key prompt
+    text-metrics compare all.csv --metric gruen --text-key output --id-key prompt --system-key model
     text-metrics compare a.jsonl b.jsonl --metric probeval --text-key answers --reference-key people --by-line
 """
 
@@ -19,18 +20,18 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.shared.columns import (
-    Column,
     add_columns,
+    add_keys,
     columns_of,
-    parse_list,
-    parse_pairs,
+    parse_columns,
     to_arguments,
 )
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.files import parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.rows import missing, read_rows
+from text_metrics.commands.shared.rows import Source, form_of
+from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.commands.shared.settings import add_confidence, add_settings, load_metric, parse_settings
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
@@ -40,85 +41,73 @@ from text_metrics.metrics._core.core_results import (
     SETS,
     TEXTS,
     UNBOUNDED,
+    Signature,
     mean_estimate,
     parse_confidence_by,
 )
 
-# A row with its file and line, for errors.
-Row = tuple[str, Any]
+# The sets of a system by id, and its name for errors.
+System = tuple[str, dict[str, Unit]]
 
 
-def read_values(rows: Sequence[Row], key: str | None) -> list[Any]:
-    """Return the values of a key; the rows themselves without one."""
-    if key is None:
-        return [value for _, value in rows]
-    for where, value in rows:
-        if not isinstance(value, dict):
-            raise ValueError(f"{where} must be an object with {key!r}.")
-        if value.get(key) is None:
-            raise ValueError(f"{where} {missing(key, value)}.")
-    return [value[key] for _, value in rows]
+def read_systems(path: Path, options: argparse.Namespace, reader: Reader) -> list[System]:
+    """Read the systems of a file, each with its sets; raises a ValueError that names the first bad row."""
+    source = Source(path, form_of(options))
+    source.check_columns(options.text_key, options.id_key, options.system_key)
+    systems: dict[str | None, dict[str, Unit]] = {}
+    for unit in reader.units(source):
+        for row in unit.bad:
+            raise ValueError(f"{path}, row {row.number} {row.error}.")
+        systems.setdefault(unit.system, {})[str(unit.id)] = unit
+    if not systems:
+        raise ValueError(f"{path} is empty.")
+    return [(str(path) if name is None else name, sets) for name, sets in systems.items()]
 
 
-def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
-    """Read the arguments that columns give for the items of rows; raises a ValueError that names an invalid line."""
-    values = []
-    for (where, row), item in zip(rows, items, strict=True):
-        if columns and not isinstance(item, (str, list)):
-            raise ValueError(f"{where}: --column requires a text or a list of texts. Got {item!r:.80}.")
-        n_texts = len(item) if isinstance(item, list) else None
-        try:
-            values.append({column.argument: column.read(row, n_texts) for column in columns})
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}.") from None
-    return to_arguments(columns, values)
+def read_pair(options: argparse.Namespace, reader: Reader) -> list[System]:
+    """Read two systems with the same prompts: of two files, or of one.
 
-
-def read_names(rows: Sequence[Row], key: str) -> list[str | int]:
-    """Return the values of a key, which must be strings or integers."""
-    names = read_values(rows, key)
-    for (where, _), name in zip(rows, names, strict=True):
-        if not isinstance(name, (str, int)) or isinstance(name, bool):
-            raise ValueError(f"{where}: {key} must be a string or an integer. Got {name!r:.80}.")
-    return names
-
-
-def pair_rows(first: Sequence[Row], second: Sequence[Row], key: str | None) -> tuple[dict[str | int, Row], list[Row]]:
-    """Pair rows by an id, or by line; returns those of the first file by id or number, and their partners.
-
-    Raises a ValueError if an id is invalid or appears twice, or for a row without a partner.
+    Raises a ValueError if there are not two, or for a prompt that only one has, or that is of two clusters.
     """
-    sides: list[dict[str | int, Row]] = []
-    for rows in (first, second):
-        by_name: dict[str | int, Row] = {}
-        for name, row in zip(read_names(rows, key) if key else range(len(rows)), rows, strict=True):
-            if name in by_name:
-                raise ValueError(f"{row[0]}: {key} {name!r} appears twice, first in {by_name[name][0]}.")
-            by_name[name] = row
-        sides.append(by_name)
-    for name, (where, _) in (sides[0] | sides[1]).items():
-        if name not in sides[0] or name not in sides[1]:
-            what = f"{key} {name!r}" if key else "this line"
-            end = (second if name in sides[0] else first)[-1][0]
-            raise ValueError(f"{where}: {what} is in only one of the files; the other one ends at {end}.")
-    return sides[0], [sides[1][name] for name in sides[0]]
+    paths = [path for path in (options.a, options.b) if path is not None]
+    systems = [system for path in paths for system in read_systems(path, options, reader)]
+    if len(systems) != 2 or (len(paths) == 2) == bool(options.system_key):
+        names = ", ".join(name for name, _ in systems)
+        raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
+    key = options.id_key or "line"
+    for (name, sets), (other, others) in (systems, systems[::-1]):
+        for prompt, unit in sets.items():
+            where = f"{name}, row {unit.rows[0].number}"
+            if prompt not in others:
+                last = max(of.rows[-1].number for of in others.values())
+                raise ValueError(f"{where}: {key} {prompt!r:.80} is not in {other}, which ends at row {last}.")
+            clusters = [of[prompt].given.get("confidence_by") for of in (sets, others)]
+            if clusters[0] != clusters[1]:
+                got = " and ".join(map(repr, clusters))
+                raise ValueError(f"{where}: {key} {prompt!r:.80} must have one {options.cluster_key}. Got {got}.")
+    return systems
 
 
-def score(metric: Any, items: list[Any], settings: dict[str, Any], name: str) -> tuple[np.ndarray, str, float]:
-    """Score the items of a file; for a metric of texts, the score of a list is the mean over its texts.
+def score(metric: Any, units: Sequence[Unit], settings: dict[str, Any], name: str) -> tuple[np.ndarray, str, float]:
+    """Score units; for a metric of texts, the score of a set is the mean over its texts.
 
-    Returns the scores, NaN for an item without one, their signature, and the mean number of texts of an item.
+    Returns the scores, NaN for a unit without one, their signature, and the mean number of texts of a unit.
     """
-    sizes = np.array([len(item) if isinstance(item, list) else math.inf for item in items])
-    are_lists = getattr(metric, "items", None) == TEXTS and np.isfinite(sizes).all() and sizes.all()
-    texts = [text for item in items for text in item] if are_lists else items
-    result = metric.compute(predictions=texts, **settings)
+    items: list[Any] = [list(unit.texts) for unit in units]
+    sizes = np.array(list(map(len, items)))
+    are_texts = getattr(metric, "items", None) == TEXTS
+    if are_texts:
+        items = [text for texts in items for text in texts]
+    elif all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
+        # Of a metric of another package, which may be one of texts.
+        items = [unit.texts[0] for unit in units]
+    result = metric.compute(predictions=items, **settings)
     values = result.get(name)
-    if not isinstance(values, list) or len(values) != len(texts):
+    if not isinstance(values, list) or len(values) != len(items):
         got = f"{len(values)} of them" if isinstance(values, list) else "none"
-        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(texts)} items. Got {got}.")
+        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(items)} items. Got {got}.")
     scores = np.array(values, dtype=np.float64)
-    scores = mean_by_set(scores, sizes.astype(np.int64)) if are_lists else scores
+    scores = mean_by_set(scores, sizes) if are_texts else scores
     return scores, str(result.get("signature", metric.name)), float(sizes.mean())
 
 
@@ -147,21 +136,20 @@ def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.
     }
 
 
-def differing(first: str, second: str) -> list[str]:
+def describe_differences(first: str, second: str) -> list[str]:
     """List the entries of two signatures that differ, as in `q: 1 and 0.5`."""
-    sides = [dict(entry.partition(":")[::2] for entry in signature.split("|")) for signature in (first, second)]
-    names = [name for name in sides[0] | sides[1] if sides[0].get(name) != sides[1].get(name)]
-    return [f"{name}: {' and '.join(side.get(name, 'none') for side in sides)}" for name in names]
+    differences = Signature.parse(first).difference(Signature.parse(second))
+    return [f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in differences.items()]
 
 
 def show(result: dict[str, Any]) -> str:
     """Format a comparison as text."""
     left_out = f" ({result['left_out']:,} without a score)" if result["left_out"] else ""
     lines = [f"{result['metric']}, {result['result']} of {count(result['n'], 'item')}{left_out}"]
-    titles = (f"A: {result['files'][0]}", f"B: {result['files'][1]}", "A - B")
+    titles = (f"A: {result['systems'][0]}", f"B: {result['systems'][1]}", "A - B")
     for name, title in zip(("a", "b", "difference"), titles, strict=True):
         lines.append(f"  {title:<40} {estimate(result[name]['mean'], result[name]['interval'], 4)}")
-    units = count(result["n_units"], "item" if result["n_units"] == result["n"] else "group")
+    units = count(result["n_units"], "item" if result["n_units"] == result["n"] else "cluster")
     lines += [
         f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times",
         f"  {with_p(result['p'])} (t test of the mean difference, corrected for skewness)",
@@ -171,81 +159,70 @@ def show(result: dict[str, Any]) -> str:
         lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
         lines[-1] += f"; this one needs about {result['n_needed']:,}"
-    if differ := differing(*result["signatures"]):
-        lines.append(f"  the signatures differ in {'; '.join(differ)}")
+    if differences := describe_differences(*result["signatures"]):
+        lines.append(f"  the signatures differ in {'; '.join(differences)}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = make_parser(__doc__)
-    parser.add_argument("a", type=Path, help="of any format that text-metrics score reads")
-    parser.add_argument("b", type=Path, help="the same, of the other system")
+    parser.add_argument("a", type=parse_path, help="of any format that text-metrics score reads")
+    parser.add_argument("b", type=parse_path, nargs="?", help="the same, of the other system")
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
-    parser.add_argument("--text-key", help="key of the item, where lines are objects")
+    add_keys(parser, "--cluster-key")
     pairing = parser.add_mutually_exclusive_group(required=True)
-    pairing.add_argument("--id-key", help="key that pairs items")
-    pairing.add_argument("--by-line", action="store_true", help="equal lines belong together")
-    parser.add_argument("--group-key", help="key of items that belong together, such as the prompt")
-    parser.add_argument("--reference-key", help="key of people's answers, for probeval")
+    pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to: its rows make a set")
+    pairing.add_argument("--by-line", action="store_true", help="each row is a set; equal rows belong together")
+    parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval")
     add_columns(parser)
     add_settings(parser)
     parser.add_argument("--result", default="scores", metavar="NAME", help="such as quality_scores")
     add_confidence(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.by_line and options.system_key:
+        raise ValueError("--system-key requires --id-key.")
+    return options
 
 
 @command
 def main() -> int:
     """Run the command."""
-    arguments = parse_arguments()
-    confidence, name = parse_level(arguments.confidence), arguments.result
-    settings = parse_settings(arguments.setting)
-    files = (arguments.a, arguments.b)
-    check_outputs(files, [arguments.out], {**settings, "metric": arguments.metric})
-    if absent := [path for path in files if not path.exists()]:
-        raise ValueError(f"{absent[0]} does not exist.")
-    metric = load_metric(arguments.metric)
+    options = parse_arguments()
+    confidence, name = parse_level(options.confidence), options.result
+    settings = parse_settings(options.setting)
+    files = [path for path in (options.a, options.b) if path is not None]
+    check_outputs(files, [options.out], {**settings, "metric": options.metric})
+    metric = load_metric(options.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
-    columns = columns_of(metric, parse_pairs(arguments.column))
-    if arguments.reference_key:
-        if kind in (SETS, TEXTS):
-            raise ValueError(f"--reference-key: {metric.name} takes no references.")
-        columns.append(Column("references", arguments.reference_key))
-    first, second = (read_rows(path, any_value=True) for path in files)
-    by_name, partners = pair_rows(first, second, arguments.id_key)
-    sides = list(by_name.values()), partners
-    groups = None
-    if key := arguments.group_key:
-        groups, others = (read_names(rows, key) for rows in sides)
-        for (where, _), group, other in zip(sides[0], groups, others, strict=True):
-            if group != other:
-                raise ValueError(f"{where}: its partner must have the same {key}. Got {group!r} and {other!r}.")
+    columns = columns_of(metric, parse_columns(options), options.quality_scale)
+    keys = Keys(options.text_key, options.id_key, options.system_key, is_scattered=True)
+    sides = read_pair(options, Reader(keys, kind in (SETS, QUESTIONS), columns))
+    ids = list(sides[0][1])
     scored = []
-    for path, rows in zip(files, sides, strict=True):
-        items = read_values(rows, arguments.text_key)
-        # In CSV, a list is JSON.
-        items = list(map(parse_list, items)) if kind in (SETS, QUESTIONS) else items
-        given = read_columns(rows, items, columns)
+    for system, sets in sides:
+        units = [sets[prompt] for prompt in ids]
+        given = to_arguments([of for of in columns if of.argument != "confidence_by"], [unit.given for unit in units])
         try:
-            scored.append(score(metric, items, {**settings, **given}, name))
+            scored.append(score(metric, units, {**settings, **given}, name))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"{system}: {error}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    units = parse_confidence_by(groups, len(by_name), "item")[have_scores]
+    clusters = [unit.given["confidence_by"] for unit in sides[0][1].values()] if options.cluster_key else None
+    units = parse_confidence_by(clusters, len(ids), "item")[have_scores]
     first, second = (values[have_scores] for values in all_scores)
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
-        "files": list(map(str, files)),
+        "systems": [system for system, _ in sides],
         "left_out": int((~have_scores).sum()),
         **compare(first, second, confidence, units),
         "signatures": list(signatures),
@@ -256,8 +233,8 @@ def main() -> int:
         mean = mean_estimate(values, units)
         result[side] = {"mean": mean.value, "interval": mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)}
     print(show(result))
-    if arguments.out:
-        ids = itertools.compress(by_name, have_scores)
-        items = [{"id": i, "a": a, "b": b} for i, a, b in zip(ids, first.tolist(), second.tolist(), strict=True)]
-        write_text(arguments.out, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
+    if options.out:
+        of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)
+        items = [{"id": i, "a": a, "b": b} for i, a, b in of_items]
+        write_text(options.out, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -64,8 +64,9 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
     """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
-    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
-    signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
+    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments, arguments.out)
+    decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
+    signed = signature("rate_quality", **decisive)
     # An empty text makes no sense.
     asked = [text for text in texts if text]
     ratings: dict[str, float] = {text: 0.0 for text in texts if not text}
@@ -73,7 +74,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     for text in asked:
         messages = few_shot(QUESTION, f"Text:\n{text}")
         requests.append(Request(f"the text {text!r:.60}", messages, read_answer, top=_TOP))
-    answers, code = Chat(arguments, arguments.out).ask(requests)
+    answers, code = chat.ask(requests)
     plain = 0
     for text, answer in zip(asked, answers, strict=True):
         if answer is not None:

@@ -1,15 +1,15 @@
 """Choose a diverse subset of good texts in each group, for example from generated training data.
 
-A row of the file holds a group of texts, as a list, which is reduced to the chosen texts; or one
-text, and --group-key, --set-size or --one-set say which rows make a group, and the chosen rows are
-written unchanged. Texts are chosen one at a time: always the one that most increases the mean
-quality times the Vendi score of order 2 of the texts chosen so far. The summary has the mean of
-that score over groups (chosen_score), and for as many texts drawn at random (random_score).
-A bad row is set aside in <out>.bad.jsonl; its group is chosen from without it. After a kill, the
-same command continues. docs/choose.md says more. Exit codes are those of text-metrics score; 3
-also if a group lacks a row.
+A row of the file holds a group of texts, as a list, which is reduced to the chosen texts, with all
+lists of the row that have as many entries; or one text, and --id-key, --set-size or --one-set say
+which rows make a group, and the chosen rows are written unchanged. Texts are chosen one at a time:
+always the one that most increases the mean quality times the Vendi score of order 2 of the texts
+chosen so far. The summary has the mean of that score over groups (chosen_score), and for as many
+texts drawn at random (random_score). A bad row is skipped, and written to <out>.bad.jsonl; its
+group is chosen from without it. After a kill, the same command continues. docs/choose.md says more.
+Exit codes are those of text-metrics score; 3 also if a group lacks a row.
 
-    text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
+    text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
 """
 
@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
-from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Done, Job, Step, run_job, show
+from text_metrics.commands.jobs.job import Job, Step, run_job, score_valid_units, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.shared.columns import Column, add_columns
+from text_metrics.commands.shared.columns import Column, add_columns, parse_list
 from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.files import to_line
 from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.settings import add_settings, settings_checked
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_inputs import content_ranks
-from text_metrics.metrics._core.core_results import SETS
 
 _SEED = 0
 
@@ -38,7 +38,7 @@ _SEED = 0
 def parse_command(words: Sequence[str] | None = None) -> Command:
     """Read the command line, as `parse` does."""
     parser = make_parser(__doc__)
-    add_arguments(parser, "group", "chosen")
+    add_arguments(parser, "group", "chosen", clusters=False)
     parser.add_argument("--keep", type=int, required=True, metavar="K", help="choose K texts of each group")
     add_columns(parser, "quality, of each text, in [0, 1],")
     add_settings(parser, "a setting of the encoder, such as model or cache_dir")
@@ -56,11 +56,11 @@ def read_encoder(command: Command) -> EncoderSettings:
         return EncoderSettings.read({"progress": not command.quiet, **command.settings}, "choose")
 
 
-def open_choice(command: Command) -> Step:
-    """Return the function that chooses texts of groups, and makes the rows to write."""
+def open_choice(command: Command, has_cells: bool) -> Step:
+    """Return the function that chooses texts of groups, and makes the rows to write; lists may be cells of CSV."""
     encoder = read_encoder(command)
 
-    def step(units: list[Unit]) -> Done:
+    def choose_of(units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         texts = [text for unit in units for text in unit.texts]
         by_unit = [unit.given.get("quality", [1.0] * len(unit.texts)) for unit in units]
         quality = np.array([value for values in by_unit for value in values])
@@ -80,20 +80,29 @@ def open_choice(command: Command) -> Step:
             drawn = np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
             facts["chosen"] += _score(embeddings, quality, start + places)
             facts["random"] += _score(embeddings, quality, start + drawn)
-            rows += _rows(command, unit, np.sort(places).tolist())
+            rows += _rows(command, unit, np.sort(places).tolist(), has_cells)
         return facts, rows
 
-    return step
+    return lambda units: [done for _, done in score_valid_units(choose_of, units)]
 
 
-def _rows(command: Command, unit: Unit, places: list[int]) -> list[dict[str, Any]]:
+def _rows(command: Command, unit: Unit, places: list[int], has_cells: bool) -> list[dict[str, Any]]:
     """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
-    if command.is_grouped:
-        return [unit.rows[i].values for i in places]
-    row = {**unit.rows[0].values, command.text_key: [unit.texts[i] for i in places]}
-    if name := command.columns.get("quality"):
-        row[name] = [unit.given["quality"][i] for i in places]
-    return [row]
+    if command.keys.is_grouped:
+        return [unit.rows[i].as_object() for i in places]
+    row = unit.rows[0].as_object()
+    if command.text_key is not None and command.text_key not in row:
+        raise ValueError(f"--text-key must be a column where rows hold lists. Got {command.text_key!r}.")
+    return [{name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()}]
+
+
+def _shortened(value: Any, n_texts: int, places: list[int], has_cells: bool) -> Any:
+    """Keep the entries of a list that is parallel to the texts; in CSV, it is a string."""
+    entries = parse_list(value) if has_cells else value
+    if not isinstance(entries, list) or len(entries) != n_texts:
+        return value
+    kept = [entries[i] for i in places]
+    return to_line(kept).rstrip("\n") if isinstance(value, str) else kept
 
 
 def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> float:
@@ -116,15 +125,19 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def run(command: Command) -> int:
     """Choose texts of the file; returns the exit code."""
-    source = Source(command.data)
-    source.check_columns(command.text_key, command.group_key, *command.columns.values())
-    columns = [Column("quality", name, per_text=True, numbers=(0, 1)) for name in command.columns.values()]
+    source = Source(command.data, command.form)
+    source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
+    columns = [
+        Column("quality", name, per_text=True, numbers=(0, 1), scale=command.quality_scale)
+        for name in command.columns.values()
+    ]
     read_encoder(command)
     saved = SavedJob(command.output("chosen"), command)
     summary = saved.finished()
     if summary is None:
-        reader = Reader(command, SETS, columns, chooses=True)
-        job = Job(command, source, reader, partial(open_choice, command), source.schema, command.batch_size)
+        make_reader = partial(Reader, reads_sets=True, columns=columns, chooses=True)
+        open_step = partial(open_choice, command, source.has_cells)
+        job = Job(command, source, command.keys, make_reader, open_step, source.schema, command.batch_size)
         summary = run_job(job, saved, summarize)
     saved.finish(summary)
     return show(summary, saved)

@@ -14,21 +14,26 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from tqdm import tqdm
 
-from text_metrics.commands.jobs.grouping import Reader, Unit, check_keys
+from text_metrics.commands.jobs.on_ray import score_on_ray
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.jobs.tables import write_rows
+from text_metrics.commands.shared.command import Notices
+from text_metrics.commands.shared.files import data_files
 from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.sets import Keys, Reader, Unit, find_scattered
 
 EXIT_BAD_ROWS = 3
 # A job ends if this many rows are bad and none is good.
 HOPELESS_ROWS = 1000
+# What is wrong with the values of a row, whatever code finds it.
+BAD_VALUES = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 Rows = list[dict[str, Any]]
 Facts = Iterator[dict[str, Any]]
-# What the summary needs of units, None if none can be scored, and the rows to write.
-Done = tuple[dict[str, Any] | None, Rows]
+# What the summary needs of units that were processed together, and the rows to write.
+Done = list[tuple[dict[str, Any], Rows]]
 # A unit that cannot be scored has errors in its rows.
 Step = Callable[[list[Unit]], Done]
 
@@ -36,6 +41,7 @@ Step = Callable[[list[Unit]], Done]
 class Job(NamedTuple):
     """What is done with the rows of a file.
 
+    make_reader : makes what joins rows to units of what makes a set
     open_step : loads what processes units
     schema : of the rows to write; None if the columns have no types
     n_texts : texts processed at a time: those of a piece, which holds whole units
@@ -43,7 +49,8 @@ class Job(NamedTuple):
 
     command: Command
     source: Source
-    reader: Reader
+    keys: Keys
+    make_reader: Callable[[Keys], Reader]
     open_step: Callable[[], Step]
     schema: pa.Schema | None
     n_texts: int
@@ -51,7 +58,7 @@ class Job(NamedTuple):
     def pieces(self) -> Iterator[list[Unit]]:
         """Read the file in pieces, which are the same at each reading."""
         size, piece = 0, list[Unit]()
-        for unit in self.reader.units(self.source.rows()):
+        for unit in self.make_reader(self.keys).units(self.source):
             piece.append(unit)
             # A unit of bad rows counts too, because these are kept in memory.
             size += len(unit.texts) or 1
@@ -91,26 +98,49 @@ class Worker:
         """Begin to read the file; raises a ValueError if this machine does not see what that of the command sees."""
         data = self._job.command.data
         for path in (data, self._saved.folder):
-            if not path.exists():
+            try:
+                data_files(path)
+            except ValueError:
                 name = platform.node()
-                raise ValueError(f"{path} does not exist on {name}: all machines must see the data and --out.")
+                raise ValueError(
+                    f"{path} does not exist on {name}: all machines must see the data and --out."
+                ) from None
         if self._job.command.decisive() != self._saved.decisive:
             raise ValueError(f"{data} has changed, or is another file on {platform.node()}: start again.")
         return self._job.pieces()
 
 
+def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
+    """Score units together, or if that fails, in halves, so that a unit that fails alone has the error in its rows.
+
+    Returns the units that were scored together, with what `score` returned for them.
+    """
+    try:
+        return [(units, score(units))] if units else []
+    except BAD_VALUES as error:
+        if len(units) > 1:
+            half = len(units) // 2
+            return [*score_valid_units(score, units[:half]), *score_valid_units(score, units[half:])]
+        (unit,) = units
+        first, last = unit.rows[0].number, unit.rows[-1].number
+        place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
+        for row in unit.rows:
+            row.error = f"{place}{error}"
+        return []
+
+
 def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], Rows]:
     """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
     good = [unit for unit in units if unit.rows]
-    facts, rows = step(good) if good else (None, [])
+    done = step(good)
     bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
     record = {
         "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
         "n_incomplete": sum(unit.is_incomplete for unit in units),
         "bad": sorted((row.number, row.error, row.show()) for row in bad),
-        "facts": facts,
+        "facts": [facts for facts, _ in done],
     }
-    return record, rows
+    return record, [row for _, rows in done for row in rows]
 
 
 def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, Any]]) -> dict[str, Any]:
@@ -118,62 +148,66 @@ def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, An
 
     `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
     """
-    with saved.opened() as is_new:
-        if is_new and job.command.group_key is not None:
-            check_keys(job.source, job.command.group_key)
-        n_pieces = _score_all(job, saved)
+    with saved.opened() as done:
+        if job.keys.id is not None:
+            job = job._replace(keys=job.keys._replace(is_scattered=find_scattered(job.source, job.keys)))
+        n_pieces = _score_all(job, saved, done)
         counts = Counter[str]()
         for record in saved.records(n_pieces):
             counts.update(n_texts=record["n_texts"], n_incomplete=record["n_incomplete"])
             counts["n_bad"] += len(record["bad"])
-        facts = (record["facts"] for record in saved.records(n_pieces) if record["facts"] is not None)
+        facts = chain.from_iterable(record["facts"] for record in saved.records(n_pieces))
         summary = {**summarize(facts), **counts, "command": saved.decisive}
         if saved.out.suffix != ".json":
-            write_rows(partial(saved.rows, n_pieces), job.schema, saved.out)
+            with saved.written(saved.out) as temporary:
+                write_rows(partial(saved.rows, n_pieces), job.schema, temporary, saved.out.suffix)
         saved.write_bad(row for record in saved.records(n_pieces) for row in record["bad"])
     return summary
 
 
-def _score_all(job: Job, saved: SavedJob) -> int:
-    """Score the pieces that are not done, with a progress bar, and a line for each bad row; returns how many there are.
+def _score_all(job: Job, saved: SavedJob, done: list[int]) -> int:
+    """Score the pieces that are not done, with a progress bar, and name bad rows; returns how many pieces there are.
 
-    Raises a ValueError if no row can be scored, or none of the first ones: the settings may be wrong.
+    Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
     """
-    from text_metrics.commands.jobs.on_ray import score_on_ray
-
-    done = dict.fromkeys(saved.numbers())
-    numbers = filterfalse(done.__contains__, count())
+    numbers = filterfalse(set(done).__contains__, count())
+    worker = job, saved, os.getcwd()
     if job.command.engine == "ray":
-        scored = score_on_ray(job, saved, numbers)
+        scored = score_on_ray(job.command, Worker, worker, numbers)
     else:
-        scored = takewhile(Worker(job, saved, os.getcwd()).score_piece, numbers)
+        scored = takewhile(Worker(*worker).score_piece, numbers)
     held: list[str] = []
-    is_any_good, n_pieces = False, 0
+    notices, is_any_good, n_pieces = Notices(), False, 0
+    # Pieces are done in any order on a cluster, and are looked at in that of the file.
+    ready = set[int]()
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
         for number in chain(done, scored):
-            n_pieces += 1
-            record = saved.record(number)
-            held += [f"{job.command.data}, row {row}: {error}" for row, error, _ in record["bad"]]
-            is_any_good = is_any_good or record["facts"] is not None
-            if is_any_good:
-                for line in held:
-                    tqdm.write(line, file=sys.stderr)
-                held.clear()
-            elif len(held) >= HOPELESS_ROWS:
+            ready.add(number)
+            while n_pieces in ready and (is_any_good or len(held) < HOPELESS_ROWS):
+                record = saved.record(n_pieces)
+                n_pieces += 1
+                held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
+                is_any_good = is_any_good or bool(record["facts"])
+                if is_any_good:
+                    for line in held:
+                        notices.add(line)
+                    held.clear()
+                bar.update(record["n_texts"])
+            if len(held) >= HOPELESS_ROWS:
                 break
-            bar.update(record["n_texts"])
     if not is_any_good:
         # The next command may have other settings.
         saved.remove()
         why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
-        raise ValueError(f"{job.command.data}: {why}")
+        raise ValueError(f"{saved.decisive['data']}: {why}")
+    notices.end("rows were skipped")
     return n_pieces
 
 
 def show(summary: Mapping[str, Any], saved: SavedJob) -> int:
     """Print the summary of a job that is done, and where its files are; returns the exit code."""
     print(json.dumps(summary, indent=2))
-    print(f"The rows are in {saved.out}.", file=sys.stderr)
+    print(f"The {'summary is' if saved.out.suffix == '.json' else 'rows are'} in {saved.out}.", file=sys.stderr)
     if summary["n_bad"]:
-        print(f"The rows that were set aside are in {saved.bad}.", file=sys.stderr)
+        print(f"The rows that were skipped are in {saved.bad}.", file=sys.stderr)
     return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0

@@ -9,28 +9,29 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from text_metrics.commands.jobs.job import Job, Worker
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.jobs.saved import SavedJob
 
 _CONNECT_SECONDS = 5
 # A piece that ends more actors ends the job.
 _MOST_DEATHS = 5
 
 
-def score_on_ray(job: Job, saved: SavedJob, numbers: Iterator[int]) -> Iterator[int]:
-    """Score pieces on the cluster of the command until the file ends; yields the number of each, in any order.
+def score_on_ray(
+    command: Command, worker: type[Any], arguments: tuple[Any, ...], numbers: Iterator[int]
+) -> Iterator[int]:
+    """Score pieces on the cluster of a command until the file ends; yields the number of each, in any order.
 
-    What an actor held that died is done again by another; on machines that are left, if its machine is dead.
+    Actors are made of the class of a worker, which has a method `score_piece`, and of its arguments. What an actor held
+    that died is done again by another; on machines that are left, if its machine is dead.
     """
-    ray = _connect(job.command)
+    ray = _connect(command)
     try:
         resources = ray.cluster_resources()
         device = "GPU" if resources.get("GPU", 0) >= 1 else "CPU"
-        n_workers = job.command.workers or max(1, int(resources.get(device, 1)))
+        n_workers = command.workers or max(1, int(resources.get(device, 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
-        actor_class = ray.remote(**{f"num_{device.lower()}s": 1}, max_restarts=0, max_task_retries=-1)(Worker)
-        yield from _score(ray, lambda: actor_class.remote(job, saved, os.getcwd()), n_workers, numbers)
+        actor_class = ray.remote(**{f"num_{device.lower()}s": 1}, max_restarts=0, max_task_retries=-1)(worker)
+        yield from _score(ray, lambda: actor_class.remote(*arguments), n_workers, numbers)
     finally:
         ray.shutdown()
 

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.columns import parse_pairs
-from text_metrics.commands.shared.files import data_files, file_format, parse_path
+from text_metrics.commands.shared.columns import add_keys, parse_columns
+from text_metrics.commands.shared.files import data_files, file_format, parse_path, without_secrets
+from text_metrics.commands.shared.rows import Form, form_of
+from text_metrics.commands.shared.sets import Keys
 from text_metrics.commands.shared.settings import parse_settings
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -18,9 +20,14 @@ class Command(argparse.Namespace):
     """What was asked for; each attribute is the option of its name."""
 
     @property
-    def is_grouped(self) -> bool:
-        """Whether several rows make a set."""
-        return self.one_set or self.group_key is not None or self.set_size is not None
+    def keys(self) -> Keys:
+        """What makes a set of rows."""
+        return Keys(self.text_key, self.id_key, self.system_key, self.set_size, self.one_set)
+
+    @property
+    def form(self) -> Form:
+        """How the file is to be read."""
+        return form_of(self)
 
     def output(self, result: str, formats: Sequence[str] = _FORMATS) -> Path:
         """Return the file that is written last: by default, in the format of what is read."""
@@ -35,32 +42,36 @@ class Command(argparse.Namespace):
         return out
 
     def decisive(self) -> dict[str, Any]:
-        """Return what decides the numbers, as JSON: a job continues only under an equal command."""
+        """Return what decides the numbers, as JSON: a job continues only under an equal command.
+
+        Raises a ValueError for what is no file, such as a pipe: a job reads its file more than once.
+        """
+        if isinstance(self.data, Path) and self.data.exists() and not (self.data.is_file() or self.data.is_dir()):
+            raise ValueError(f"{self.data} is no file, and cannot be read twice: write what it holds to a file first.")
         stats = [path.stat() for path in data_files(self.data)]
         return {
             **{name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT},
-            "data": str(self.data),
+            "data": without_secrets(str(self.data)),
             "size": sum(stat.st_size for stat in stats),
             "modified": max(stat.st_mtime_ns for stat in stats),
         }
 
 
-def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser, group: str, result: str, clusters: bool = True) -> None:
     """Add the options of all commands on the rows of a file.
 
-    `group` names what rows make together, such as a set, and `result` the end of the default output, before its suffix.
+    `group` names what rows make together, such as a set, and `result` the end of the default output, before its suffix;
+    `clusters` says whether sets may be dependent.
     """
     parser.add_argument(
         "data",
         type=parse_path,
-        help=".jsonl, .ndjson, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets` or of Parquet "
-        "files; a path or a URL of fsspec",
+        help=".jsonl, .ndjson, .json, .csv, .tsv or .txt, also .gz or .zst, .parquet, or a folder of `datasets`, of "
+        "Parquet or of JSON files; a path, a pattern of paths, or a URL of fsspec",
     )
-    parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
+    add_keys(parser, clusters=clusters)
     groups = parser.add_mutually_exclusive_group()
-    groups.add_argument(
-        "--group-key", help=f"the rows with one value in this column, next to each other, make a {group}"
-    )
+    groups.add_argument("--id-key", metavar="KEY", help=f"which prompt a row belongs to: its rows make a {group}")
     groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
     groups.add_argument("--one-set", action="store_true", help=f"all rows of the file make one {group}")
     parser.add_argument(
@@ -77,8 +88,11 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> Comma
     """Read the command line; exits with 2 where argparse cannot read it, and raises a ValueError for invalid values."""
     command = parser.parse_args(words, Command())
     options = vars(command)
-    options["columns"] = parse_pairs(options.pop("column"))
+    options["columns"] = parse_columns(command)
+    del options["column"]
     options["settings"] = parse_settings(options.pop("setting"))
+    if command.system_key is not None and command.id_key is None:
+        raise ValueError("--system-key requires --id-key.")
     for name in ("batch_size", "set_size", "workers", "keep"):
         value = options.get(name)
         if value is not None and value < 1:

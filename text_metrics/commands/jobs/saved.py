@@ -3,7 +3,7 @@
 import fcntl
 import json
 import pickle
-import shutil
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,8 +13,11 @@ from uuid import uuid4
 import numpy as np
 
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.files import write_text, written_whole
+from text_metrics.commands.shared.files import written_whole
 from text_metrics.commands.shared.outputs import check_outputs
+
+# Files of the folder of pieces besides these: the record of the job, what is locked, and what is not complete.
+_RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
 
 
 class SavedJob:
@@ -24,7 +27,7 @@ class SavedJob:
     ----------
     out : the output; with --one-set, it is also the summary
 
-    Raises a ValueError if one of them is read.
+    Raises a ValueError if one of them is read, or if a file or folder beside the output was not written by a job.
     """
 
     def __init__(self, out: Path, command: Command) -> None:
@@ -33,39 +36,53 @@ class SavedJob:
         self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
         writes = [*dict.fromkeys((out, self._summary)), self.bad]
         check_outputs([str(command.data)], writes, {**command.settings, "metric": command.metric}, self.folder)
+        is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
+        for path, record, keys in (
+            (self._summary, self._summary, {"command"}),
+            (self.bad, self.bad, {"row", "error", "text"}),
+            (self.folder, self.folder / _RECORD, {"command"}),
+        ):
+            is_ours = path == out or (path == self.folder and is_begun) or keys <= _first_value(record).keys()
+            if path.exists() and not is_ours:
+                raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
 
     def finished(self) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do."""
         if self._command.restart:
             with self._locked():
-                shutil.rmtree(self.folder)
+                self.remove()
             self._summary.unlink(missing_ok=True)
             return None
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             summary = json.loads(self._summary.read_text(encoding="utf-8"))
             if self.out.exists() and summary["command"] == self.decisive:
                 return summary
-        if self.out.exists() and not self.numbers():
+        if self.out.exists() and not (self.folder / _RECORD).exists():
             raise ValueError(
                 f"{self.out} already exists, written by another command: pass --restart, or another --out."
             )
         return None
 
     @contextmanager
-    def opened(self) -> Iterator[bool]:
-        """Lock the folder; yields whether the job is new: no piece is done.
+    def opened(self) -> Iterator[list[int]]:
+        """Lock the folder; yields the numbers of the pieces that are done, and whole.
 
         Raises a ValueError if another command or process works on it. The folder of a new job is removed after an
-        error, so that it is not in the way of other commands.
+        error, so that it does not block other commands.
         """
         with self._locked():
-            numbers = self.numbers()
-            if numbers and self.record(numbers[0])["command"] != self.decisive:
+            record = self.folder / _RECORD
+            if not record.exists():
+                with self.written(record) as temporary:
+                    temporary.write_text(json.dumps({"command": self.decisive}) + "\n", encoding="utf-8")
+            elif _first_value(record).get("command") != self.decisive:
                 raise ValueError(f"{self.folder} is of another command or file: pass --restart, or another --out.")
+            numbers = sorted(int(path.stem.removeprefix("part-")) for path in self.folder.glob("part-????????.json"))
+            numbers = [number for number in numbers if self._is_whole(number)]
             try:
-                yield not numbers
+                yield numbers
             except ValueError:
-                if not self.numbers():
+                if not any(self.folder.glob("part-????????.json")):
                     self.remove()
                 raise
             except KeyboardInterrupt:
@@ -74,24 +91,27 @@ class SavedJob:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("w") as lock:
+        with (self.folder / _LOCK).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ValueError(f"{self.folder} is in use by another process.") from None
             yield
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of the pieces that are done."""
-        return sorted(int(path.stem.removeprefix("part-")) for path in self.folder.glob("part-????????.json"))
-
     def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Save a piece: its rows to part-N, and then its record to part-N.json."""
-        text = json.dumps({**record, "command": self.decisive}, default=np.ndarray.tolist)
-        for path, data in ((self._part(number), pickle.dumps(rows)), (self._record(number), text.encode())):
+        data = pickle.dumps(rows)
+        text = json.dumps({**record, "rows": zlib.crc32(data)}, default=np.ndarray.tolist)
+        for path, content in ((self._part(number), data), (self._record(number), text.encode())):
             # A worker that was taken for dead may write the same piece.
             with written_whole(path, path.with_name(f"{path.name}.{uuid4().hex}")) as temporary:
-                temporary.write_bytes(data)
+                temporary.write_bytes(content)
+
+    def _is_whole(self, number: int) -> bool:
+        """Whether a piece has a record, and the rows that it was written with."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return self.record(number)["rows"] == zlib.crc32(self._part(number).read_bytes())
+        return False
 
     def record(self, number: int) -> dict[str, Any]:
         """Read the record of a piece."""
@@ -111,19 +131,37 @@ class SavedJob:
     def _record(self, number: int) -> Path:
         return self.folder / f"part-{number:08d}.json"
 
+    def written(self, path: Path) -> Any:
+        """Write a file as `written_whole` does, with the temporary file in the folder of the pieces."""
+        return written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
+
     def write_bad(self, bad: Iterator[Sequence[Any]]) -> None:
-        """Write what was set aside, with the reasons; without any, remove the file of an earlier run."""
-        with written_whole(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
+        """Write what was skipped, with the reasons; without any, remove the file of an earlier run."""
+        with self.written(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
             for number, error, text in bad:
                 file.write(json.dumps({"row": number, "error": error, "text": text}) + "\n")
         if not self.bad.stat().st_size:
             self.bad.unlink()
 
     def remove(self) -> None:
-        """Remove the pieces."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
+        for pattern in ("part-*", _WRITTEN, _LOCK, _RECORD):
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary, and remove the pieces: the job is done."""
-        write_text(self._summary, json.dumps(summary, indent=2) + "\n")
+        with self.written(self._summary) as temporary:
+            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         self.remove()
+
+
+def _first_value(path: Path) -> dict[str, Any]:
+    """Read the object of a JSON file, or that on the first line; an empty one if there is none."""
+    with suppress(OSError, ValueError), path.open(encoding="utf-8") as file:
+        line = file.readline()
+        value = json.loads(line if line.strip() != "{" else line + file.read())
+        return value if isinstance(value, dict) else {}
+    return {}

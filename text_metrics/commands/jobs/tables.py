@@ -1,38 +1,38 @@
 """Rows written to one file in the format of its name."""
 
 import csv
-import json
-from collections.abc import Callable, Iterable, Iterator
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.shared.files import to_line, to_plain, written_whole
+from text_metrics.commands.shared.files import to_line, to_plain
 
 Blocks = Iterator[list[dict[str, Any]]]
 
 
-def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path) -> None:
-    """Write blocks of rows; types of columns that have none are inferred from all of them."""
-    if schema is None and path.suffix != ".jsonl":
-        schema = _infer_schema(read())
-    with written_whole(path) as temporary:
-        if path.suffix == ".parquet":
-            with pq.ParquetWriter(temporary, schema) as table:
-                for rows in read():
-                    table.write_table(_to_table(rows, schema))
-            return
-        with temporary.open("w", encoding="utf-8", newline="") as output:
-            if path.suffix == ".csv":
-                writer = csv.DictWriter(output, schema.names if schema else [])
-                writer.writeheader()
-                for rows in read():
-                    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-            else:
-                for rows in read():
-                    output.writelines(map(to_line, rows))
+def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path, suffix: str) -> None:
+    """Write blocks of rows to a file in the format of a suffix; types of columns are inferred where there are none."""
+    if suffix == ".parquet":
+        schema = schema or _infer_schema(read)
+        with pq.ParquetWriter(path, schema) as table:
+            for rows in read():
+                table.write_table(_to_table(rows, schema))
+        return
+    with path.open("w", encoding="utf-8", newline="") as output:
+        if suffix == ".csv":
+            names = schema.names if schema else dict.fromkeys(name for rows in read() for row in rows for name in row)
+            writer = csv.DictWriter(output, names)
+            writer.writeheader()
+            for rows in read():
+                writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+        else:
+            for rows in read():
+                output.writelines(map(to_line, rows))
 
 
 def _to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -43,25 +43,38 @@ def _to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-def _infer_schema(blocks: Iterable[list[dict[str, Any]]]) -> pa.Schema:
-    """Infer the types of the columns of JSON rows; a column of mixed types is one of strings."""
+def _infer_schema(read: Callable[[], Blocks]) -> pa.Schema:
+    """Infer the types of the columns of JSON rows; a column that no type holds, in all blocks, is one of strings."""
     types: dict[str, pa.DataType] = {}
-    for rows in blocks:
+    for rows in read():
         for name in dict.fromkeys(name for row in rows for name in row):
-            try:
+            with _as_strings(types, name):
                 kind = pa.array([row.get(name) for row in rows]).type
                 pair = [pa.schema([(name, kind)]) for kind in (types.get(name, kind), kind)]
                 types[name] = pa.unify_schemas(pair, promote_options="permissive").field(0).type
-            except (pa.ArrowException, OverflowError):
-                types[name] = pa.string()
+    for name, kind in types.items():
+        with _as_strings(types, name):
+            # Not all types can be written, such as that of {}.
+            pq.write_table(pa.schema([(name, kind)]).empty_table(), io.BytesIO())
+            for rows in read() if not pa.types.is_string(kind) else ():
+                pa.array([row.get(name) for row in rows], kind)
     return pa.schema(list(types.items()))
 
 
+@contextmanager
+def _as_strings(types: dict[str, pa.DataType], name: str) -> Iterator[None]:
+    """Make a column one of strings if its values have no common type."""
+    try:
+        yield
+    except (pa.ArrowException, OverflowError, TypeError):
+        types[name] = pa.string()
+
+
 def _as_text(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if value is None or isinstance(value, str) else to_line(value).rstrip("\n")
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=to_plain)
+        return to_line(value).rstrip("\n")
     return to_plain(value) if isinstance(value, bytes) else value

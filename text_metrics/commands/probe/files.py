@@ -7,18 +7,19 @@ from typing import Any
 from text_metrics.commands.shared.files import read_json
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, parse_row, read_questions
-from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
+from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
 
 Rows = list[dict[str, Any]]
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield questions with their places: objects with an id of their own, or records of a released file."""
-    names = set()
+    names, unclustered = set(), []
     for where, record in read_rows(path):
         # Commonsense Frame Completion or ProtoQA.
         if "metadata" in record:
-            record = parse_target(record, where)
+            record, left = parse_target(record, where)
+            unclustered.append(left)
         name = record.get("id")
         if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
             raise ValueError(f"{where} must have an 'id', a string or an integer. Got {name!r:.80}.")
@@ -26,6 +27,7 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise ValueError(f"{where}: question {name!r:.80} appears twice.")
         names.add(str(name))
         yield where, record
+    warn_of_unclustered(unclustered)
 
 
 def read_references(path: Path) -> Rows:

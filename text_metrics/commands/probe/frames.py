@@ -25,12 +25,14 @@ Make questions about what sentences leave open: missing roles of their predicate
 A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
 and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
 about where, when, why, how and with what it happens, unless the sentence says so. A graph that is not valid is named
-and set aside; the exit code is then 3. `text-metrics probe ask` reads the questions.
+and skipped; the exit code is then 3. `text-metrics probe ask` reads the questions.
 """
 ROLES = tuple(f"ARG{n}" for n in range(7))
 # From this sense on, a concept is a relation of AMR's own, such as have-rel-role-91, and no event.
 _RELATIONS = 90
-EXIT_SET_ASIDE = 3
+# The first line of a file of parsed graphs: only a file that has it is replaced.
+_PARSED = "# Parsed by text-metrics probe frames."
+EXIT_SKIPPED = 3
 
 
 def add_parser(commands: Any) -> None:
@@ -57,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs([arguments.sentences, arguments.rolesets], [out, sheet, graphs if arguments.parse else None])
     rolesets = read_rolesets(arguments.rolesets)
     if arguments.parse:
+        if graphs.exists() and not _read(graphs).startswith(_PARSED):
+            raise ValueError(f"{graphs} is not a file of this command, and would be replaced: choose another --out.")
         write_text(graphs, _parse(arguments.sentences, arguments.parse))
     rows: list[dict[str, str]] = []
     unknown, n_contexts, n_bad = Counter[str](), 0, 0
@@ -84,11 +88,11 @@ def run(arguments: argparse.Namespace) -> int:
 
         columns = ["id", "sentence", "question", "answer"]
         write_text(sheet, DataFrame(rows).reindex(columns=columns).to_csv(index=False))
-    print(f"{out}: {len(rows)} questions about {n_contexts} sentences; {n_bad} graphs are set aside.", file=sys.stderr)
+    print(f"{out}: {len(rows)} questions about {n_contexts} sentences; {n_bad} graphs are skipped.", file=sys.stderr)
     if unknown:
         names = ", ".join(sorted(unknown))
         print(f"No question is asked about predicates without a roleset: {names}.", file=sys.stderr)
-    return EXIT_SET_ASIDE if n_bad else 0
+    return EXIT_SKIPPED if n_bad else 0
 
 
 def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]) -> list[dict[str, str]]:
@@ -208,7 +212,7 @@ def _parse(path: Path, model: str) -> str:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"{where} must have 'scene', a list of sentences, or 'target'. Got {scene!r:.80}.")
         sentences += [" ".join(text.split()) for text in texts]
-    blocks = []
+    blocks = [_PARSED]
     graphs = amrlib.load_stog_model(model_dir=model).parse_sents(sentences, add_metadata=False)
     for i, (sentence, graph) in enumerate(zip(sentences, graphs, strict=True), 1):
         blocks.append(f"# ::id s{i}\n# ::snt {sentence}\n{graph or ''}".rstrip())

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import tempfile
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from text_metrics.commands.probe.files import Rows, read_predictions
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
 from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.commands.shared.statistics import holm, randomization_p
+from text_metrics.metrics._core.core_numbers import tied_ranks
 from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_formats import Question
 
@@ -56,6 +58,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
     if arguments.rounds < 1:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
+    check_integers("people", {row["id"]: [answer["count"] for answer in row["answers"]] for row in references})
     files: dict[str, dict[str, Counter[str]]] = {}
     for name, path in arguments.answers:
         if not name or name in files:
@@ -66,16 +69,19 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
         for kind, ids in (("unknown", unknown), ("missing", missing)):
             if ids:
                 print(f"{name}: {kind}: {', '.join(ids)}", file=sys.stderr)
-    compute = partial(load("probeval").compute, **settings)
     rows = []
-    for name, by_question in files.items():
-        gold = [row for row in references if row["id"] in by_question]
-        answers = [by_question[row["id"]] for row in gold]
-        given = [{"answers": counts} for counts in answers]
-        result = compute(predictions=given, references=gold, confidence=arguments.confidence)
-        compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
-        rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
-    rows.sort(key=lambda row: row["probeval"])
+    # Each answer is encoded once.
+    with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
+        compute = partial(load("probeval").compute, **{"cache_dir": folder, **settings})
+        for name, by_question in files.items():
+            gold = [row for row in references if row["id"] in by_question]
+            answers = [by_question[row["id"]] for row in gold]
+            given = [{"answers": counts} for counts in answers]
+            result = compute(predictions=given, references=gold, confidence=arguments.confidence)
+            compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
+            rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
+    # The first of equal scores comes first.
+    rows = [rows[i] for i in np.argsort(tied_ranks([row["probeval"] for row in rows]), kind="stable")]
     for row, p in zip(rows, holm([row["against_people"]["p"] for row in rows]), strict=True):
         row["against_people"]["p_holm"] = p
     return {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
@@ -84,6 +90,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
 def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str]]:
     """Clean and count the answers to each question; questions with blank ones only are left out."""
     counts: dict[str, Counter[str]] = {}
+    check_integers(name, {question.name: question.counts.tolist() for question in questions})
     for question in questions:
         answers: Counter[str] = Counter()
         for text, count in zip(question.answers, question.counts.astype(int).tolist(), strict=True):
@@ -93,6 +100,13 @@ def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str
     if not counts:
         raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
     return counts
+
+
+def check_integers(name: str, counts: dict[str, list[float]]) -> None:
+    """Raise a ValueError if a count is not an integer, so that no sample can be drawn."""
+    for question, numbers in counts.items():
+        if any(number % 1 for number in numbers):
+            raise ValueError(f"{name}: counts must be integers to draw samples. Question {question!r} has others.")
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:

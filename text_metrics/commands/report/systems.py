@@ -119,6 +119,9 @@ def read_file(name: str, path: Path, keys: Keys) -> list[Row]:
     A good row has `texts`, and `given` its prompt, its system, and the quality of its texts.
     """
     rows = list(Source(path).rows())
+    for row in rows:
+        if not row.error and not isinstance(row.values, dict):
+            row.error, row.values = f"must be a JSON object. Got {describe(row.values)}", None
     columns = list(dict.fromkeys(column for row in rows for column in row.values or ()))
     for key in keys:
         if columns and key is not None and key not in columns:
@@ -195,7 +198,7 @@ def _read_row(row: Row, name: str, line: str, keys: Keys, is_csv: bool) -> None:
     row.texts, quality = texts, [np.nan] * len(texts)
     if keys.quality is not None:
         column = Column("quality", keys.quality, True, (-LARGEST_RATING, LARGEST_RATING), False)
-        quality = list(map(float, column.read(row.values, None if is_text else len(texts))))
+        quality = list(map(float, column.read(row.values, None if is_text else len(texts), is_csv)))
     row.given["quality"] = quality
     if keys.context is not None:
         context = row.values.get(keys.context)

@@ -1,16 +1,16 @@
 """Score a file of generated texts with one of the metrics: of any size, in little memory, and resumable after a kill.
 
-A row of the file holds a set of texts, as a list, or one text; then --group-key, --set-size or
+A row of the file holds a set of texts, as a list, or one text; then --id-key, --set-size or
 --one-set say which rows make a set. The rows are written with their scores, in order, and a summary
-goes to stdout and to <out>.summary.json. A row that cannot be scored is named on stderr, and set
-aside in <out>.bad.jsonl, with all rows of its set. After a kill, the same command continues.
+goes to stdout and to <out>.summary.json. A row that cannot be scored is skipped with all rows of
+its set, named on stderr, and written to <out>.bad.jsonl. After a kill, the same command continues.
 docs/files.md describes the files, and --engine ray.
 
-Exit codes: 0 all rows are scored; 3 some were set aside; 5 a number of the summary is beyond a
+Exit codes: 0 all rows are scored; 3 some were skipped; 5 a number of the summary is beyond a
 limit, or null; 2 the command, its settings or the file are invalid; 130 interrupted.
 
     text-metrics score data.jsonl --metric vendi_embed --text-key generations
-    text-metrics score data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
+    text-metrics score data.csv --metric self_bleu --text-key answer --id-key prompt --out scores.parquet
     text-metrics score data.parquet --metric probeval --text-key answers --reference-key people
     text-metrics score data.jsonl --metric vendi_embed --text-key generations --setting q=2 --column quality=reward
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
@@ -18,22 +18,23 @@ limit, or null; 2 the command, its settings or the file are invalid; 130 interru
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.jobs.job import EXIT_BAD_ROWS, Job, run_job, show
+from text_metrics.commands.jobs.job import BAD_VALUES, EXIT_BAD_ROWS, Job, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.one_set import is_summed, open_sums, score_sums
-from text_metrics.commands.score.scoring import RowScorer, open_scores
+from text_metrics.commands.score.one_set import OpenSums, is_summed, score_sums
+from text_metrics.commands.score.scoring import OpenScores, RowScorer
 from text_metrics.commands.score.summary import intervals, summarize
 from text_metrics.commands.shared.columns import add_columns
 from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, command, make_parser
 from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.sets import Keys
 from text_metrics.commands.shared.settings import add_confidence, add_settings, settings_checked
 from text_metrics.metrics._core.core_numbers import parse_level
 from text_metrics.metrics._core.core_results import TEXTS, result_numbers
@@ -41,10 +42,12 @@ from text_metrics.metrics._core.core_results import TEXTS, result_numbers
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_USAGE", "main", "run"]
 
 EXIT_LIMIT = 5
-# A sum over texts is as large as many texts: it is kept for so many batches.
+# One d x d sum is saved per 16 batches, because it is large.
 _SUMMED = 16
-# Rows read to find a set that can be scored.
+# Units read to find one that can be scored.
 _SAMPLED = 1000
+# Numbers of a summary, unless there is one set.
+_OF_SETS = ("n_units", "confidence")
 
 
 def parse_command(words: Sequence[str] | None = None) -> Command:
@@ -52,7 +55,7 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
     parser = make_parser(__doc__)
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric, or a path that evaluate.load takes")
-    parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")
+    parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval; one for each set")
     add_columns(parser)
     add_settings(parser)
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
@@ -83,9 +86,9 @@ def _limit(text: str) -> tuple[str, float]:
 
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
-    source = Source(command.data)
+    source = Source(command.data, command.form)
     # Loading a metric takes seconds.
-    source.check_columns(command.text_key, command.group_key, command.reference_key, *command.columns.values())
+    source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
     name = Path(command.metric).stem
     out = command.output(name, (".json",)) if command.one_set else command.output(name)
     saved = SavedJob(out, command)
@@ -99,9 +102,10 @@ def run(command: Command) -> int:
             with settings_checked():
                 scorer.settings.check_found()
         summed = is_summed(command, scorer)
-        open_step = partial(open_sums if summed else open_scores, command)
+        open_step = (OpenSums if summed else OpenScores)(command, scorer)
+        keys = Keys(command.text_key) if summed else command.keys
         n_texts = command.batch_size * (_SUMMED if summed else 1)
-        job = Job(command, source, scorer.reader(summed), open_step, scorer.schema(source), n_texts)
+        job = Job(command, source, keys, scorer.reader(summed), open_step, scorer.schema(source), n_texts)
         summarized = score_sums if summed else summarize
         summary = run_job(job, saved, partial(summarized, scorer=scorer))
     if not command.one_set:
@@ -113,24 +117,32 @@ def run(command: Command) -> int:
 
 def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
     """Score one unit, and raise a ValueError for a limit of a number that the summary will not have."""
-    limits = [name for name, _ in [*command.fail_under, *command.fail_over]]
-    rows = islice(source.rows(), 2 if command.one_set else _SAMPLED)
-    for unit in scorer.reader().units(rows) if limits else ():
-        with suppress(ValueError):
-            if unit.rows:
-                _, result = scorer.score([unit])
-                break
-    else:
+    if not (command.fail_under or command.fail_over):
         return
-    counts = ["n_scores", "n_units", "n_texts", "n_bad", "n_incomplete", "confidence"]
-    names = [*dict(result_numbers(result)), *counts]
-    for name in limits:
+    # Two rows stand for the set of all rows.
+    keys = command.keys._replace(is_one_set=False, size=2) if command.one_set else command.keys
+    for unit in islice(scorer.reader()(keys).units(source), _SAMPLED):
+        names: list[str] = []
+        with suppress(*BAD_VALUES):
+            names = list(dict(result_numbers(scorer.score([unit])[1]))) if unit.rows else []
+        if names:
+            counts = ("n_scores", "n_texts", "n_bad", "n_incomplete", *(() if command.one_set else _OF_SETS))
+            _check_names(command, [*names, *counts])
+            return
+
+
+def _check_names(command: Command, names: Collection[str]) -> None:
+    for name, _ in [*command.fail_under, *command.fail_over]:
         if name not in names:
             raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
 
 
 def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null."""
+    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null.
+
+    Raises a ValueError for a limit of a number that the summary does not have.
+    """
+    _check_names(command, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
     for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
         for name, limit in limits:
             value = summary.get(name)

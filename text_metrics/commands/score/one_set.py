@@ -1,17 +1,16 @@
 """The Vendi score of a whole file, from a sum over its texts: the file is never in memory as a whole."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.job import Done, Step
+from text_metrics.commands.jobs.job import Done, Step, score_valid_units
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.score.scoring import RowScorer, score_those_that_can
+from text_metrics.commands.score.scoring import OpenScores, RowScorer
 from text_metrics.commands.score.summary import merge_signatures
-from text_metrics.metrics._core.core_results import format_order
+from text_metrics.commands.shared.sets import Unit
+from text_metrics.metrics._core.core_results import Signature, format_order
 
 
 def is_summed(command: Command, scorer: RowScorer) -> bool:
@@ -20,26 +19,30 @@ def is_summed(command: Command, scorer: RowScorer) -> bool:
     return is_vendi and scorer.settings.kernel == "embedding"
 
 
-def open_sums(command: Command) -> Step:
-    """Load the metric; returns the function that sums up the outer products of embeddings of texts."""
-    from text_metrics.metrics._core.core_encoder import encode
-    from text_metrics.metrics._core.core_models import matrix_device
-    from text_metrics.metrics._core.core_spectra import gram_sums
+class OpenSums(OpenScores):
+    """Makes the function that sums up the outer products of embeddings of texts."""
 
-    scorer = RowScorer(command)
-    signature = scorer.metric.compute(predictions=[["a", "b"]], **command.settings)["signature"]
+    def __call__(self) -> Step:
+        """Return the function, of a list of units."""
+        from text_metrics.metrics._core.core_encoder import encode
+        from text_metrics.metrics._core.core_models import matrix_device
+        from text_metrics.metrics._core.core_spectra import gram_sums
 
-    def add_up(units: list[Unit]) -> np.ndarray:
-        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
-        return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+        scorer = self._scorer or RowScorer(self._command)
+        signature = scorer.metric.compute(predictions=[["a", "b"]], **self._command.settings)["signature"]
 
-    def step(units: list[Unit]) -> Done:
-        good, sums = score_those_that_can(add_up, units)
-        if sums is None:
-            return None, []
-        return {"signature": signature, "sums": sums, "n": sum(len(unit.texts) for unit in good)}, []
+        def add_up(units: list[Unit]) -> np.ndarray:
+            embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+            return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
-    return step
+        def step(units: list[Unit]) -> Done:
+            scored = score_valid_units(add_up, units)
+            if not scored:
+                return []
+            n = sum(len(unit.texts) for of, _ in scored for unit in of)
+            return [({"signature": signature, "sums": sum(sums for _, sums in scored), "n": n}, [])]
+
+        return step
 
 
 def score_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
@@ -53,10 +56,9 @@ def score_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
     orders = scorer.settings.orders
     scores = vendi_from_sums(total, n, orders).tolist()
     by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
-    signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", signature)
     return {
         "vendi_embed": scores[0],
         "n_scores": 1,
         **(by_order if scorer.settings.has_orders else {}),
-        "signature": signature,
+        "signature": str(Signature.parse(signature).merge(set_size=n)),
     }

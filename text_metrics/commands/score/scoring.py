@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from text_metrics import METRICS
-from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.job import Done, Step
+from text_metrics.commands.jobs.job import Done, Step, score_valid_units
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
+from text_metrics.commands.shared.keys import read_value
 from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
 from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
@@ -38,16 +40,10 @@ class RowScorer:
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
         self._command, self.items = command, self.metric.items
-        if (command.reference_key is None) == (self.items == QUESTIONS):
-            problem = "needs" if self.items == QUESTIONS else "does not take"
-            raise ValueError(f"--reference-key: {self.metric.name} {problem} people's answers.")
+        if command.reference_key is None and self.items == QUESTIONS:
+            raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
         # The units of the interval in the summary are rows, or sets of rows.
-        self.columns = [
-            column._replace(per_text=column.per_text and column.argument != "confidence_by")
-            for column in columns_of(self.metric, command.columns)
-        ]
-        if command.reference_key is not None:
-            self.columns.append(Column("references", command.reference_key))
+        self.columns: list[Column] = columns_of(self.metric, command.columns, command.quality_scale)
         self._computed = [column for column in self.columns if column.argument != "confidence_by"]
         with settings_checked():
             self.settings: Any = self._read_settings()
@@ -71,21 +67,23 @@ class RowScorer:
         of_columns = {column.argument: "a column" for column in self._computed if column.argument in declared}
         return self.metric.settings.read({**self._command.settings, **of_columns}, self.metric.name)
 
-    def reader(self, is_summed: bool = False) -> Reader:
-        """Return what joins rows to units; for a score from sums, each row is one."""
-        if is_summed:
-            return Reader(Command(**{**vars(self._command), "one_set": False}), TEXTS)
-        return Reader(self._command, self.items, self.columns)
+    def reader(self, is_summed: bool = False) -> Callable[[Keys], Reader]:
+        """Return what makes a reader of units; for a score from sums, each row is one."""
+        reads_sets = self.items != TEXTS and not is_summed
+        return partial(Reader, reads_sets=reads_sets, columns=() if is_summed else self.columns)
 
     def schema(self, source: Source) -> pa.Schema | None:
         """Return the schema of a table with its results; None for files whose columns have no types."""
         command, schema = self._command, source.schema
         if schema is None or command.one_set:
             return None
-        scalars = [command.group_key] if command.is_grouped else schema.names
-        fields = [field if field.name in scalars else field.with_type(pa.list_(field.type)) for field in schema]
-        kind = schema.field(command.text_key).type
-        is_list = command.is_grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        keys = command.keys
+        fields = [
+            field.with_type(pa.list_(field.type)) if keys.is_grouped and field.name not in keys.names else field
+            for field in schema
+        ]
+        first = next(filter(None, (read_value(row.values, keys.text) for row in source.rows())), "")
+        is_list = keys.is_grouped or not isinstance(first, str)
         for name, result in self._items.items():
             kind = pa.int64() if result.is_count else pa.float64()
             several = self.items == TEXTS and is_list
@@ -108,74 +106,56 @@ class RowScorer:
         by_unit: list[Any] = []
         for unit in units:
             of_unit = [next(of_texts) for _ in unit.texts]
-            value = unit.rows[0].values[self._command.text_key]
-            is_single = isinstance(value, str) and not self._command.is_grouped
+            is_single = unit.rows[0].is_text and not self._command.keys.is_grouped
             by_unit.append(of_unit[0] if is_single else of_unit)
         return by_unit
 
 
-def open_scores(command: Command) -> Step:
-    """Load the metric; returns the function that scores units, and adds the results to their rows."""
-    scorer = RowScorer(command)
+class OpenScores:
+    """Makes the function that scores units, and adds the results to their rows; in another process, it loads anew."""
 
-    def step(units: list[Unit]) -> Done:
-        units, done = score_those_that_can(scorer.score, units)
-        if done is None:
-            return None, []
-        scores, result = done
-        numbers = dict(result_numbers(result))
-        has_labels = "confidence_by" in command.columns
-        facts = {
-            "signature": result["signature"],
-            "numbers": numbers,
-            "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
-            "labels": [unit.given["confidence_by"] for unit in units if has_labels],
-        }
-        rows = []
-        for unit, results in zip(units, scores, strict=True):
-            if not command.one_set:
-                rows.append(_join(command, scorer.keys, unit, results))
-        return facts, rows
+    def __init__(self, command: Command, scorer: RowScorer | None) -> None:
+        self._command, self._scorer = command, scorer
 
-    return step
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._command, None)
+
+    def __call__(self) -> Step:
+        """Return the function, of a list of units."""
+        command, scorer = self._command, self._scorer or RowScorer(self._command)
+
+        def step(units: list[Unit]) -> Done:
+            return [_facts_and_rows(command, scorer, *scored) for scored in score_valid_units(scorer.score, units)]
+
+        return step
 
 
-def score_those_that_can(score: Callable[[list[Unit]], Any], units: list[Unit]) -> tuple[list[Unit], Any]:
-    """Score units together; if that fails, each alone first, to name the error in the rows of those that fail.
-
-    Returns the units that are scored, and what `score` returns for them, None without any.
-    """
-    try:
-        return units, score(units)
-    except (TypeError, ValueError):
-        good: list[Unit] = []
-    for unit in units:
-        try:
-            score([unit])
-            good.append(unit)
-        except (TypeError, ValueError) as error:
-            first, last = unit.rows[0].number, unit.rows[-1].number
-            place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
-            for row in unit.rows:
-                row.error = f"{place}{error}"
-    return good, score(good) if good else None
+def _facts_and_rows(command: Command, scorer: RowScorer, units: list[Unit], done: Any) -> Any:
+    scores, result = done
+    numbers = dict(result_numbers(result))
+    has_labels = "confidence_by" in command.columns
+    facts = {
+        "signature": result["signature"],
+        "numbers": numbers,
+        "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+        "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
+        "labels": [unit.given["confidence_by"] for unit in units if has_labels],
+    }
+    pairs = () if command.one_set else zip(units, scores, strict=True)
+    return facts, [_join(command, scorer.keys, unit, results) for unit, results in pairs]
 
 
-def _join(command: Command, keys: Mapping[str, str], unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
+def _join(command: Command, names_of: Mapping[str, str], unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
     """Add the results of a unit to its row, or to the lists of its rows' values."""
-    row = unit.rows[0].values
-    if command.is_grouped:
-        rows = [row.values for row in unit.rows]
+    rows = [row.as_object() for row in unit.rows]
+    row, keys = rows[0], command.keys
+    if keys.is_grouped:
         names = dict.fromkeys(name for values in rows for name in values)
-        row = {
-            name: rows[0][name] if name == command.group_key else [values.get(name) for values in rows]
-            for name in names
-        }
-    for key in keys.values():
+        row = {name: row[name] if name in keys.names else [values.get(name) for values in rows] for name in names}
+    for key in names_of.values():
         if key in row:
             raise ValueError(f"{command.data}, row {unit.rows[0].number} has a column {key!r} already: rename it.")
-    return {**row, **{keys[name]: value for name, value in results.items()}}
+    return {**row, **{names_of[name]: value for name, value in results.items()}}
 
 
 def _sum(values: Any) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.score.scoring import RowScorer
-from text_metrics.metrics._core.core_results import Estimate, ItemResult, format_sizes, ratio_estimate
+from text_metrics.metrics._core.core_results import Estimate, ItemResult, Signature, format_sizes, ratio_estimate
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
@@ -21,21 +21,19 @@ def merge_signatures(first: str, second: str) -> str:
     """
     if not first or first == second:
         return second
-    ours, theirs = (dict(entry.partition(":")[::2] for entry in line.split("|")) for line in (first, second))
-    for name in ours | theirs:
-        values = [entries.get(name) for entries in (ours, theirs)]
-        if values[0] != values[1]:
-            if name not in _SIZES or None in values:
-                raise ValueError(f"parts of the data were scored under different settings: {name} is {values}.")
-            bounds = [int(bound) for value in values for bound in str(value).split("-")]
-            ours[name] = format_sizes(np.array(bounds))
-    return "|".join(f"{name}:{value}" if value else name for name, value in ours.items())
+    ours, theirs = Signature.parse(first), Signature.parse(second)
+    sizes = {}
+    for name, values in ours.difference(theirs).items():
+        if name not in _SIZES or None in values:
+            raise ValueError(f"parts of the data were scored under different settings: {name} is {list(values)}.")
+        sizes[name] = format_sizes(np.array([int(bound) for value in values for bound in str(value).split("-")]))
+    return str(ours.merge(**sizes))
 
 
 def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is left out. The texts of a
+    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. The texts of a
     row, or of rows that make a set, are not independent of each other: the estimates are over rows, or over the labels
     of rows.
 
@@ -67,7 +65,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
                 labelled[name][label] += sums
     estimates = {name: _estimate([*units[name], *labelled[name].values()]) for name in names}
     return {
-        **{name: float(total / n) if n else None for name, (total, n, k) in totals.items() if k == n_pieces},
+        **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},
         **counts,
         "signature": signature,
         "n_scores": n_scores,

@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from text_metrics.commands.shared.files import named_writing
+from text_metrics.metrics._core.core_numbers import parse_count, parse_number
 
 
 class Request(NamedTuple):
@@ -98,25 +100,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Chat:
-    """A chat model, by the settings of `add_arguments`, with the journal of the output that its answers make."""
+    """A chat model, by the settings of `add_arguments`, with the journal of the output that its answers make.
+
+    Raises a ValueError for settings, an API key or a URL that cannot be used.
+    """
 
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
         import openai
 
+        for name, low in (("workers", 1), ("attempts", 1), ("retries", 0)):
+            parse_count(getattr(arguments, name), f"--{name}", low)
+        parse_number(arguments.temperature, "--temperature", 0)
         url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
         key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not key and not url:
             raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
-        self._client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=arguments.retries)
+        if re.search(r"[^!-~]", key):
+            raise ValueError("OPENAI_API_KEY must be ASCII without spaces and line breaks: set it again.")
+        try:
+            self._client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=arguments.retries)
+        except Exception:  # It may quote a password.
+            raise ValueError("--base-url, or OPENAI_BASE_URL, is not a valid URL.") from None
+        url = self._client.base_url
+        self.host = url.netloc.decode()
+        self._url = f"{url.scheme}://{self.host}{url.raw_path.decode()}"
+        self._secrets = [secret for secret in (key, url.userinfo.decode(), url.password) if secret]
         self._settings = arguments
         self._stopped = ""
-        self._journal = Journal(journal_file(output))
+        self._output, self._journal = output, Journal(journal_file(output))
 
     def ask(self, requests: list[Request]) -> tuple[list[Any], int]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
 
         Returns the parsed answers, None for a missing one, and the exit code, 1 if any is missing. What is missing, and
-        why, is printed. Answers received before the endpoint fails, or before an interruption, stay in the journal.
+        why, is printed. Raises a ValueError if the endpoint fails, or no request has an answer: then no output should
+        be replaced. Answers received before that, or before an interruption, stay in the journal.
         """
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
@@ -128,15 +146,17 @@ class Chat:
             except BaseException as error:
                 self._stopped = str(error) or "Interrupted."
                 raise
-        if self._stopped:
-            saved = f"Received answers are saved in {self._journal.path}: run the same command to continue."
-            print(f"{self._stopped}\n{saved}", file=sys.stderr)
-        found = [values[key] for key in keys]
-        return found, int(None in found)
+        if self._stopped or (requests and all(value is None for value in values.values())):
+            raise ValueError(
+                f"{self._stopped or 'No request has an answer.'}\n{self._output} is not written. Received answers are "
+                f"saved in {self._journal.path}: run the same command to continue."
+            )
+        parsed = [values[key] for key in keys]
+        return parsed, int(None in parsed)
 
     def _digest(self, request: Request) -> str:
         """Digest all that decides the answer to a request."""
-        decisive = [self._settings.model, self._settings.temperature, request.messages, request.sample]
+        decisive = [self._url, self._settings.model, self._settings.temperature, request.messages, request.sample]
         decisive += [request.top] if request.top else []
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
@@ -158,21 +178,28 @@ class Chat:
             try:
                 record = self._request(request)
                 value = _parse(request, record)
-                self._journal.add(key, record)
-                return value
             except ValueError as error:
                 problem = f"none of {self._settings.attempts} answers can be parsed: {error}"
+                continue
             except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
                 # A retry would fail in the same way; other requests may succeed.
                 problem = f"the endpoint rejected the request: {error}"
                 break
-            except openai.APIError as error:
+            except Exception as error:  # The errors of the client and of its HTTP library share no other base class.
                 cause = f" ({error.__cause__})" if error.__cause__ else ""
-                # Without a user's name and password.
-                self._stopped = f"{self._client.base_url.netloc.decode()} does not answer: {error}{cause}"
+                self._stopped = self._without_secrets(f"{self.host} does not answer: {error}{cause}")
                 return None
-        tqdm.write(f"{request.name}: {problem}", file=sys.stderr)
+            self._journal.add(key, record)
+            return value
+        tqdm.write(self._without_secrets(f"{request.name}: {problem}"), file=sys.stderr)
         return None
+
+    def _without_secrets(self, text: str) -> str:
+        """Cut the API key and the password of the URL out of a text, also where they are escaped."""
+        for secret in self._secrets:
+            for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+                text = text.replace(form, "[secret]")
+        return text
 
     def _request(self, request: Request) -> dict[str, Any]:
         """Request an answer: its text, None if the reply has none, and log-probabilities of first tokens."""

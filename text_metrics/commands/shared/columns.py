@@ -1,4 +1,4 @@
-"""Columns with the values of arguments that are given for sets or texts: --column ARGUMENT=COLUMN."""
+"""The options that name columns, and columns with the values of arguments that are given for sets or texts."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from text_metrics.commands.shared.command import Renamed
+from text_metrics.commands.shared.keys import missing, read_key, read_value
+from text_metrics.commands.shared.rows import add_form
 from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
+from text_metrics.metrics._core.core_results import SETS, TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
+
+# The options that name the column of an argument, besides --column.
+_OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
 
 
 def is_missing(value: Any) -> bool:
@@ -21,10 +27,11 @@ def is_missing(value: Any) -> bool:
 class Column(NamedTuple):
     """A column with the values of an argument, as plain data that can be sent to other processes.
 
-    argument, name : of the argument, and of the column
+    argument, name : of the argument, and the key of the column
     per_text : whether each text has a value; otherwise each row, and the rows of a set share it
     numbers : the range of its numbers; None for labels and texts
     concatenated : whether the argument is one list over all sets
+    scale : what its numbers are divided by
     """
 
     argument: str
@@ -32,30 +39,36 @@ class Column(NamedTuple):
     per_text: bool = False
     numbers: tuple[float, float] | None = None
     concatenated: bool = False
+    scale: float = 1
 
-    def read(self, row: Any, n_texts: int | None) -> Any:
+    def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
         """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
 
-        Raises a ValueError that names the column if it has no value, too few or too many of them, or a wrong one.
+        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column if it has no
+        value, too few or too many of them, or a wrong one.
         """
-        value = row.get(self.name) if isinstance(row, Mapping) else None
+        value = read_value(row, self.name)
+        if self.argument == "confidence_by":
+            value = read_key(row, self.name)
         if is_missing(value):
-            raise ValueError(f"has no {self.name!r}, the column of {self.argument}")
+            if self.argument == "contexts":
+                return None
+            raise ValueError(missing(self.name, row))
         if self.argument == "references":
             # A bare text is one answer.
-            reference = parse_cell(value)
+            reference = parse_cell(value) if has_cells else value
             return [reference] if isinstance(reference, str) else reference
         if not self.per_text or n_texts is None:
-            value = self._checked(value, "")
+            value = self._checked(value, "", has_cells)
             return [value] if self.per_text else value
-        values = parse_cell(value)
+        values = parse_cell(value) if has_cells else value
         if not isinstance(values, list) or len(values) != n_texts:
             got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
             expected = f"a list of {n_texts} values, one for each text, for {self.argument}"
             raise ValueError(f"{self.name!r} must be {expected}. Got {got}")
-        return [self._checked(entry, f" of text {i}") for i, entry in enumerate(values)]
+        return [self._checked(entry, f" of text {i}", has_cells) for i, entry in enumerate(values)]
 
-    def _checked(self, value: Any, where: str) -> Any:
+    def _checked(self, value: Any, where: str, has_cells: bool) -> Any:
         if self.numbers is None:
             if isinstance(value, (str, int)) and not isinstance(value, bool) and not is_missing(value):
                 return value
@@ -64,10 +77,15 @@ class Column(NamedTuple):
             low, high = self.numbers
             number = parse_cell(value)
             # The metric checks vectors.
-            is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-            if isinstance(number, list) or (is_number and low <= number <= high):
+            if isinstance(number, list) and (has_cells or number is value):
                 return number
+            is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+            if is_number and low * self.scale <= number <= high * self.scale:
+                return number if self.scale == 1 else number / self.scale
             expected = "a number" if self.numbers == UNBOUNDED else f"a number in [{low:g}, {high:g}]"
+            likely = next((n for n in (5, 10, 100) if is_number and number <= n), None)
+            if likely and self.argument == "quality" and (low, high) == (0, 1) and number > self.scale:
+                expected += f": divide by {likely} with --quality-scale {likely}"
         raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
 
 
@@ -86,16 +104,37 @@ def parse_list(value: Any) -> Any:
     return parsed if isinstance(parsed, list) else value
 
 
+def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", clusters: bool = True) -> None:
+    """Add the options that all commands on files of texts have: the vocabulary of columns, and the form of files.
+
+    `renamed` is what was --group-key in earlier versions.
+    """
+    parser.add_argument(
+        "--text-key",
+        metavar="KEY",
+        help="the text, or the list of texts: a column, or a JMESPath expression; by default the row itself",
+    )
+    parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
+    parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
+    if clusters:
+        parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
+    add_form(parser)
+    parser.add_argument("--group-key", action=Renamed, const=renamed, help=argparse.SUPPRESS)
+
+
 def add_columns(
     parser: argparse.ArgumentParser, arguments: str = "an argument that is given for sets or texts"
 ) -> None:
-    """Add --column, which may be given many times."""
+    """Add --column, which may be given many times, and --quality-scale."""
     parser.add_argument(
         "--column",
         action="append",
         default=[],
-        metavar="ARGUMENT=COLUMN",
+        metavar="ARGUMENT=KEY",
         help=f"take {arguments} from a column: a row of a set has a list, a row of one text a value",
+    )
+    parser.add_argument(
+        "--quality-scale", type=float, default=1, metavar="N", help="divide quality by this, such as 10 or 100"
     )
 
 
@@ -110,21 +149,48 @@ def parse_pairs(pairs: Sequence[str], option: str = "--column") -> dict[str, str
     return values
 
 
-def columns_of(metric: Any, columns: Mapping[str, str]) -> list[Column]:
-    """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items."""
+def parse_columns(options: argparse.Namespace) -> dict[str, str]:
+    """Return the keys of all columns of arguments, by argument: those of --column, and of options of their own."""
+    columns = parse_pairs(options.column)
+    for argument, option in _OPTIONS.items():
+        if argument in columns:
+            raise ValueError(f"--column {argument} is now {option} {columns[argument]}.")
+        if key := getattr(options, option[2:].replace("-", "_"), None):
+            columns[argument] = key
+    if not options.quality_scale > 0:
+        raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
+    return columns
+
+
+def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> list[Column]:
+    """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items.
+
+    `scale` is what quality is divided by. The rows of a set share their context, cluster and reference.
+    """
     settings: type[Settings] | None = getattr(metric, "settings", None)
+    items = getattr(metric, "items", None)
     declared = settings.declared() if settings else {}
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
     found = []
     for argument, name in columns.items():
+        if argument == "references":
+            if items in (SETS, TEXTS):
+                raise ValueError(f"--reference-key: {metric.name} takes no references.")
+            found.append(Column(argument, name))
+            continue
+        if argument == "confidence_by":
+            found.append(Column(argument, name))
+            continue
         if argument not in given:
+            option = _OPTIONS.get(argument, f"--column {argument}")
             raise ValueError(
-                f"--column {argument}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
+                f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
                 "given once for a call is a --setting."
             )
-        kind, of_texts = given[argument].given, metric.items == TEXTS
+        kind, of_texts = given[argument].given, items == TEXTS
         per_text = kind in (TEXT, PAIR) or (kind == ITEM and of_texts)
-        found.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts))
+        divisor = scale if argument == "quality" else 1
+        found.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts, divisor))
     return found
 
 

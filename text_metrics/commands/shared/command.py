@@ -2,16 +2,35 @@
 
 import argparse
 import errno
+import io
 import os
+import re
 import sys
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
+
+from tqdm import tqdm
+
+from text_metrics.commands.shared.files import without_secrets
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
+# Messages of one kind that are printed before the others are counted.
+_SHOWN = 10
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
+
+
+class Renamed(argparse.Action):
+    """An option of earlier versions: an error that names the new one."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Exit with the error."""
+        parser.error(f"{self.option_strings[0]} is now {self.const}.")
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -48,8 +67,12 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
 
     @wraps(main)
     def run(*arguments: Any) -> int:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A terminal may not have all characters.
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            code = main(*arguments) or 0
+            with _warned_once():
+                code = main(*arguments) or 0
             # An error of printing is raised here, not at the interpreter's exit.
             sys.stdout.flush()
             return code
@@ -64,6 +87,47 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)
 
     return run
+
+
+@contextmanager
+def _warned_once() -> Iterator[None]:
+    """Print a warning once, whatever numbers are in it, and how often it came at the end."""
+    seen = Counter[str]()
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_once(message: Any, *arguments: Any, **named: Any) -> None:
+            kind = re.sub(r"\d[\d.,]*", "...", str(message))
+            seen[kind] += 1
+            if seen[kind] == 1:
+                show(message, *arguments, **named)
+
+        warnings.showwarning = show_once
+        try:
+            yield
+        finally:
+            for kind, n in seen.items():
+                if n > 1:
+                    print(f"This warning came {n} times: {kind}", file=sys.stderr)
+
+
+class Notices:
+    """Lines on stderr of one kind: the first ones are printed, and the others counted."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def add(self, line: str) -> None:
+        """Print a line, or count it."""
+        self._n += 1
+        if self._n <= _SHOWN:
+            # Above a progress bar.
+            tqdm.write(without_secrets(line), file=sys.stderr)
+
+    def end(self, what: str) -> None:
+        """Say how many more there are of what."""
+        if self._n > _SHOWN:
+            print(f"And {self._n - _SHOWN:,} more {what}.", file=sys.stderr)
 
 
 def install(extra: str) -> str:
@@ -87,5 +151,5 @@ def describe_os_error(error: OSError) -> str:
 
 
 def _end(message: str, code: int = EXIT_USAGE) -> int:
-    print(message or "The input is invalid.", file=sys.stderr)
+    print(without_secrets(message) or "The input is invalid.", file=sys.stderr)
     return code

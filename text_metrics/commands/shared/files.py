@@ -1,14 +1,18 @@
 """Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there."""
 
 import base64
+import glob
 import io
 import json
+import math
 import os
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -34,16 +38,33 @@ def parse_path(text: str) -> Path:
         path: Any = UPath(text)
         exists = path.exists()
     except Exception as error:  # Each file system has its own, such as those of missing credentials.
-        raise ArgumentTypeError(f"{text} cannot be read: {type(error).__name__}: {error}") from None
+        problem = f"{text} cannot be read: {type(error).__name__}: {error}"
+        raise ArgumentTypeError(without_secrets(problem)) from None
     if not exists:
-        raise ArgumentTypeError(f"{text} does not exist.")
+        raise ArgumentTypeError(without_secrets(f"{text} does not exist."))
     # Outputs are compared with paths of this machine.
     return Path(path.path) if path.protocol in ("file", "local") else path
 
 
+def without_secrets(text: str) -> str:
+    """Cut names, passwords and queries out of the URLs in a text."""
+    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", re.sub(r"://[^/\s]*@", "://", text))
+
+
 def data_files(path: Path) -> list[Path]:
-    """List a file, or of a folder its Parquet files, or the one that describes what `datasets` saved."""
-    return [path] if not path.is_dir() else sorted(path.glob("*.parquet")) or [path / "state.json"]
+    """List the files of a path, which may be a pattern such as `runs/*.jsonl`.
+
+    Of a folder, these are its Parquet files, or the one that describes what `datasets` saved, or its JSON files.
+    Raises a ValueError if there is none.
+    """
+    if path.is_dir():
+        saved = [path / "state.json"]
+        of_json = sorted(each for each in path.iterdir() if file_format(each) in (".json", ".jsonl", ".ndjson"))
+        return sorted(path.glob("*.parquet")) or (saved if saved[0].exists() or not of_json else of_json)
+    named = [] if path.exists() else [Path(name) for name in sorted(glob.glob(str(path)))]
+    if not named and not path.exists():
+        raise ValueError(f"{path} does not exist.")
+    return named or [path]
 
 
 @contextmanager
@@ -86,16 +107,37 @@ def parse_line(raw: bytes) -> Any:
 def read_json(path: Path) -> Any:
     """Read a file that is one JSON value; raises a ValueError that names it if it is not valid."""
     with open_file(path) as file:
-        data = file.read()
+        return decode_json(path, file.read())
+
+
+def decode_json(path: Path, data: bytes, encoding: str = "utf-8") -> Any:
+    """Parse what was read from a file; raises a ValueError that names the file if it is not valid JSON."""
     try:
-        return parse_json(data.decode("utf-8-sig"))
+        return parse_json(data.decode("utf-8-sig" if encoding == "utf-8" else encoding))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}; pass --encoding, such as cp1252.") from None
     except ValueError as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
 def to_line(value: Any) -> str:
-    """Format a value as a line of JSON; binary data become base64, and times and decimals strings."""
-    return json.dumps(value, ensure_ascii=False, default=to_plain) + "\n"
+    """Format a value as a line of JSON.
+
+    Binary data become base64, times and decimals strings, and NaN and infinity null.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=to_plain, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, default=to_plain)
+    return f"{text}\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return list(map(_finite, value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_plain(value: Any) -> str:
@@ -115,16 +157,18 @@ def write_text(path: Path, text: str) -> None:
         name.write_text(text, encoding="utf-8")
 
 
-def temporary_name(path: Path) -> Path:
-    """Return the name that a file has until it is complete; its own if it is no file, such as /dev/stdout."""
-    is_special = path.exists() and not path.is_file()
-    return path if is_special else path.with_name(f"{path.name}.tmp")
-
-
 @contextmanager
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
-    """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names a file."""
-    temporary = temporary or temporary_name(path)
+    """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names a file.
+
+    The name is new, unless it is given, so that no other file is replaced. A link is followed. What is no file, such as
+    /dev/stdout, is written under its own name.
+    """
+    if path.is_symlink():
+        path, temporary = Path(os.path.realpath(path)), None
+    if path.exists() and not path.is_file():
+        temporary = path
+    temporary = temporary or path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
         with named_writing(path):
             yield temporary

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import temporary_name
-
 
 def check_outputs(
     reads: Iterable[str | Path | None],
@@ -34,15 +32,13 @@ def check_outputs(
         outputs.append(Path(cache).expanduser())
     taken: list[Path] = []
     for output in outputs:
-        places = [output, temporary_name(output)]
-        for place in places:
-            for path in inputs:
-                if _is_same(place, path) or _is_in(place, path):
-                    raise _output_error(output, f"is the same file as, or in, {path}, which is read")
-            for path in taken:
-                if _is_same(place, path):
-                    raise _output_error(output, f"is the same file as {path}, another output")
-        taken += places
+        for path in inputs:
+            if _is_same(output, path) or _is_in(output, path):
+                raise _output_error(output, f"is the same file as, or in, {path}, which is read")
+        for path in taken:
+            if _is_same(output, path):
+                raise _output_error(output, f"is the same file as {path}, another output")
+        taken.append(output)
     for path in [*inputs, *outputs]:
         if removed is not None and (_is_same(removed, path) or _is_in(path, removed)):
             raise _output_error(removed, f"is removed at the end, and holds {path}")

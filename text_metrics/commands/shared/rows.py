@@ -1,30 +1,76 @@
-"""Rows of files of texts: JSON, CSV, Parquet and folders of `datasets`, as all commands read them."""
+"""Rows of files of texts: JSON, CSV, text, Parquet and folders of `datasets`, as all commands read them."""
 
+import argparse
+import codecs
 import csv
 import io
-import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
+from text_metrics.commands.shared.keys import SHOWN, check_keys, delimiter_hint, read_value
+from text_metrics.commands.shared.keys import read_key as read_key
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
 _ROWS = 1024
 # Characters of a field of CSV, which bounds what an unclosed quote can swallow.
 _CSV_FIELD = 1_000_000
+# Levels of a row of JSON: a hundred can be written in any format.
+_DEEPEST = 100
 # What may be left of a blank line: a byte order mark, too.
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 # What pyarrow and `datasets` raise for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
-# Characters of a bad row that are set aside with it.
-SHOWN = 1000
+_UTF8 = "utf-8"
+_ENCODING_HINT = "pass --encoding, such as cp1252"
+
+
+class Form(NamedTuple):
+    """How a file is to be read, where its name does not say it.
+
+    rows : the key of the rows within a JSON value
+    delimiter : of CSV
+    encoding : of text
+    """
+
+    rows: str | None = None
+    delimiter: str | None = None
+    encoding: str = _UTF8
+
+
+PLAIN = Form()
+
+
+def add_form(parser: argparse.ArgumentParser) -> None:
+    """Add --rows, --delimiter and --encoding."""
+    parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
+    parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
+    parser.add_argument("--encoding", type=_encoding, default=_UTF8, help="of text, such as cp1252")
+
+
+def form_of(options: argparse.Namespace) -> Form:
+    """Return what the options of `add_form` say."""
+    return Form(options.rows, options.delimiter, options.encoding)
+
+
+def _delimiter(text: str) -> str:
+    text = {"\\t": "\t"}.get(text, text)
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character. Got {text!r}.")
+    return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        return codecs.lookup(text).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"there is no encoding {text!r}.") from None
 
 
 class Row(msgspec.Struct):
@@ -34,46 +80,54 @@ class Row(msgspec.Struct):
     values : None if it cannot be read
     error : why it cannot be used; empty for a good row
     raw : the line of a row that cannot be read
+    place : of the row among rows and blank lines, from 1: equal places of files belong together; in CSV, a row may
+        have several lines
     n_lines : how many lines a row of CSV covers that cannot be read
-    texts, given : the texts of a good row, and its values of arguments by name, once a `Reader` has read them
+    texts, is_text, given : the texts of a good row, whether it holds one, and its values of arguments by name, once a
+        `Reader` has read them
     """
 
     number: int
     values: Any
     error: str = ""
     raw: str = ""
+    place: int = 0
     n_lines: int = 1
     texts: list[str] = []
+    is_text: bool = False
     given: dict[str, Any] = {}
 
     def show(self) -> str:
-        """Format the row as it is set aside."""
-        return self.raw if self.values is None else json.dumps(self.values, default=files.to_plain)[:SHOWN]
+        """Format the row as it is written to the file of bad rows."""
+        return self.raw if self.values is None else files.to_line(self.values).rstrip("\n")[:SHOWN]
+
+    def as_object(self) -> dict[str, Any]:
+        """Return the values; a row that is no object is its text, or its list of texts."""
+        return self.values if isinstance(self.values, dict) else {"text": self.values}
 
 
 class Source:
-    """A file that is read row by row.
+    """A file that is read row by row, or several that are concatenated: a folder of JSON files, or a pattern of names.
 
-    Parameters
-    ----------
-    any_value : whether a row of JSON may be any value but null; otherwise, it is an object
+    A row may be any value of JSON but null.
 
     Attributes
     ----------
     schema : of a table; None for a file without types
+    has_cells : whether values are the texts of CSV cells, where a list is JSON
 
-    Raises a ValueError if the file is not there, or is a table that is damaged.
+    Raises a ValueError if there is no file, or for a table that is damaged.
     """
 
     schema: pa.Schema | None = None
 
-    def __init__(self, path: Path, any_value: bool = False) -> None:
-        self.path, self._any_value = path, any_value
-        if not path.exists():
-            raise ValueError(f"{path} does not exist.")
+    def __init__(self, path: Path, form: Form = PLAIN) -> None:
+        self.path, self._form = path, form
         self._files = files.data_files(path)
-        self._is_saved = path.is_dir() and self._files[0].suffix == ".json"
-        self._is_table = path.is_dir() or files.file_format(path) == ".parquet"
+        formats = {files.file_format(each) for each in self._files}
+        self._is_saved = path.is_dir() and self._files[0].name == "state.json"
+        self._is_table = self._is_saved or formats == {".parquet"}
+        self.has_cells = bool(formats & {".csv", ".tsv"})
         if self._is_table:
             try:
                 self._open_table()
@@ -98,78 +152,110 @@ class Source:
                 raise ValueError(f"{path} has other columns, or of other types, than {self._files[0]}.")
 
     def check_columns(self, *keys: str | None) -> None:
-        """Raise a ValueError for a key that a table does not have."""
-        names = [] if self.schema is None else self.schema.names
-        for key in keys:
-            if names and key is not None and key not in names:
-                raise ValueError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
+        """Raise a ValueError for a key whose column a table does not have."""
+        if self.schema is not None:
+            check_keys(keys, self.schema.names, self.path)
 
-    def rows(self, column: str | None = None) -> Iterator[Row]:
-        """Read the rows; only one column where that is faster, if it is named."""
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """Read the rows; only some columns where that is faster, if they are named."""
         if self._is_table:
-            return self._table_rows(None if column is None else [column])
-        if files.file_format(self.path) == ".csv":
-            return self._csv_rows()
-        return self._json_rows()
-
-    def _json_rows(self) -> Iterator[Row]:
-        if self._is_array():
-            for number, value in enumerate(files.read_json(self.path), 1):
-                yield self._json_row(number, value, b"")
+            names = set(self.schema.names if self.schema else ())
+            yield from self._table_rows(list(columns) if columns and names.issuperset(columns) else None)
             return
-        with files.open_file(self.path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    value = files.parse_line(line)
-                except ValueError as error:
-                    if line.strip(_BLANK):
-                        yield Row(number, None, f"is not valid JSON: {error}", _show(line))
-                    continue
-                yield self._json_row(number, value, line)
+        n_before = place_before = 0
+        for path in self._files:
+            number = place = 0
+            for row in self._file_rows(path):
+                number, place = row.number, row.place
+                row.number, row.place = number + n_before, place + place_before
+                yield row
+            n_before, place_before = n_before + number, place_before + place
 
-    def _is_array(self) -> bool:
-        if files.file_format(self.path) != ".json":
-            return False
-        with files.open_file(self.path) as file:
-            return file.peek().lstrip(_BLANK)[:1] == b"["
+    def _file_rows(self, path: Path) -> Iterator[Row]:
+        kind = files.file_format(path)
+        with files.open_file(path) as file:
+            if kind in (".csv", ".tsv"):
+                yield from self._csv_rows(path, file, self._form.delimiter or ("\t" if kind == ".tsv" else ","))
+            elif kind == ".txt":
+                yield from self._text_rows(file)
+            elif self._form.rows is not None or (kind == ".json" and _is_one_value(file, self._form.encoding)):
+                for number, value in enumerate(self._values(path, file), 1):
+                    yield _json_row(number, value, None)
+            else:
+                yield from self._json_rows(file)
 
-    def _json_row(self, number: int, value: Any, line: bytes) -> Row:
-        if type(value) is dict or (self._any_value and value is not None):
-            return Row(number, value)
-        expected = "must not be null" if self._any_value else "must be a JSON object"
-        return Row(number, None, f"{expected}. Got {describe(value)}", _show(line) or describe(value))
+    def _lines(self, file: Any) -> Iterator[bytes]:
+        """Read lines in UTF-8; what the encoding of the file does not have stays invalid."""
+        if self._form.encoding == _UTF8:
+            return file
+        text = io.TextIOWrapper(file, self._form.encoding, errors="surrogateescape", newline="\n")
+        return (line.encode(errors="surrogateescape") for line in text)
 
-    def _csv_rows(self) -> Iterator[Row]:
+    def _json_rows(self, file: Any) -> Iterator[Row]:
+        for number, line in enumerate(self._lines(file), 1):
+            try:
+                value = files.parse_line(line)
+            except ValueError as error:
+                if line.strip(_BLANK):
+                    hint = f"; {_ENCODING_HINT}" if isinstance(error, UnicodeDecodeError) else ""
+                    yield Row(number, None, f"is not valid JSON: {error}{hint}", _show(line), number)
+                continue
+            yield _json_row(number, value, line)
+
+    def _text_rows(self, file: Any) -> Iterator[Row]:
+        for number, line in enumerate(self._lines(file), 1):
+            if not line.strip(_BLANK):
+                continue
+            try:
+                yield Row(number, line.decode("utf-8-sig").rstrip("\r\n"), place=number)
+            except UnicodeDecodeError as error:
+                yield Row(number, None, f"is not valid: {error}; {_ENCODING_HINT}", _show(line), number)
+
+    def _values(self, path: Path, file: Any) -> list[Any]:
+        """Read one JSON value: its rows are its items, or those under --rows; an object without it is one row."""
+        value = files.decode_json(path, file.read(), self._form.encoding)
+        rows = read_value(value, self._form.rows)
+        if isinstance(rows, list):
+            return rows
+        lists = [name for name, part in value.items() if isinstance(part, list)] if isinstance(value, dict) else []
+        if self._form.rows is not None:
+            got = f"it has lists under {', '.join(lists)}" if lists else f"it is {describe(value)}"
+            raise ValueError(f"{path} has no list of rows under --rows {self._form.rows}: {got}.")
+        return [value]
+
+    def _csv_rows(self, path: Path, file: Any, delimiter: str) -> Iterator[Row]:
         csv.field_size_limit(_CSV_FIELD)
-        with files.open_file(self.path) as file:
-            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
-            lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-            records = csv.reader(lines, strict=True)
-            names = self._header(records)
-            while True:
-                begin, problem, fields = records.line_num, "", []
-                try:
-                    fields = next(records)
-                    "".join(fields).encode()
-                except StopIteration:
-                    return
-                except (csv.Error, UnicodeEncodeError) as error:
-                    problem = f"is not valid CSV in UTF-8: {error}"
-                if len(fields) == len(names) and not problem:
-                    yield Row(begin + 1, dict(zip(names, fields, strict=True)))
-                elif fields or problem:
-                    problem = problem or f"has {len(fields)} fields, not {len(names)}"
-                    raw = _show(",".join(fields).encode(errors="replace"))
-                    yield Row(begin + 1, None, problem, raw, records.line_num - begin)
+        encoding = "utf-8-sig" if self._form.encoding == _UTF8 else self._form.encoding
+        # Invalid bytes become unpaired surrogates, with which a row is bad.
+        lines = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
+        records = csv.reader(lines, strict=True, delimiter=delimiter)
+        names = self._header(path, records)
+        place, hint = 0, delimiter_hint(names, delimiter)
+        while True:
+            begin, place, problem, fields = records.line_num, place + 1, "", []
+            try:
+                fields = next(records)
+                "".join(fields).encode()
+            except StopIteration:
+                return
+            except (csv.Error, UnicodeEncodeError) as error:
+                problem = f"is not valid CSV in {self._form.encoding.upper()}: {_name_byte(error)}"
+            if len(fields) == len(names) and not problem:
+                yield Row(begin + 1, dict(zip(names, fields, strict=True)), place=place)
+            elif fields or problem:
+                problem = problem or f"has {len(fields)} fields, not {len(names)}{hint}"
+                raw = _show(delimiter.join(fields).encode(errors="replace"))
+                yield Row(begin + 1, None, problem, raw, place, records.line_num - begin)
 
-    def _header(self, records: Any) -> list[str]:
+    def _header(self, path: Path, records: Any) -> list[str]:
         try:
             names = next(records, list[str]())
             "".join(names).encode()
         except (csv.Error, UnicodeEncodeError) as error:
-            raise ValueError(f"{self.path}, line 1 is not valid CSV in UTF-8: {error}.") from None
+            kind = f"CSV in {self._form.encoding.upper()}"
+            raise ValueError(f"{path}, line 1 is not valid {kind}: {_name_byte(error)}.") from None
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
+            raise ValueError(f"{path} must begin with a line of different column names. Got {names!r:.200}.")
         return names
 
     def _tables(self, columns: list[str] | None) -> Iterator[Any]:
@@ -195,15 +281,20 @@ class Source:
             if rows is None:
                 return
             for number, values in enumerate(rows, begin + 1):
-                yield Row(number, values)
+                yield Row(number, values, place=number)
             begin += len(rows)
 
 
-def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
-    """Read all rows of a file, each with its place, for errors; raises a ValueError if one is bad, or there is none."""
-    source, rows = Source(path, any_value), []
+def read_rows(path: Path, any_value: bool = False, form: Form = PLAIN) -> list[tuple[str, Any]]:
+    """Read all rows of a file, each with its place, for errors; raises a ValueError if one is bad, or there is none.
+
+    A row must be an object, or with `any_value` any value but null.
+    """
+    source, rows = Source(path, form), []
     for row in source.rows():
         where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"
+        if not row.error and not any_value and not isinstance(row.values, dict):
+            row.error = f"must be a JSON object. Got {describe(row.values)}"
         if row.error:
             raise ValueError(f"{where} {row.error}.")
         rows.append((where, row.values))
@@ -212,22 +303,40 @@ def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     return rows
 
 
-def read_key(values: Any, name: str) -> str | None:
-    """Read the key of a row as a text, so that 1, 1.0 and "1" are one key, as in CSV; None if it is missing or NaN."""
-    value = values.get(name) if type(values) is dict else None
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        value = int(value) if value.is_integer() else value
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+def _json_row(number: int, value: Any, line: bytes | None) -> Row:
+    """Make a row of a value, and of its line where it has one."""
+    raw = describe(value) if line is None else _show(line)
+    if value is None:
+        return Row(number, None, "must not be null", raw, number)
+    # A line without many brackets is not deep, and most values are that of a line.
+    if (line is None or line.count(b"[") + line.count(b"{") > _DEEPEST) and _is_deep(value, _DEEPEST):
+        return Row(number, None, f"is nested too deeply: over {_DEEPEST} levels", raw, number)
+    return Row(number, value, place=number)
 
 
-def missing(key: str, values: Mapping[str, Any]) -> str:
-    """Say that a row has no value under a key, and which keys it has."""
-    columns = "" if key in values else f": it has {', '.join(values) or 'no columns'}"
-    return f"has no {key!r}{columns}"[:SHOWN]
+def _is_deep(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested in more levels."""
+    level = [value]
+    for _ in range(levels):
+        items = [part.values() if type(part) is dict else part for part in level if type(part) in (dict, list)]
+        level = [entry for parts in items for entry in parts if type(entry) in (dict, list)]
+        if not level:
+            return False
+    return True
+
+
+def _is_one_value(file: Any, encoding: str) -> bool:
+    """Whether a .json file is one JSON value: a list, or an object of several lines, and not lines of JSON."""
+    head = file.peek().decode(encoding, errors="replace").lstrip(" \t\r\n\ufeff")
+    first_line = head.partition("\n")[0].rstrip()
+    return head.startswith("[") or (head.startswith("{") and first_line.endswith(("{", "[", ",")))
+
+
+def _name_byte(error: Exception) -> str:
+    """Name the byte that is invalid, by its surrogate."""
+    if not isinstance(error, UnicodeEncodeError):
+        return str(error)
+    return f"byte 0x{ord(error.object[error.start]) & 0xFF:02x} is invalid; {_ENCODING_HINT}"
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,0 +1,77 @@
+"""Phrases that mean the opposite of each other: yes and no, antonyms, and a negating word or prefix."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from .probeval_antonyms import PAIRS
+from .probeval_soft import WORD
+from .probeval_wordnet import STOP_WORDS
+
+PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
+_SHORTEST = 3  # of a word behind a prefix: "it" is not the opposite of "unit"
+_NEGATIONS = frozenset(["no", "not", "nor", "never", "neither", "non", "cannot", "without", "nope", "nah"])
+# Words that distinguish no phrase from its opposite: affirmations, degrees, and function words but these.
+_CONTENT = "up down in out on off over under above below before after for against more most few all some"
+_DEGREES = "yes yeah yep yup always ever quite rather somewhat slightly strongly completely totally fairly extremely"
+_DEGREES += " moderately mostly definitely probably really generally absolutely certainly"
+_IGNORED = (STOP_WORDS - set(_CONTENT.split())) | set(_DEGREES.split())
+# Pairs that WordNet lacks.
+_MORE_PAIRS = "support/oppose favor/oppose favour/oppose for/against men/women none/all nobody/everybody"
+# A form of a word is the opposite of the same form of its antonym: "increased" of "decreased".
+_ENDINGS = ("", "s", "d", "ed", "ing", "ly")
+_ANTONYMS: dict[str, set[str]] = defaultdict(set)
+for _pair in f"{PAIRS} {_MORE_PAIRS}".split():
+    for _word, _other in (_pair.split("/"), _pair.split("/")[::-1]):
+        _ANTONYMS[_word].add(_other)
+
+
+class Meaning(NamedTuple):
+    """A phrase as the set of its content words, and whether a word negates it."""
+
+    content: frozenset[str]
+    is_negated: bool
+
+
+@lru_cache(maxsize=100_000)
+def meaning(text: str) -> Meaning:
+    """Read a phrase as content words and a negation."""
+    tokens = [word.replace("’", "'") for word in WORD.findall(text.lower())]
+    negations = {word for word in tokens if word in _NEGATIONS or word.endswith("n't")}
+    # "I" of "I'm".
+    content = {word.split("'")[0] for word in tokens if word not in negations}
+    return Meaning(frozenset(content - _IGNORED), bool(negations))
+
+
+@lru_cache(maxsize=100_000)
+def _opposites(phrase: Meaning) -> list[Meaning]:
+    """List the opposites of a meaning: it is negated, or one of its words is replaced by an opposite."""
+    content, is_negated = phrase
+    opposites = [Meaning(content, not is_negated)]
+    for word in content:
+        others = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
+        others |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}
+        for ending in _ENDINGS:
+            if word.endswith(ending):
+                others |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
+        opposites += [Meaning(content - {word} | {other}, is_negated) for other in others - content]
+    return opposites
+
+
+def opposite_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
+    """Find which of n texts and g gold texts are opposites: bool array of shape (n, g).
+
+    Two phrases are opposites if one of them is negated and they are equal otherwise, without regard to function words
+    and degrees ("slightly"), or if they differ in one word, and the two words are antonyms or differ by a prefix.
+    """
+    places: dict[Meaning, list[int]] = defaultdict(list)
+    for column, text in enumerate(gold):
+        places[meaning(text)].append(column)
+    pairs = np.zeros((len(texts), len(gold)), dtype=bool)
+    for row, text in enumerate(texts):
+        for opposite in _opposites(meaning(text)):
+            pairs[row, places.get(opposite, [])] = True
+    return pairs
