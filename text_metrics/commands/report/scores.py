@@ -67,7 +67,7 @@ DIVERSITY = [
     Measure("length", "Length", None, _POSITIVE),
 ]
 _GRUEN = Measure("quality", "GRUEN", "higher", (0.0, 1.0))
-_QUALITY_VENDI = Measure("quality_vendi_embed", "Quality × Vendi", "higher", _POSITIVE)
+_QUALITY_VENDI = Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE)
 
 
 class Rated(NamedTuple):
