@@ -781,12 +781,12 @@ def test_contexts_are_passed_to_every_metric_of_meaning(tmp_path, cache):
     assert all("contexts:projected" in signed for signed in [*signatures, report["people"]["rows"][0]["signature"]])
     assert "prompts not taken out" not in kinds_of(report)
     # By hand: the mean cosine of the texts of a system on the first prompt, without their context.
-    texts = systems["wide"][sorted(PLACES)[0]]
-    (context, *vectors) = (row / np.linalg.norm(row) for row in encode([asked[0], *texts]))
+    texts, ask = systems["wide"]["the park"], contexts["the park"]
+    (context, *vectors) = (row / np.linalg.norm(row) for row in encode([ask, *texts]))
     rest = [vector - (vector @ context) * context for vector in vectors]
     rest = [vector / np.linalg.norm(vector) for vector in rest]
     expected = np.mean([one @ other for one, other in combinations(rest, 2)])
-    only = text_metrics.report({"wide": [texts], "same": [texts]}, quality=None, contexts=[asked[0]], cache_dir=cache)
+    only = text_metrics.report({"wide": [texts], "same": [texts]}, quality=None, contexts=[ask], cache_dir=cache)
     assert only.likeness.similarity[0].mean == pytest.approx(expected, abs=1e-5)
     rows["wide"][0]["ask"] = "Something else?"
     write_jsonl(files[0], rows["wide"])
