@@ -129,8 +129,8 @@ class ProbevalSettings(EncoderSettings):
             raise ValueError(f"labels go with matcher='human' only. Got matcher={self.matcher!r}.")
         if self.debias and self.smoothing == 0:
             raise ValueError("smoothing must be above 0 with debias, for finite scores.")
-        self.pass_one("debias", "rarefy")
-        self.pass_one("debias", "rarefy_people")
+        self.check_exclusive("debias", "rarefy")
+        self.check_exclusive("debias", "rarefy_people")
 
     @property
     def needs_embeddings(self) -> bool:

@@ -25,9 +25,9 @@ from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import read_rows
-from text_metrics.metrics._core.core_encoder import token_batches
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import signature
+from text_metrics.metrics._core.core_windows import token_batches
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}
