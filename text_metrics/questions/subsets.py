@@ -16,7 +16,7 @@ from text_metrics.metrics._core.core_contexts import parse_context_rows, parse_c
 from text_metrics.metrics._core.core_inputs import flatten, parse_embeddings, parse_probabilities, parse_sets
 from text_metrics.metrics._core.core_numbers import float_type, to_array
 from text_metrics.metrics._core.core_results import SETS, Signature, caller_name
-from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
+from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15
@@ -96,7 +96,8 @@ class SubsetScorer:
             self.given = {}
             # The embeddings of contexts have the dimension of those of texts.
             for name in sorted(self.settings, key="context_embeddings".__eq__):
-                if self.settings[name] is not None and self.declared[name].given in (ITEM, TEXT, PAIR):
+                is_model = self.declared[name].given == PAIR and isinstance(self.settings[name], str)
+                if self.settings[name] is not None and self.declared[name].given != CALL and not is_model:
                     self.given[name] = self._read_given(name, self.settings[name], self.declared[name].given)
             yield
 
