@@ -1,6 +1,7 @@
 """A diverse subset of good texts, chosen greedily."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -109,13 +110,12 @@ def _choose_lazily(vectors: np.ndarray, quality: np.ndarray, wanted: int, larges
     chosen, picked = np.empty((wanted, d)), np.empty(wanted, dtype=np.int64)
     squares = total = 0.0
 
-    def bounds_of(rows: np.ndarray, step: int) -> np.ndarray:
-        bounds = (total + quality[rows]) * (step + 1) / (squares + 2 * crossed[rows] + 1)
-        return np.where(free[rows], bounds, -math.inf)
+    def bounds_of(rows: Any, quality: np.ndarray, crossed: np.ndarray) -> np.ndarray:
+        return np.where(free[rows], (total + quality) * (step + 1) / (squares + 2 * crossed + 1), -math.inf)
 
     step = 0
     while step < wanted:
-        bounds = bounds_of(np.arange(n), step)
+        bounds = bounds_of(slice(None), quality, crossed)
         if bounds.max() == -math.inf:
             return picked[:step]
         highest = np.partition(bounds, -_LAZY_ROWS)[-_LAZY_ROWS]
@@ -135,10 +135,14 @@ def _choose_lazily(vectors: np.ndarray, quality: np.ndarray, wanted: int, larges
         if len(stale):
             continue
         rows, rest = np.flatnonzero(is_high), np.flatnonzero(free & ~is_high)
-        followed = vectors[rows]
+        followed, q_rest, norms_rest = vectors[rows], quality[rest], 2 * crossed[rest] + 1
+        q_best, norm_least = q_rest.max(initial=0), norms_rest.min(initial=math.inf)
         while step < wanted:
-            scores = bounds_of(rows, step)
-            if bounds_of(rest, step).max(initial=-math.inf) >= scores.max() - TIE:
+            scores = bounds_of(rows, quality[rows], crossed[rows])
+            limit = (scores.max() - TIE) / (step + 1)
+            # First of the best quality at the least sum, which is one division.
+            is_reached = (total + q_best) / (squares + norm_least) >= limit
+            if is_reached and ((total + q_rest) / (squares + norms_rest)).max(initial=-math.inf) >= limit:
                 break
             place = rows[first_maximum(scores)]
             picked[step], chosen[step] = place, vectors[place]
