@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_language import find_unread
-from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
+from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_released, gruen_text
 
 EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
 
@@ -29,28 +29,32 @@ WITHOUT_MODELS = {"components": ["non_redundancy"]}
 # Sentences.
 
 
+def normalized(text):
+    line = gruen_released.normalize(text)
+    return [line] if gruen_text.is_of_two_words(line) else []
+
+
 def test_normalization_is_that_of_the_original(shared_data):
     goldens = json.loads((shared_data / "goldens/gruen_preprocess_goldens.json").read_text(encoding="utf-8"))
     for golden in goldens:
-        line = gruen_text.normalize(golden["text"])
-        assert gruen_text.of_two_words([line]) == golden["normalized"]
+        assert normalized(golden["text"]) == golden["normalized"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES["normalized"], ids=lambda example: example["text"][:20])
 def test_normalization_of_our_own_words(example):
-    assert gruen_text.of_two_words([gruen_text.normalize(example["text"])]) == example["sentences"]
+    assert normalized(example["text"]) == example["sentences"]
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.text(alphabet="a12. \n\tx,5", max_size=40), st.text(alphabet="1.", max_size=20))
 def test_decimals_within_decimals_equal_the_reference(first, second):
     text = f"{first} and {second}"
-    assert gruen_text.normalize(text) == reference.normalize(text)
+    assert gruen_released.normalize(text) == reference.normalize(text)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["read"], ids=lambda example: example["text"][:20])
 def test_words_are_read_as_they_are(example):
-    assert gruen_text.split([example["text"]], parity=False).by_text == [example["sentences"]]
+    assert gruen_text.split(example["text"]).pieces == example["sentences"]
 
 
 @settings(max_examples=200)
@@ -66,13 +70,13 @@ def test_redundancy_is_that_of_the_original(shared_data):
     goldens = json.loads((shared_data / "goldens/gruen_redundancy_goldens.json").read_text(encoding="utf-8"))
     assert goldens
     for golden in goldens:
-        found = gruen_redundancy.find_redundancy(golden["sentences"])
+        found = gruen_released.find_redundancy(golden["sentences"])
         assert 0.0 - 0.1 * found.n_flags == golden["non_redundancy"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES["redundancy"], ids=lambda example: example["sentences"][0][:20])
 def test_redundancy_of_our_own_words(example):
-    found = gruen_redundancy.find_redundancy(example["sentences"])
+    found = gruen_released.find_redundancy(example["sentences"])
     assert 0.0 - 0.1 * found.n_flags == example["non_redundancy"]
 
 
@@ -91,7 +95,7 @@ SENTENCES = st.lists(
 @example(["a b c d e f g h i j " * 12, "b c d e f g h i j k " * 12])
 @example(["", "a", " "])
 def test_redundancy_equals_the_reference(sentences):
-    found = gruen_redundancy.find_redundancy(sentences)
+    found = gruen_released.find_redundancy(sentences)
     expected = reference.redundant_pairs(sentences, autojunk=True)
     assert found.pairs == expected
     assert found.n_pairs == len(expected)
@@ -103,6 +107,19 @@ def test_redundancy_equals_the_reference(sentences):
 
 def at(*degrees):
     return np.array([[math.cos(math.radians(angle)), math.sin(math.radians(angle))] for angle in degrees])
+
+
+@pytest.mark.discrete
+@pytest.mark.parametrize("rotation", range(0, 360, 40))
+def test_a_tie_that_equals_the_threshold_keeps_the_focus_in_any_rotation(rotation):
+    # The cosine of 60 degrees is the threshold; of the bonds of four equal parts the first is broken.
+    turned = at(rotation, rotation + 60).astype(np.float32)
+    assert gruen_focus.embedding_breaks(turned, np.full(2, 20), 0.5) == []
+    turned = at(*(rotation + angle for angle in (0, 0, 90, 90, 180, 180, 270, 270))).astype(np.float32)
+    expected = gruen_focus.embedding_breaks(at(0, 0, 90, 90, 180, 180, 270, 270), np.full(8, 1), -0.9)
+    assert [one.place for one in gruen_focus.embedding_breaks(turned, np.full(8, 1), -0.9)] == [
+        one.place for one in expected
+    ]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +167,7 @@ def test_word_movers_similarity(load):
 
 
 def test_the_original_takes_a_distance_for_a_similarity():
-    mover = gruen_focus.WordMover(WORDS, parity=True)
+    mover = gruen_released.ReleasedWordMover(WORDS)
     (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05)
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
     assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
@@ -241,6 +258,7 @@ def test_a_text_without_sentences_scores_0(load):
     assert result["scores"][:6] == [0.0] * 6
     assert result["scores"][6] > 0.3
     assert result["n_sentences"] == [0] * 6 + [2]
+    assert result["n_fragments"] == [0] * 7
     assert result["details"][0] == {
         "grammaticality": 0.0,
         "non_redundancy": 0.0,
@@ -323,12 +341,6 @@ def test_what_is_no_text_is_refused(load, predictions, error, message):
 def test_wrong_settings_are_refused(load, arguments, error, message):
     with pytest.raises(error, match=message):
         load("gruen").compute(predictions=[GOOD], **arguments)
-
-
-# Long sentences.
-
-
-# Sentences with a known order.
 
 
 # Ten texts, best first, ranked by their author before any was scored.

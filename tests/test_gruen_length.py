@@ -127,6 +127,91 @@ def test_what_repeats_is_shown(load):
     assert pair["shared"] == [STORY[0].rstrip(".")]
 
 
+def joined(form):
+    """The first four sentences of the story twice, in a form that hides them."""
+    marked = STORY[:4] * 2
+    bare = [sentence.rstrip(".") for sentence in marked]
+    text = " ".join(marked)
+    return form.format(text=text, half=" ".join(STORY[:4])) if "{" in form else form.join(bare)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{text}", '"{text}"', "“{text}”", "'{text}'", "«{text}»", "({text})", "[{text}]", '("{text}")', "`{text}`",
+        "*{text}*", "**{text}**", "> {text}", '{{"answer": "{text}"}}', '{{"a": "{half}", "b": "{half}"}}',
+        '"{half}" "{half}"', "<p>{half}</p><p>{half}</p>", "<b>{half}</b> <i>{half}</i>", "{half}\\n{half}",
+        "\ufeff{half} {half}", "<br>", "</li><li>", "… ", "... ", "; ", " | ", ", ", " — ", " – ", ": ", " • ", "\\n",
+        "\n", "\n- ", " / ",
+    ],
+)  # fmt: skip
+def test_a_loop_cannot_hide(load, form):
+    settings = {"components": ["non_redundancy"], "details": True}
+    result = load("gruen").compute(predictions=[joined(form)], **settings)
+    assert result["gruen"] == 0.0
+    assert result["details"][0]["n_redundant_pairs"] >= 4
+
+
+@pytest.mark.parametrize("form", ['"{half}"', "({half})", "<p>{half}</p>", '{{"answer": "{half}"}}', "{half}"])
+def test_what_is_said_once_is_no_loop_in_any_form(load, form):
+    assert load("gruen").compute(predictions=[joined(form)], components=["non_redundancy"])["gruen"] == 1.0
+
+
+CATS = [
+    "Liger: A cross between a male lion and a female tiger.",
+    "Tigon: A cross between a male tiger and a female lion.",
+    "Leopon: A cross between a male leopard and a female lion.",
+    "Jaglion: A cross between a male jaguar and a female lion.",
+]
+STEPS = [f"Add two large cups of {food} to the bowl and stir well." for food in ("flour", "sugar", "milk", "butter")]
+HOURS = [
+    f"The {shop} in the old town opens at nine in the morning." for shop in ("bakery", "bank", "museum", "library")
+]
+LISTS = {"cats": CATS, "steps": STEPS, "hours": HOURS}
+LAYOUTS = {
+    "lines": "{0}\n{1}\n{2}\n{3}",
+    "numbers": "1. {0}\n2. {1}\n3. {2}\n4. {3}",
+    "one line": "1. {0} 2. {1} 3. {2} 4. {3}",
+    "bullets": "- {0}\n- {1}\n- {2}\n- {3}",
+    "table": "| one |\n|---|\n| {0} |\n| {1} |\n| {2} |\n| {3} |",
+    "html": "<ul><li>{0}</li><li>{1}</li><li>{2}</li><li>{3}</li></ul>",
+    "introduced": "Here is what you need to know.\n\n* {0}\n* {1}\n* {2}\n* {3}\n\nThat is all.",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("items", LISTS)
+def test_parallel_items_of_a_list_are_no_repetition(load, items, layout):
+    settings = {"components": ["non_redundancy"]}
+    assert load("gruen").compute(predictions=[LAYOUTS[layout].format(*LISTS[items])], **settings)["gruen"] == 1.0
+    # The same items again are, and so is prose in one frame.
+    loop = LAYOUTS[layout].format(*LISTS[items][:2] * 2)
+    scores = load("gruen").compute(predictions=[loop, " ".join(LISTS[items])], **settings)["scores"]
+    assert scores[0] == 0.0
+    assert scores[1] < 0.4
+
+
+@pytest.mark.parametrize(
+    "fillers",
+    [["milk"] * 4, ["some milk", "more milk", "no milk", "the milk"], ["2 pints", "3 pints", "4 pints", "50 pints"]],
+    ids=["equal", "function words", "numbers"],
+)
+def test_items_that_say_nothing_new_are_repetition(load, fillers):
+    lines = [f"- Then add {filler} to the big bowl and stir well." for filler in fillers]
+    assert load("gruen").compute(predictions=["\n".join(lines)], components=["non_redundancy"])["gruen"] == 0.0
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["red", "fox", "the", "sees", "cat", "hen,"]), max_size=16), min_size=2, max_size=2
+    )
+)
+def test_the_order_of_two_sentences_does_not_matter(words):
+    first, second = (" ".join(own) for own in words)
+    assert sorted(flags(first, second)) == sorted(flags(second, first))
+
+
 @settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.lists(st.sampled_from(["red", "fox", "the", "sees", "a", "cat"]), min_size=1, max_size=14), max_size=9)

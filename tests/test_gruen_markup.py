@@ -55,17 +55,28 @@ SENTENCES = [
     "Enjoy your meal!",
     "🎉 Send us a photo.",
 ]
+FRAGMENTS = [
+    "How to bake bread",
+    "What you need",
+    "500 g of flour",
+    "some fresh yeast",
+    "a pinch of salt",
+    "Time to bake",
+    "a gas oven",
+    "forty minutes",
+]
 
 
 def sentences_of(text, markup="auto"):
-    return gruen_text.split([text], parity=False, markup=markup).by_text[0]
+    return gruen_text.split(text, markup).pieces
 
 
 @pytest.mark.parametrize("markup", ["auto", "markdown"])
 def test_markdown_becomes_sentences(markup):
-    found = gruen_text.split([ANSWER], parity=False, markup=markup)
-    assert found.by_text == [SENTENCES]
-    assert found.n_code == [1]
+    text = gruen_text.split(ANSWER, markup)
+    assert text.pieces == SENTENCES
+    assert text.n_code == 1
+    assert [piece for piece in text.pieces if piece not in text.sentences] == FRAGMENTS
 
 
 @pytest.mark.parametrize(
@@ -153,3 +164,82 @@ def test_markup_is_a_setting(load):
 def test_what_may_be_markdown_is_found_within_lines(text):
     across_lines = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
     assert bool(gruen_text._MARKS.search(text)) == bool(across_lines.search(text))
+
+
+# Fragments.
+
+PARAGRAPH = "The bread rises for an hour in a warm place. Then it goes into a hot oven for forty minutes."
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["# What you need", "- two eggs\n- some milk", "| oven | time |\n|---|---|\n| gas oven | one hour |", "Our recipe"],
+    ids=["heading", "list", "table", "title"],
+)
+def test_fragments_are_counted_and_not_judged(load, fragment):
+    texts = [PARAGRAPH, f"{fragment}\n\n{PARAGRAPH}", f"{PARAGRAPH}\n\n{fragment}"]
+    result = load("gruen").compute(predictions=texts, details=True)
+    assert result["scores"] == pytest.approx([result["scores"][0]] * 3, abs=1e-5)
+    assert result["n_sentences"] == [2, 2, 2]
+    assert result["n_fragments"][0] == 0
+    assert result["n_fragments"][1] == result["n_fragments"][2] > 0
+    for details, n in zip(result["details"], result["n_fragments"], strict=True):
+        assert sum(sentence["grammaticality"] is None for sentence in details["sentences"]) == n
+
+
+def test_fragments_that_are_most_of_a_text_are_judged(load):
+    shuffled = "Oven the bread of\nHot a in it goes\nMinutes forty the for is"
+    result = load("gruen").compute(predictions=[shuffled, f"All is well.\n{shuffled}"])
+    assert result["n_fragments"] == [0, 0]
+    assert max(result["scores"]) < 0.5
+    # A repeated fragment is repetition.
+    loop = "- bread with butter and honey\n" * 6
+    result = load("gruen").compute(predictions=[f"{PARAGRAPH}\n\n{PARAGRAPH[::-1]}\n\n{loop}"], details=True)
+    assert result["details"][0]["n_redundant_pairs"] == 15
+
+
+@pytest.mark.parametrize("invisible", ["\ufeff", "\u200b", "\u00ad", "\u2060", "\u202a"])
+def test_invisible_characters_hide_nothing(invisible):
+    text = "# A heading\n\nThe text is here. It is long enough."
+    assert gruen_text.split(invisible + text) == gruen_text.split(text)
+    assert gruen_text.split(text.replace("text", f"te{invisible}xt")) == gruen_text.split(text)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Smith et al. [2004] approved the plan.",
+        "Smith et al. (2004) approved the plan.",
+        "The yield fell [12] in the second year.",
+        "See Fig. 3 for the yield of each field.",
+        'He said "Go. Now." and left.',
+        '"No! Stop!" she cried.',
+        "He came at noon (it rained) and left at once.",
+        "We like tea; they do not.",
+    ],
+)
+def test_a_citation_or_an_aside_does_not_end_a_sentence(sentence):
+    assert sentences_of(f"{sentence} It was good.") == [sentence, "It was good."]
+
+
+# Dialogue.
+
+TURNS = [
+    "Have you seen my umbrella?",
+    "I had porridge for breakfast.",
+    "The shares of the bank fell by a third.",
+    "Photosynthesis turns light into sugar.",
+]
+
+
+@pytest.mark.parametrize("speakers", [("Anna", "Ben"), ("User", "Assistant"), ("**Dr. Reed**", "**Me**"), ("A", "B")])
+def test_turns_need_not_keep_to_one_subject(load, speakers):
+    lines = [f"{speakers[i % 2]}: {turn}" for i, turn in enumerate(TURNS)]
+    named = [f"{name}: {turn}" for name, turn in zip(("Fish", "Bread", "Money", "Light"), TURNS, strict=True)]
+    texts = ["\n".join(lines), " ".join(TURNS), "\n".join(named)]
+    result = load("gruen").compute(predictions=texts, details=True)
+    assert [details["focus"] for details in result["details"]] == [0.0, -0.1, -0.1]
+    # The names of speakers are no part of their sentences.
+    first = result["details"][0]
+    assert [sentence["text"] for sentence in first["sentences"]] == TURNS
+    assert first["grammaticality"] == pytest.approx(result["details"][1]["grammaticality"], abs=1e-5)

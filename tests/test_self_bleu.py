@@ -198,6 +198,12 @@ def test_scores_that_mean_nothing_are_told_once(load, metric, texts, settings, c
     assert all(warning.filename == __file__ for warning in told)
 
 
+@pytest.mark.parametrize("tokenizer", [np.zeros(2), ["13a"], 3, "words"])
+def test_another_tokenizer_is_an_error(load, tokenizer):
+    with pytest.raises((TypeError, ValueError), match="tokenizer must be one of"):
+        load("self_bleu").compute(predictions=["a", "b"], tokenizer=tokenizer)
+
+
 def test_tokenizer_may_be_a_function(load):
     result = load("self_bleu").compute(predictions=["a-b-c", "a-b-d"], tokenizer=lambda text: text.split("-"))
     assert result["self_bleu_1"] == pytest.approx(2 / 3)

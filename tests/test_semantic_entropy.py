@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import build_gruen_models
+from tests.conftest import build_gruen_models, encode
 from tests.references import classes as reference
 
 SETS = [["Paris", "It is Paris.", "Lyon", "Paris"], ["Rome", "Milan"], ["Oslo"]]
@@ -121,7 +121,14 @@ def test_errors_name_the_setting(load, settings, message):
         ({"same": 2}, "same must be in"),
         ({"same": "rouge"}, "same must be a number, a callable"),
         ({"same": 0.5, "classes": [0, 1]}, "classes and same cannot"),
-        ({"contexts": ["q"]}, "contexts needs same="),
+        ({"min_quality": 0.5}, "min_quality needs quality"),
+        ({"min_quality": 2, "quality": [1, 1]}, "min_quality must be in"),
+        ({"contexts": ["q"], "classes": [0, 1]}, "contexts and classes cannot"),
+        ({"contexts": ["q"], "same": lambda left, right: [True] * len(left)}, "contexts and a callable same cannot"),
+        ({"contexts": ["q"], "embeddings": [[1, 0], [0, 1]], "same": 0.5}, "embeddings cannot"),
+        ({"contexts": ["q", "r"]}, "contexts must have an entry for each of 1 sets"),
+        ({"contexts": [3]}, r"contexts\[0\] must be a string"),
+        ({"contexts": ["q"], "model": "no/such-model"}, "model needs same"),
         ({"model": "no/such-model"}, "model needs same"),
         ({"embeddings": [[1, 0], [0, 1]]}, "embeddings needs same"),
         # What is wrong is found before a model is looked for.
@@ -258,6 +265,41 @@ def test_utility_is_that_of_a_reader(load):
     assert result["utility_confidence_interval"] is None
 
 
+def test_good_classes_are_those_with_a_good_text(load, rng):
+    """Div_fixed of Shypula et al. (2025): the different valid answers over all answers."""
+    sets = [rng.choice(list("abcde"), size).tolist() for size in (1, 4, 6, 6, 9)]
+    quality = [rng.choice([0.1, 0.7, 0.9], len(labels)).tolist() for labels in sets]
+    quality[0] = [0.1]
+    given = {"predictions": sets, "classes": sets, "quality": quality, "confidence": 0.9}
+    for least in (0, 0.5, 0.7, 0.8, 1):
+        result = compute(load, min_quality=least, **given)
+        expected = [
+            len({label for label, value in zip(*pair, strict=True) if value >= least})
+            for pair in zip(sets, quality, strict=True)
+        ]
+        assert result["n_good_classes_scores"] == expected
+        assert result["n_good_classes"] == pytest.approx(np.mean(expected))
+        assert f"|min_quality:{least:g}" in result["signature"].replace(".0|", "|")
+        low, high = result["n_good_classes_confidence_interval"] or (0, 5.2)
+        assert 0 <= low < high <= np.mean(list(map(len, sets)))
+    # Ratings that were rounded to 32 bits reach the same threshold.
+    rounded = [np.array(values, dtype=np.float32) for values in quality]
+    assert (
+        compute(load, **{**given, "quality": rounded}, min_quality=0.7)["n_good_classes_scores"]
+        == compute(load, min_quality=0.7, **given)["n_good_classes_scores"]
+    )
+    plain = compute(load, **given)
+    assert "n_good_classes" not in plain
+    assert "min_quality" not in plain["signature"]
+    nothing = compute(
+        load,
+        **{**given, "predictions": [["a", "b"]], "classes": [[0, 1]], "quality": [[0.2, 0.3]]},
+        min_quality=0.5,
+        weights=[[1, 0]],
+    )
+    assert nothing["n_good_classes"] == 0
+
+
 def test_intervals_end_where_the_scores_do(load):
     classes = [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 0, 0, 0]]
     result = compute(load, predictions=[list("abcd")] * 4, classes=classes, confidence=0.95)
@@ -314,6 +356,54 @@ def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, c
     result = load("semantic_entropy").compute(predictions=WORDS, same=f"{kind}:{folder}", details=True, **contexts)
     assert result["details"][0]["classes"] == reference.complete_classes(len(WORDS), same, WORDS)
     assert f"|same:{kind}:" in result["signature"]
+
+
+def plain_threshold_classes(texts, threshold, context=None):
+    """Group by cosines of embeddings that lost their component along that of the context."""
+    rows = encode([*texts, *([context] if context else [])]).astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if context:
+        *rows, direction = rows
+        rows = np.stack(rows) - np.outer(np.stack(rows) @ direction, direction)
+    similarity = cosines(np.asarray(rows))
+    return reference.complete_classes(len(texts), lambda i, j: similarity[i, j] >= threshold, texts)
+
+
+@pytest.mark.discrete
+def test_a_context_is_taken_out_of_the_texts(load):
+    sets = [
+        ["Put the kettle on.", "Switch the kettle on.", "Boil some water in a pan.", "Ask a neighbour for tea."],
+        ["A walk by the sea.", "A long walk on the beach.", "Sleep."],
+    ]
+    contexts = ["How do I make hot water for tea?", "What did you do on Sunday?"]
+    metric = load("semantic_entropy")
+    for given, same in (({}, 0.74), ({"same": 0.5}, 0.5)):
+        result = metric.compute(predictions=sets, contexts=contexts, details=True, **given)
+        expected = [plain_threshold_classes(*pair[:1], same, pair[1]) for pair in zip(sets, contexts, strict=True)]
+        assert [detail["classes"] for detail in result["details"]] == expected
+        assert f"|same:{same}|" in result["signature"]
+        assert "|contexts:projected|" in result["signature"]
+    plain = metric.compute(predictions=sets, details=True)
+    assert [detail["classes"] for detail in plain["details"]] == [plain_threshold_classes(s, 0.83) for s in sets]
+    assert "contexts" not in plain["signature"]
+    # A set without a context is compared as it is, and in company as alone.
+    mixed = metric.compute(predictions=sets, contexts=[None, contexts[1]], same=0.5, details=True)
+    assert mixed["details"][0]["classes"] == plain_threshold_classes(sets[0], 0.5)
+    assert mixed["details"][1]["classes"] == plain_threshold_classes(sets[1], 0.5, contexts[1])
+    bare = metric.compute(predictions=sets[1], contexts=contexts[1], same=0.5)
+    assert bare["scores"] == mixed["scores"][1:]
+    # Of texts that take part only, by embeddings that are given, and a text that equals its context.
+    texts = [*sets[1], contexts[1]]
+    rows = encode([*texts, contexts[1]])
+    given = metric.compute(
+        predictions=texts,
+        embeddings=rows[:-1],
+        context_embeddings=rows[-1:],
+        same=0.5,
+        weights=[0.5, 0, 0.25, 0.25],
+        details=True,
+    )
+    assert given["details"][0]["classes"] == [0, None, 1, 2]
 
 
 @pytest.mark.discrete

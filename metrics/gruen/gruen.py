@@ -18,14 +18,16 @@ from .core import (
     parse_texts,
     signature,
 )
-from .gruen_backbone import SentenceScores as SentenceScores
+from .gruen_backbone import Backbone
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
-from .gruen_components import Backbone, describe_text, score_components, total
+from .gruen_components import describe_text, score_components, total
 from .gruen_focus import embedding_breaks as embedding_breaks
-from .gruen_redundancy import find_redundancy as find_redundancy
+from .gruen_redundancy import find_repeats as find_repeats
+from .gruen_released import ReleasedBackbone
+from .gruen_released import split as split_as_released
 from .gruen_settings import COMPONENTS, GruenSettings
-from .gruen_text import Sentences, split
+from .gruen_text import Text, split
 from .gruen_weights import bring_weights, check_weights
 
 _DESCRIPTION = """\
@@ -60,16 +62,20 @@ Returns:
         upper bound.
     non_redundancy (`float`): mean over texts, at most 0: -0.1 for each flag of each pair of
         sentences. Higher is better.
-    focus (`float`): mean over texts of -0.1 if a text loses focus and 0 otherwise. Higher is
-        better.
+    focus (`float`): mean over texts of -0.1 if a text loses focus and 0 otherwise. A dialogue loses
+        none. Higher is better.
     coherence (`float`): mean over texts, in [-0.1, 0]. Higher is better. What is not scored is
         None.
     scores (`list[float]`): score of each text.
     n_sentences (`list[int]`): number of sentences scored in each text: those of two or more words.
+    n_fragments (`list[int]`): number of headings, list items, table cells and other lines of at most
+        eight words without a mark at their end. They count for repetition only, unless they are
+        most of the words of a text.
     n_code (`list[int]`): number of code blocks left out of each text.
     details (`list[dict]`): only with `details=True`. For each text the components; `sentences`,
-        each with `text`, `likelihood`, `acceptability`, `grammaticality` and, with the compact
-        backbone, `suspects`: words that look wrong or are next to a missing word;
+        fragments included, each with `text`, `likelihood`, `acceptability`, `grammaticality` (None
+        for a fragment) and, with the compact backbone, `suspects`: words that look wrong or are
+        next to a missing word;
         `redundant_pairs`, each with two indices, `flags` and the passages that are `shared` (at
         most 10 000; `n_redundant_pairs` is the full count); `focus_breaks`, pairs of adjacent
         sentences with their `similarity`; and `order`, the `probability` that they are in the right
@@ -103,7 +109,7 @@ class Gruen(TextMetric, evaluate.Metric):
     items = TEXTS
     bounds = (0.0, 1.0)
     settings = GruenSettings
-    item_results = (ItemResult("n_sentences", is_count=True), ItemResult("n_code", is_count=True))
+    item_results = tuple(ItemResult(name, is_count=True) for name in ("n_sentences", "n_fragments", "n_code"))
 
     def _info(self) -> evaluate.MetricInfo:
         urls, stored = ["https://arxiv.org/abs/2010.02498"], {"predictions": datasets.Value("string")}
@@ -118,19 +124,21 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")
-        texts = _parse_flat(predictions)
-        units = parse_confidence_by(settings.confidence_by, len(texts), "text")
-        sentences = split(texts, settings.parity, settings.markup)
-        _warn_of_odd_texts(texts, sentences, settings.parity)
+        predictions = _parse_flat(predictions)
+        units = parse_confidence_by(settings.confidence_by, len(predictions), "text")
+        texts = [split_as_released(text) if settings.parity else split(text, settings.markup) for text in predictions]
+        _warn_of_odd_texts(predictions, texts, settings.parity)
 
-        components, signed = score_components(sentences, self._load_backbone(settings), settings)
-        scores = total(components, sentences, settings.parity)
+        components, signed = score_components(texts, self._load_backbone(settings), settings)
+        scores = total(components, texts, settings.parity)
 
         result = ScoreSummary(units, settings.confidence, self.bounds).of("gruen", scores)
         result |= {name: float(components[name].points.mean()) if name in components else None for name in COMPONENTS}
-        result |= {"n_sentences": sentences.sizes, "n_code": sentences.n_code}
+        result["n_sentences"] = [len(text.places) for text in texts]
+        result["n_fragments"] = [len(text.pieces) - len(text.places) for text in texts]
+        result["n_code"] = [text.n_code for text in texts]
         if settings.details:
-            result["details"] = [describe_text(i, components, sentences) for i in range(len(texts))]
+            result["details"] = [describe_text(i, components, texts) for i in range(len(texts))]
         intervals = settings.signed_interval()
         result["signature"] = signature("gruen", **signed, **intervals)
         return result
@@ -140,7 +148,7 @@ class Gruen(TextMetric, evaluate.Metric):
         if not {"grammaticality", "coherence"}.intersection(settings.scored):
             return None
         if settings.backbone_kind == "bert":
-            return BertBackbone(settings)
+            return (ReleasedBackbone if settings.parity else BertBackbone)(settings)
         weights = check_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
         return CompactBackbone(weights, WEIGHTS_SHA256, settings)
 
@@ -154,13 +162,13 @@ def _parse_flat(predictions: Any) -> list[str]:
         raise
 
 
-def _warn_of_odd_texts(texts: list[str], sentences: Sentences, parity: bool) -> None:
+def _warn_of_odd_texts(predictions: list[str], texts: list[Text], parity: bool) -> None:
     """Warn once, with the counts, of texts without sentences, and of those that are not English prose."""
-    n, empty, unread = len(texts), sentences.sizes.count(0), find_unread(texts)
+    n, empty, unread = len(texts), sum(not text.pieces for text in texts), find_unread(predictions)
     if empty:
         score = "what the original gives a text without sentences" if parity else "0"
         warnings.warn(f"{empty} of {n} texts have no sentence of two words or more: they score {score}.", stacklevel=4)
     counts = {"in another language": len(unread.other_language), "source code": len(unread.code)}
-    if found := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
-        message = f"Of {n} texts, {found}: the default models read English prose, and these scores mean little."
+    if odd := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
+        message = f"Of {n} texts, {odd}: the default models read English prose, and these scores mean little."
         warnings.warn(message, stacklevel=4)

@@ -1,5 +1,6 @@
 """What backbones share: the scores of sentences, windows of long ones, and batches."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,26 @@ class SentenceScores(NamedTuple):
     acceptability: np.ndarray
     loss: np.ndarray
     suspects: list[list[str]] | None = None
+
+
+class Backbone(ABC):
+    """A model of grammaticality. `identity` has the exact weights, for the signature."""
+
+    identity: dict[str, str]
+
+    @abstractmethod
+    def score_sentences(self, sentences: list[str]) -> SentenceScores:
+        """Score n different sentences."""
+
+    @abstractmethod
+    def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
+        """Combine those of n sentences: (n,), at least 0; higher is better."""
+
+    def grade_text(self, scores: SentenceScores, rows: list[int]) -> float:
+        """Grade a text by the mean scores of its sentences, which are these rows; 0 without sentences."""
+        if not rows:
+            return 0.0
+        return float(self.grammaticality(scores.likelihood[rows].mean(), scores.acceptability[rows].mean()))
 
 
 class Loaded(NamedTuple):

@@ -1,6 +1,6 @@
 """The paper's backbone: a masked language model, an acceptability classifier, and ALBERT's sentence-order head.
 
-Each is a transformer that the caller names, loaded with its Auto class.
+Each is a transformer that the user names, loaded with its Auto class.
 """
 
 import warnings
@@ -11,15 +11,12 @@ import numpy as np
 import torch
 
 from .core import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit
-from .gruen_backbone import Forward, Loaded, SentenceScores, count_tokens
+from .gruen_backbone import Backbone, Forward, Loaded, SentenceScores, count_tokens
 from .gruen_settings import GruenSettings
 
 LM_MODEL = "bert-base-cased"
 COLA_MODEL = "textattack/bert-base-uncased-CoLA"
 
-# Most tokens of a sentence that the original reads with each model, special tokens included.
-_PARITY_LM_TOKENS = 512
-_PARITY_COLA_TOKENS = 128
 # The original's linear map from the sum of likelihood and acceptability to [0, 1].
 _SCALE, _SHIFT = 1 / 8, 0.5
 # The Auto class of each model, and its head as an error names it.
@@ -30,23 +27,21 @@ _HEADS = {
 }
 
 
-class BertBackbone:
+class BertBackbone(Backbone):
     """The backbone of the paper, over transformers named by Hub id or folder.
 
-    Only the models of the components to score are loaded. With `parity`, only as many tokens of a sentence are read as
-    the original does; otherwise long sentences are read in windows.
+    Only the models of the components to score are loaded, and long sentences are read in windows.
 
-    `identity` has the exact weights, for the signature. Raises a TypeError or ValueError if a model cannot be found or
-    lacks the head it needs.
+    Raises a TypeError or ValueError if a model cannot be found or lacks the head it needs.
     """
 
     def __init__(self, settings: GruenSettings) -> None:
         self.identity: dict[str, str] = {}
-        self._settings, self._parity = settings, settings.parity
+        self._settings = settings
         if "grammaticality" in settings.scored:
             self._lm = self._load("lm_model", settings.lm_model or LM_MODEL)
             self._cola = self._load("cola_model", settings.cola_model or COLA_MODEL)
-            self._acceptable = _acceptable_label(self._cola.model.config, self._parity)
+            self._acceptable = self._acceptable_label()
         if "coherence" in settings.scored:
             self._sop = self._load("sop_model", settings.sop_model)
             if not hasattr(self._sop.model, "sop_classifier"):
@@ -55,20 +50,23 @@ class BertBackbone:
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences, once with each of the two models."""
-        loss = self._read(self._lm, sentences, _PARITY_LM_TOKENS, self._token_loss, "Likelihood")
-        acceptability = self._read(self._cola, sentences, _PARITY_COLA_TOKENS, self._acceptable_logit, "Acceptability")
+        loss = self._read("lm_model", self._lm, sentences, self._token_loss)
+        acceptability = self._read("cola_model", self._cola, sentences, self._acceptable_logit)
         with np.errstate(over="ignore"):
             likelihood = np.exp(-0.5 * np.exp(loss))
         return SentenceScores(likelihood, acceptability, loss)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Rescale those of n sentences as the paper's code does: (n,), at least 0; without parity, at most 1."""
-        scaled = np.maximum(0.0, (likelihood + acceptability) * _SCALE + _SHIFT)
-        return scaled if self._parity else np.minimum(scaled, 1.0)
+        """Rescale those of n sentences as the paper's code does: (n,), in [0, 1]."""
+        return np.clip(self.rescale(likelihood, acceptability), 0.0, 1.0)
+
+    def rescale(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
+        """Map the sum of likelihood and acceptability linearly: (n,)."""
+        return (likelihood + acceptability) * _SCALE + _SHIFT
 
     def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
-        tokens = _cut(self._sop, pairs, "pairs of sentences", "sop_model")
+        tokens = tokenize_cut(self._sop, pairs, "pairs of sentences", "sop_model")
 
         def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
             # Class 0 is the given order, class 1 the reverse.
@@ -110,32 +108,24 @@ class BertBackbone:
     def _acceptable_logit(self, _: np.ndarray, inputs: Any) -> torch.Tensor:
         return self._cola.model(**inputs).logits[:, self._acceptable].double()
 
-    def _read(
-        self, loaded: Loaded, sentences: list[str], parity_tokens: int, forward: Forward, title: str
-    ) -> np.ndarray:
-        """Score sentences, long ones in windows; with parity the rest of each is cut off: (n,)."""
-        if self._parity:
-            loaded = loaded._replace(limit=min(loaded.limit, parity_tokens))
-            parts = [(sentence,) for sentence in sentences]
-            tokens = _cut(loaded, parts, "different sentences", "the original")
-            return loaded.run(tokens, forward, self._settings, title)
+    def _acceptable_label(self) -> int:
+        """Find the class of acceptable sentences: by its name if it has one, otherwise 1, as in CoLA."""
+        config = self._cola.model.config
+        if config.num_labels < 2:
+            raise ValueError(f"cola_model must have two classes, unacceptable and acceptable. Got {config.num_labels}.")
+        names = {str(name).lower(): int(place) for place, name in config.id2label.items()}
+        return names.get("acceptable", 1)
+
+    def _read(self, parameter: str, loaded: Loaded, sentences: list[str], forward: Forward) -> np.ndarray:
+        """Score sentences, long ones in windows: (n,). The progress bar has the name of the parameter."""
         windows, tokens = loaded.read_windows(sentences)
-        values = loaded.run(tokens, forward, self._settings, title)
-        return windows.average(values[:, None])[:, 0]
+        return windows.average(loaded.run(tokens, forward, self._settings, parameter)[:, None])[:, 0]
 
 
-def _cut(loaded: Loaded, parts: Sequence[tuple[str, ...]], what: str, reader: str) -> Any:
+def tokenize_cut(loaded: Loaded, parts: Sequence[tuple[str, ...]], what: str, reader: str) -> Any:
     """Tokenize texts or pairs of texts, cut to the limit with a warning that has the count."""
     n_cut = int((count_tokens(loaded.tokenize(parts)) > loaded.limit).sum())
     if n_cut:
         longer = f"{n_cut} of {len(parts)} {what} are longer than {reader} reads, {loaded.limit} tokens"
         warnings.warn(f"{longer}: the rest is cut off.", stacklevel=2)
     return loaded.tokenize(parts, cut=True)
-
-
-def _acceptable_label(config: Any, parity: bool) -> int:
-    """Find the class of acceptable sentences: by its name if it has one, otherwise 1, as in CoLA."""
-    if config.num_labels < 2:
-        raise ValueError(f"cola_model must have two classes, unacceptable and acceptable. Got {config.num_labels}.")
-    names = {str(name).lower(): int(place) for place, name in config.id2label.items()}
-    return 1 if parity else names.get("acceptable", 1)

@@ -16,12 +16,12 @@ from torch import nn
 from torch.nn import functional
 
 from .core import DEFAULT_MODEL, EncoderSettings, find_device, find_model, load_once, quiet_loading
-from .gruen_backbone import Loaded, SentenceScores
+from .gruen_backbone import Backbone, Loaded, SentenceScores
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
 # Most tokens of a window, special tokens included, as in training.
 _LIMIT = 128
-_ADAPTERS = "adapters."
+ADAPTERS = "adapters."
 # In the paper's formula the sum of likelihood and an acceptability logit has a range of 8, and likelihood one of 1.
 _LIKELIHOOD_SHARE = 1 / 8
 
@@ -94,7 +94,19 @@ class CompactModel(nn.Module):
         return (self.log_total(rows)[:, 0] - logits).float()
 
 
-class CompactBackbone:
+class LowRank(nn.Module):
+    """The weights of a layer, (out, in), with an adapter added: `up` (out, r) times `down` (r, in)."""
+
+    def __init__(self, up: torch.Tensor, down: torch.Tensor) -> None:
+        super().__init__()
+        self.up, self.down = nn.Parameter(up), nn.Parameter(down)
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        """Add the adapter."""
+        return weight + self.up @ self.down
+
+
+class CompactBackbone(Backbone):
     """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
     `weights` is the safetensors file of the metric, checked by `check_weights`, and `sha256` its digest. `identity` has
@@ -151,6 +163,15 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
 
 
 def _read(weights: Path, device: str) -> Loaded:
+    model, tokenizer, adapters = read_model(weights)
+    with torch.no_grad():
+        for layer, adapter in adapters.items():
+            model.bert.get_submodule(layer).weight.copy_(adapter(model.bert.get_submodule(layer).weight))
+    return Loaded(model.eval().to(device), tokenizer, _LIMIT)
+
+
+def read_model(weights: Path) -> tuple[CompactModel, Any, dict[str, LowRank]]:
+    """Read the model without its adapters, its tokenizer, and the adapter of each layer."""
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
@@ -162,12 +183,9 @@ def _read(weights: Path, device: str) -> Loaded:
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
         model.calibration = json.loads(file.metadata()["calibration"])
-    adapted = {name.removeprefix(_ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(_ADAPTERS)}
-    # Each adapter is added to its layer's weights: `up` (out, r) times `down` (r, in).
-    with torch.no_grad():
-        for layer in sorted({name.rpartition(".")[0] for name in adapted}):
-            bert.get_submodule(layer).weight += adapted[f"{layer}.up"] @ adapted[f"{layer}.down"]
+    adapted = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
+    layers = sorted({name.rpartition(".")[0] for name in adapted})
     # The file does not hold the weights of the encoder.
     model.load_state_dict(tensors, strict=False)
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model.eval().to(device), tokenizer, _LIMIT)
+    return model, tokenizer, {layer: LowRank(adapted[f"{layer}.up"], adapted[f"{layer}.down"]) for layer in layers}

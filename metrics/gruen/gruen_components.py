@@ -1,4 +1,4 @@
-"""The components of gruen: what sentences add up to for each text, and the details that explain it."""
+"""Score the components of each text, and the details that explain them."""
 
 import itertools
 from collections.abc import Callable
@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import encode
-from .gruen_backbone import SentenceScores
+from .gruen_backbone import Backbone, SentenceScores
 from .gruen_bert import BertBackbone
-from .gruen_compact import CompactBackbone
 from .gruen_focus import FOCUS_IDENTITY, WordMover, embedding_breaks
-from .gruen_redundancy import find_redundancy, find_repeats, shared_passages
+from .gruen_redundancy import find_repeats, shared_passages
+from .gruen_released import ReleasedWordMover, find_redundancy
 from .gruen_settings import COMPONENTS, GruenSettings
-from .gruen_text import Sentences
-
-Backbone = BertBackbone | CompactBackbone
+from .gruen_text import Text
 
 _PENALTY = 0.1
 
@@ -32,136 +30,143 @@ class Component(NamedTuple):
 
 
 def score_components(
-    sentences: Sentences, judge: Backbone | None, settings: GruenSettings
+    texts: list[Text], judge: Backbone | None, settings: GruenSettings
 ) -> tuple[dict[str, Component], dict[str, object]]:
-    """Score the components that the settings ask for; returns the entries of a signature, too."""
+    """Score the components of the settings; returns the entries of a signature, too."""
     components: dict[str, Component] = {}
     signed = settings.signed_components()
     if judge is not None:
         signed |= {"backbone": settings.backbone_kind, **judge.identity}
         if "grammaticality" in settings.scored:
-            components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
+            components["grammaticality"] = grammaticality(judge, texts)
     if "non_redundancy" in settings.scored:
-        components["non_redundancy"] = non_redundancy(sentences, settings.parity)
+        components["non_redundancy"] = non_redundancy(texts, settings.parity)
     if "focus" in settings.scored:
-        components["focus"], signed_focus = focus(sentences, settings)
+        components["focus"], signed_focus = focus(texts, settings)
         signed |= signed_focus
     if isinstance(judge, BertBackbone) and "coherence" in settings.scored:
-        components["coherence"] = coherence(judge, sentences)
+        components["coherence"] = coherence(judge, texts)
     return components, signed
 
 
-def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Component:
+def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    empty, unique = np.empty(0), sentences.unique
+    empty, unique = np.empty(0), _unique(texts)
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
     row_of = {sentence: row for row, sentence in enumerate(unique)}
-
-    def points(members: list[str]) -> float:
-        rows = [row_of[sentence] for sentence in members]
-        if not rows:
-            # The original's loss without sentences is 0, a likelihood of 1.
-            return float(judge.grammaticality(np.ones(1), np.zeros(1))[0]) if parity else 0.0
-        likelihood = scores.likelihood[rows].mean()
-        if parity:
-            # The original averages over sentences before it takes the exponential.
-            likelihood = np.exp(-0.5 * np.exp(scores.loss[rows]).mean())
-        return float(judge.grammaticality(likelihood, scores.acceptability[rows].mean()))
-
+    rows_of = [[row_of[sentence] for sentence in text.sentences] for text in texts]
     grades = judge.grammaticality(scores.likelihood, scores.acceptability)
     columns = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
 
-    def details(text: int) -> dict[str, Any]:
-        described = []
-        for sentence in sentences.by_text[text]:
-            row = row_of[sentence]
-            suspects = {} if scores.suspects is None else {"suspects": scores.suspects[row]}
-            described.append({"text": sentence} | {name: float(of[row]) for name, of in columns.items()} | suspects)
+    def details(i: int) -> dict[str, Any]:
+        described = _describe_pieces(texts[i])
+        if scores.suspects is not None:
+            described = [piece | {"suspects": []} for piece in described]
+        for place, row in zip(texts[i].places, rows_of[i], strict=True):
+            described[place] |= {name: float(of[row]) for name, of in columns.items()}
+            if scores.suspects is not None:
+                described[place]["suspects"] = scores.suspects[row]
         return {"sentences": described}
 
-    return Component(np.array([points(members) for members in sentences.by_text]), details)
+    return Component(np.array([judge.grade_text(scores, rows) for rows in rows_of]), details)
 
 
-def non_redundancy(sentences: Sentences, parity: bool) -> Component:
-    """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does."""
-    found = [(find_redundancy if parity else find_repeats)(members) for members in sentences.by_text]
+def non_redundancy(texts: list[Text], parity: bool) -> Component:
+    """Subtract 0.1 for each flag that a pair of pieces raises."""
+    repeats = [find_redundancy(text.pieces) if parity else find_repeats(text.pieces, text.lines) for text in texts]
 
-    def details(text: int) -> dict[str, Any]:
-        members = sentences.by_text[text]
+    def details(i: int) -> dict[str, Any]:
+        pieces = texts[i].pieces
         pairs = [
-            {"sentences": [i, j], "flags": flags, "shared": shared_passages(members[i], members[j])}
-            for i, j, flags in found[text].pairs
+            {"sentences": [j, k], "flags": flags, "shared": shared_passages(pieces[j], pieces[k])}
+            for j, k, flags in repeats[i].pairs
         ]
-        return {"redundant_pairs": pairs, "n_redundant_pairs": found[text].n_pairs}
+        return {"redundant_pairs": pairs, "n_redundant_pairs": repeats[i].n_pairs}
 
-    return Component(np.array([0.0 - _PENALTY * one.n_flags for one in found]), details)
+    return Component(np.array([0.0 - _PENALTY * of_text.n_flags for of_text in repeats]), details)
 
 
-def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dict[str, object]]:
-    """Take 0.1 off each text that loses the focus; returns the entries of a signature, too."""
+def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[str, object]]:
+    """Subtract 0.1 from each text that loses focus; returns the entries of a signature, too.
+
+    The turns of a dialogue need not keep to one subject: it loses nothing.
+    """
     signed: dict[str, object] = {"focus": settings.focus_kind, "threshold": settings.threshold}
     if settings.focus_kind == "wms":
-        mover = WordMover(settings.vectors, settings.parity)
-        breaks = [mover.breaks(members, settings.threshold) for members in sentences.by_text]
+        mover = (ReleasedWordMover if settings.parity else WordMover)(settings.vectors)
         signed["vectors"] = mover.identity
+        breaks = [[] if text.is_dialogue else mover.breaks(text.sentences, settings.threshold) for text in texts]
     else:
         signed["focus_rule"] = FOCUS_IDENTITY
-        # A sentence that has no other to be compared with is not embedded.
-        texts = [members if len(members) > 1 else [] for members in sentences.by_text]
-        embedded = list(dict.fromkeys(one for members in texts for one in members))
-        # The encoder names itself in the signature, also where no text has two sentences.
+        # A sentence without others to be compared with is not embedded.
+        compared = [text for text in texts if len(text.places) > 1 and not text.is_dialogue]
+        embedded = _unique(compared)
+        # A dummy text, so that the signature reports the encoder.
         embeddings, named, _ = encode(embedded or ["-"], settings)
         signed |= named
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = [
             embedding_breaks(
-                embeddings[[row_of[sentence] for sentence in members]],
-                np.array([len(sentence.split()) for sentence in members]),
+                embeddings[[row_of[sentence] for sentence in text.sentences]],
+                np.array([len(sentence.split()) for sentence in text.sentences]),
                 settings.threshold,
             )
-            for members in texts
+            if len(text.places) > 1 and not text.is_dialogue
+            else []
+            for text in texts
         ]
 
-    def details(text: int) -> dict[str, Any]:
-        pairs = [{"sentences": [place, place + 1], "similarity": value} for place, value in breaks[text]]
+    def details(i: int) -> dict[str, Any]:
+        places = texts[i].places
+        pairs = [{"sentences": places[k : k + 2], "similarity": value} for k, value in breaks[i]]
         return {"focus_breaks": pairs}
 
     return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details), signed
 
 
-def coherence(judge: BertBackbone, sentences: Sentences) -> Component:
-    """Take off up to 0.1, the more probable it is that adjacent sentences are in the wrong order.
+def coherence(judge: BertBackbone, texts: list[Text]) -> Component:
+    """Subtract up to 0.1, the more probable it is that adjacent sentences are in the wrong order.
 
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
     """
-    by_text = [list(itertools.pairwise(members)) for members in sentences.by_text]
+    by_text = [list(itertools.pairwise(text.sentences)) for text in texts]
     different = list(dict.fromkeys(pair for pairs in by_text for pair in pairs))
     probabilities = judge.score_order(different).tolist() if different else []
     probability = dict(zip(different, probabilities, strict=True))
     doubts = [[max(0.0, 1 - 2 * probability[pair]) for pair in pairs] for pairs in by_text]
 
-    def details(text: int) -> dict[str, Any]:
-        pairs = enumerate(by_text[text])
-        return {"order": [{"sentences": [i, i + 1], "probability": probability[pair]} for i, pair in pairs]}
+    def details(i: int) -> dict[str, Any]:
+        places = texts[i].places
+        pairs = enumerate(by_text[i])
+        return {"order": [{"sentences": places[k : k + 2], "probability": probability[pair]} for k, pair in pairs]}
 
-    return Component(np.array([0.0 - _PENALTY * float(np.mean(own)) if own else 0.0 for own in doubts]), details)
+    means = [float(np.mean(of_text)) if of_text else 0.0 for of_text in doubts]
+    return Component(np.array([0.0 - _PENALTY * mean for mean in means]), details)
 
 
-def total(components: dict[str, Component], sentences: Sentences, parity: bool) -> np.ndarray:
-    """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, penalties come off 1."""
-    start = np.full(len(sentences.by_text), 0.0 if "grammaticality" in components else 1.0)
+def total(components: dict[str, Component], texts: list[Text], parity: bool) -> np.ndarray:
+    """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, it counts as 1."""
+    start = np.full(len(texts), 0.0 if "grammaticality" in components else 1.0)
     scores = np.clip(sum((component.points for component in components.values()), start=start), 0.0, 1.0)
-    return scores if parity else np.where(sentences.sizes, scores, 0.0)
+    return scores if parity else np.where([bool(text.pieces) for text in texts], scores, 0.0)
 
 
-def describe_text(text: int, components: dict[str, Component], sentences: Sentences) -> dict[str, Any]:
+def describe_text(i: int, components: dict[str, Component], texts: list[Text]) -> dict[str, Any]:
     """Return the details of one text; what was not scored is None or empty."""
     described: dict[str, Any] = {
-        name: float(components[name].points[text]) if name in components else None for name in COMPONENTS
+        name: float(components[name].points[i]) if name in components else None for name in COMPONENTS
     }
-    unscored = dict.fromkeys(("likelihood", "acceptability", "grammaticality"))
-    described["sentences"] = [{"text": sentence} | unscored for sentence in sentences.by_text[text]]
-    described |= {"redundant_pairs": [], "n_redundant_pairs": 0, "focus_breaks": [], "order": []}
+    described |= {"sentences": _describe_pieces(texts[i]), "redundant_pairs": [], "n_redundant_pairs": 0}
+    described |= {"focus_breaks": [], "order": []}
     for component in components.values():
-        described |= component.details(text)
+        described |= component.details(i)
     return described
+
+
+def _describe_pieces(text: Text) -> list[dict[str, Any]]:
+    unscored = dict.fromkeys(("likelihood", "acceptability", "grammaticality"))
+    return [{"text": piece} | unscored for piece in text.pieces]
+
+
+def _unique(texts: list[Text]) -> list[str]:
+    return list(dict.fromkeys(sentence for text in texts for sentence in text.sentences))

@@ -66,9 +66,9 @@ class GruenSettings(EncoderSettings):
         parse_choice,
         choices=MARKUPS,
         help='`str`: layout of the texts. `"markdown"`: blocks are split into sentences separately; links and '
-        'emphasis are replaced by their text; code blocks, images and HTML are left out. `"plain"`: no '
-        'markup. `"auto"`: Markdown if a text has a heading, a code block, a table, a quote, bold type, a '
-        "link or a list of two items. `parity` reads none.",
+        "emphasis are replaced by their text; code blocks and images are left out; tags of HTML are line breaks. "
+        '`"plain"`: no markup. `"auto"`: HTML, and Markdown if a text has a heading, a code block, a table, a quote, '
+        "bold type, a link or a list of two items. `parity` reads none.",
     )
     focus_threshold: float | None = setting(
         None,

@@ -1,13 +1,17 @@
-"""Texts to sentences: as the original reads them, and by markdown-it-py and sentencex without changes to the words.
+"""Texts to sentences, by markdown-it-py and sentencex, without changes to the words.
 
-Markdown and line breaks become blocks of plain text, each of which begins and ends a sentence. Headings, list items,
-table cells, quotes and paragraphs are blocks; links and emphasis give their words; code blocks, images and HTML are
-left out.
+Markdown, HTML and line breaks become blocks of plain text, each of which begins and ends a sentence. Headings, list
+items, table cells, quotes and paragraphs are blocks; links and emphasis give their words; code blocks and images are
+left out. Sentences inside quotation marks and brackets are sentences.
 """
 
+import html
+import itertools
 import re
 import string
 import unicodedata
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,61 +26,91 @@ _EVIDENCE = frozenset({"heading_open", "fence", "table_open", "blockquote_open",
 _LEAST_ITEMS = 2
 _CODE = frozenset({"fence", "code_block"})
 _BREAKS = {"softbreak": "\n", "hardbreak": "\n\n"}
-_KEPT = frozenset({"text", "code_inline", "text_special", *_BREAKS})
+_KEPT = frozenset({"text", "code_inline", "text_special", "html_inline", "html_block", *_BREAKS})
+# HTML: elements that are blocks, those within a line, and a line break that was escaped twice.
+_BLOCK_TAG = re.compile(r"</?(?:br|p|li|ul|ol|div|h[1-6]|tr|td|th|table|blockquote|hr)\b[^<>]*>", re.IGNORECASE)
+_INLINE_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|font|sup|sub|code|html|body)\b[^<>]*>", re.IGNORECASE)
+_ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?![a-z])")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
 _ITEM = re.compile(r"[•‣▪◦·*–—-]|\d+[.)]\s")
-# A line this near to the longest, and this long, was broken for its width.
+# A line this near to the longest, and this long, was broken for its width. Higher: wrapped lines become sentences.
 _WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
 _MARK_IN_TOKEN = re.compile(r"(?<![.!?…])[.!?]$")
 _CAPITALIZED = re.compile(r"(?:[AI]|[A-Z][a-z]+)(?=[\s,'’])")
-_BROKEN_DECIMAL = re.compile(r"\d+\. \d+")
+# Quoted or in brackets, by the innermost pair.
+_ENCLOSED = re.compile(
+    r"\"[^\"]+\"|“[^“”]+”|‘[^‘’]+’|«[^«»]+»|`[^`]+`|(?<!\w)'.+?'(?!\w)|\([^()]+\)|\[[^\[\]]+\]|\{[^{}]+\}"
+)
+_LEAST_ENCLOSED = 3
+# Marks that join clauses, which are sentences if each has so many words.
+_JOINT = re.compile(r"(?<=[;|…])\s+")
+_LEAST_CLAUSE = 4
+# A block of so many words without a mark at its end is a fragment, not a sentence.
+_FRAGMENT_WORDS = 8
+_NUMBER = re.compile(r"\(?(?:\d+|[A-Za-z])[.)]")
+_SPEAKER = re.compile(r"(?:\*\*)?([A-Z#][\w .'’#-]{0,24}?)(?:\*\*)?:(?:\*\*)?\s+(?=\S)")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-# All control characters but those that are space.
-_CONTROLS = dict.fromkeys(i for i in range(160) if unicodedata.category(chr(i)) == "Cc" and not chr(i).isspace())
+# Control and format characters but those that are space or join parts of a sign.
+_CONTROLS = {
+    i: None
+    for i in (*range(0x2070), 0xFEFF)
+    if unicodedata.category(chr(i)) in ("Cc", "Cf") and not chr(i).isspace() and i not in (0x200C, 0x200D)
+}
 
 
-class Sentences(NamedTuple):
-    """The sentences of m texts that are scored, those of two words or more.
+class Text(NamedTuple):
+    """The pieces of a text that are scored, those of two words or more.
 
-    by_text : list of m lists of str
-    unique : the different sentences, in order of occurrence
-    n_code : list of m ints, the number of code blocks left out of each text
+    pieces : sentences and fragments, in order
+    is_fragment : whether each is a heading, a list item or a table cell that is no sentence
+    lines : the number of the line, list item or table cell that each is in
+    n_code : the number of code blocks left out
+    is_dialogue : whether its blocks are the turns of speakers
     """
 
-    by_text: list[list[str]]
-    unique: list[str]
-    n_code: list[int]
+    pieces: list[str]
+    is_fragment: list[bool]
+    lines: list[int]
+    n_code: int = 0
+    is_dialogue: bool = False
 
     @property
-    def sizes(self) -> list[int]:
-        """The number of sentences of each text."""
-        return list(map(len, self.by_text))
+    def places(self) -> list[int]:
+        """The positions of the sentences among the pieces."""
+        return [i for i, is_fragment in enumerate(self.is_fragment) if not is_fragment]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The pieces that are sentences."""
+        return [self.pieces[i] for i in self.places]
 
 
-def split(texts: list[str], parity: bool, markup: str = "auto") -> Sentences:
-    """Split texts into sentences.
-
-    Parameters
-    ----------
-    parity : normalize and split as the original does, with NLTK's Punkt; else with sentencex, each block of a text by
-        itself, and without control characters
-    markup : how `read_blocks` reads a text; the original reads none
-
-    Raises
-    ------
-    LookupError
-        If Punkt's data is missing; the message says how to get it.
-    """
-    by_text, n_code = [], [0] * len(texts)
-    if parity:
-        tokenizer = _punkt()
-        by_text = [of_two_words(tokenizer.tokenize(normalize(text))) for text in texts]
-    else:
-        for i, text in enumerate(texts):
-            blocks, n_code[i] = read_blocks(text.translate(_CONTROLS), markup)
-            by_text.append(of_two_words([part for block in blocks for part in split_block(block)]))
-    return Sentences(by_text, list(dict.fromkeys(one for members in by_text for one in members)), n_code)
+def split(text: str, markup: str = "auto") -> Text:
+    """Split a text into sentences and fragments; `markup` as in `read_blocks`."""
+    blocks, n_code = read_blocks(text.translate(_CONTROLS), markup)
+    speakers = Counter(match[1] for block in blocks if (match := _SPEAKER.match(block)))
+    # Somebody speaks twice; the names in a list stand there once.
+    is_dialogue = len(speakers) < speakers.total() >= len(blocks) / 2
+    pieces: list[str] = []
+    is_fragment: list[bool] = []
+    lines: list[int] = []
+    line = 0
+    for block in blocks:
+        words = _SPEAKER.sub("", block, count=1) if is_dialogue else block
+        is_whole = not _ENDS_SENTENCE.search(words) and len(words.split()) <= _FRAGMENT_WORDS
+        line += 1
+        for piece in split_block(words):
+            if is_of_two_words(piece):
+                pieces.append(piece)
+                is_fragment.append(is_whole)
+                lines.append(line)
+            line += bool(_NUMBER.fullmatch(piece))
+    # Where they are most of the text, such as verse, all pieces are judged.
+    out = sum(len(piece.split()) for piece, is_out in zip(pieces, is_fragment, strict=True) if is_out)
+    if 2 * out > sum(len(piece.split()) for piece in pieces):
+        is_fragment = [False] * len(pieces)
+    return Text(pieces, is_fragment, lines, n_code, is_dialogue)
 
 
 def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
@@ -85,17 +119,27 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
     Parameters
     ----------
     markup : `"markdown"`; `"plain"`; or `"auto"`: Markdown if the text has a heading, a code block, a table, a quote,
-        bold type, a link or a list of two items
+        bold type, a link or a list of two items. Tags of HTML are read with both.
     """
-    if markup == "plain" or (markup == "auto" and not _MARKS.search(text)):
+    if markup == "plain":
         return _paragraphs(text), 0
+    text = _ESCAPED_BREAK.sub("\n\n", text)
+    if markup == "auto" and not _MARKS.search(text):
+        return _paragraphs(_without_tags(text)), 0
     tokens = _parser(markup == "markdown").parse(text)
     kinds = [one.type for token in tokens for one in (token, *(token.children or ()))]
     if markup == "auto" and kinds.count("list_item_open") < _LEAST_ITEMS and _EVIDENCE.isdisjoint(kinds):
-        return _paragraphs(text), 0
-    inlines = (token.children or () for token in tokens if token.type == "inline")
-    plain = ("".join(_BREAKS.get(one.type, one.content) for one in own if one.type in _KEPT) for own in inlines)
-    return [block for words in plain for block in _paragraphs(words)], sum(token.type in _CODE for token in tokens)
+        return _paragraphs(_without_tags(text)), 0
+    inlines = (token.children or (token,) for token in tokens if token.type in ("inline", "html_block"))
+    plain = ("".join(_BREAKS.get(one.type, one.content) for one in line if one.type in _KEPT) for line in inlines)
+    return [block for words in plain for block in _paragraphs(_without_tags(words))], sum(
+        token.type in _CODE for token in tokens
+    )
+
+
+def _without_tags(text: str) -> str:
+    """Put line breaks in the place of the tags of blocks, and nothing in that of others."""
+    return html.unescape(_INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", text)))
 
 
 @cache
@@ -129,58 +173,62 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def split_block(block: str) -> list[str]:
-    """Split a block at the boundaries of sentencex that are not inside an address, a file name or code.
+    """Split a block at the boundaries of sentencex that are not inside an address, a file name, code or a citation.
 
     Words and marks are not changed, and space becomes a single space. A single mark without a space after it ends a
     sentence only if the next word is a capitalized function word: "It fell.Nobody knew", but not "typing.Optional".
+    Clauses of four words that a semicolon, a bar or an ellipsis joins are sentences, and so are those in quotes and
+    brackets.
     """
+    parts: list[str] = []
+    for part in _segment(" ".join(block.split())):
+        if parts and _is_in_token(parts[-1], part):
+            parts[-1] += part
+        else:
+            parts.append(part)
+    return [clause.strip() for part in parts for clause in _clauses(part)]
+
+
+def _segment(text: str) -> list[str]:
+    """Split a text into parts, which together are the text; also inside of what is quoted or in brackets."""
     import sentencex
 
-    sentences: list[list[str]] = []
-    previous = ""
-    for part in sentencex.segment("en", " ".join(block.split())):
-        if sentences and _is_in_token(previous, part):
-            sentences[-1].append(part)
+    parts = []
+    for part in sentencex.segment("en", text):
+        start = 0
+        for enclosed in _ENCLOSED.finditer(part):
+            inner, end = _segment(enclosed.group()[1:-1]), enclosed.start() + 1
+            for before, after in itertools.pairwise(inner):
+                end += len(before)
+                if min(len(before.split()), len(after.split())) >= _LEAST_ENCLOSED:
+                    parts.append(part[start:end])
+                    start = end
+        parts.append(part[start:])
+    return parts
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    """Cut a sentence where a mark joins two clauses of four words or more."""
+    clauses = _JOINT.split(sentence)
+    current = clauses[0]
+    for clause in clauses[1:]:
+        if min(len(current.split()), len(clause.split())) >= _LEAST_CLAUSE:
+            yield current
+            current = clause
         else:
-            sentences.append([part])
-        previous = part
-    return ["".join(parts).strip() for parts in sentences]
+            current = f"{current} {clause}"
+    yield current
 
 
 def _is_in_token(before: str, after: str) -> bool:
+    if before.endswith("]") and after.lstrip()[:1].islower():
+        return True
     if after[:1].isspace() or not _MARK_IN_TOKEN.search(before):
         return False
     word = _CAPITALIZED.match(after)
     return word is None or word.group().lower() not in FUNCTION_WORDS
 
 
-def normalize(text: str) -> str:
-    """Bring a text to one line, with a space after each full stop, as GRUEN's code does; only for parity.
-
-    A number with a decimal point becomes "UNK". The steps and their order are those of the original, for they show:
-    "U.S." becomes "U. S.", and an ellipsis one full stop.
-    """
-    text = text.strip().replace("\n\n", ". ").replace("\n", ". ")
-    text = text.replace("..", ".").replace(".", ". ").replace(". . ", ". ").replace(".  . ", ". ")
-    while "  " in text:
-        text = text.replace("  ", " ")
-    while decimal := _BROKEN_DECIMAL.search(text):
-        text = text.replace(decimal.group(), "UNK")
-    return text.strip()
-
-
-def of_two_words(sentences: list[str]) -> list[str]:
-    """Return the sentences that are scored: those of two words or more."""
-    return [sentence for sentence in sentences if len(sentence.translate(_NO_PUNCTUATION).split()) > 1]
-
-
-def _punkt() -> Any:
-    from nltk.tokenize import PunktTokenizer
-
-    try:
-        return PunktTokenizer("english")
-    except LookupError:
-        raise LookupError(
-            "parity=True splits sentences with NLTK's Punkt, whose data is not installed. Get it with: python -m "
-            "nltk.downloader punkt_tab, or set NLTK_DATA to the folder that holds tokenizers/punkt_tab."
-        ) from None
+def is_of_two_words(piece: str) -> bool:
+    """Whether a piece is scored: it has two words or more."""
+    return len(piece.translate(_NO_PUNCTUATION).split()) > 1

@@ -46,7 +46,7 @@ def tokenize(
             "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
             stacklevel=4,
         )
-    if tokenizer == WHITESPACE:
+    if isinstance(tokenizer, str) and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .core import (
     SETS,
+    TIE,
     Bounds,
     ItemResult,
     ScoreSummary,
@@ -28,7 +29,13 @@ from .core import (
 from .semantic_entropy_classes import find_classes
 from .semantic_entropy_grouping import group as group
 from .semantic_entropy_pairs import mutual_entailment as mutual_entailment
-from .semantic_entropy_scores import class_entropies, coverage_adjusted_entropies, likelihood_weights, utilities
+from .semantic_entropy_scores import (
+    class_entropies,
+    count_good_classes,
+    coverage_adjusted_entropies,
+    likelihood_weights,
+    utilities,
+)
 from .semantic_entropy_settings import SemanticEntropySettings
 
 _DESCRIPTION = """\
@@ -76,11 +83,17 @@ Returns:
         the sum over its k texts, in the order given, of p^(i - 1) times the
         quality of text i if no earlier text is of its class, for a `patience`
         of p, in [0, 1]. Higher is better and more diverse.
+    n_good_classes (`float`), n_good_classes_scores (`list[float]`): only with
+        `min_quality`. Number of classes with at least one text of that quality,
+        in [0, size of the set]. Over the number of texts, it is the effective
+        diversity of Shypula et al. 2025 (arXiv 2504.12522).
     details (`list[dict]`): only with `details=True`. For each set `size` and
         `classes`: the class of each text, numbered in order of first
         appearance. None for a text of weight 0, which takes no part.
 """
-    + describe_results("set", {"": "semantic_entropy", "n_classes_": "n_classes", "utility_": "utility"})
+    + describe_results(
+        "set", {"": "semantic_entropy", **{f"{name}_": name for name in ("n_classes", "utility", "n_good_classes")}}
+    )
     + """
 Examples:
 
@@ -110,6 +123,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
     item_results = (
         ItemResult("n_classes_scores", bounds=(1.0, float)),
         ItemResult("utility_scores", ("quality",), bounds=(0.0, 1.0)),
+        ItemResult("n_good_classes_scores", ("min_quality",), bounds=(0.0, float)),
     )
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -149,6 +163,9 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         if quality is not None:
             values = utilities(classes, counts, counted, quality[present], settings.patience)
             result |= summary.of("utility", values, "utility_", bounds=(0.0, 1.0))
+        if quality is not None and settings.min_quality is not None:
+            good = count_good_classes(classes, counts, counted, quality[present] >= settings.min_quality - TIE)
+            result |= summary.of("n_good_classes", good, "n_good_classes_", bounds=(0.0, float))
         if settings.details:
             labels = lists_by_set(classes, sizes, takes_part)
             result["details"] = rows_of({"size": sizes.tolist(), "classes": labels})
@@ -157,6 +174,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             **signed,
             weights=weighting,
             **({} if quality is None else {"patience": settings.patience}),
+            **settings.signed("min_quality"),
             set_size=format_sizes(sizes),
             **settings.signed_interval(),
         )

@@ -1,6 +1,6 @@
 """The class of each text: given, or by cosines, by a user-supplied function, or by a classifier of pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,19 @@ from .core import (
     LIMITS,
     TIE,
     TextSets,
-    as_list,
     batches_by_size,
     caller_name,
-    check_characters,
     describe,
     embed_sets,
     flatten,
     matrix_device,
+    parse_contexts,
     to_array,
     unit_rows,
 )
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
-from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings
+from .semantic_entropy_settings import NLI, PAIRS, SemanticEntropySettings
 
 
 def find_classes(
@@ -51,7 +50,7 @@ def find_classes(
         embeddings, encoded, _ = embed_sets(sets, settings)
         rows = None if settings.embeddings is None else embeddings[present]
         items = different_texts(texts, sizes, grouping, rows)
-        threshold = DEFAULT_SAME if settings.same is None else settings.same
+        threshold = settings.threshold
         same = _SameByCosine(embeddings, present[items.first], threshold, matrix_device(settings.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
@@ -153,12 +152,5 @@ def _with_contexts(sets: TextSets, contexts: Any) -> list[str]:
     """Put the context of its set, such as the question, before each text."""
     if contexts is None:
         return sets.texts
-    rows: Sequence[Any] = as_list(contexts, "contexts", "a list with a string for each set")
-    if len(rows) != len(sets.sizes):
-        raise ValueError(f"contexts must have a string for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
-    for i, context in enumerate(rows):
-        if not isinstance(context, str):
-            raise TypeError(f"contexts[{i}] must be a string. Got {describe(context)}.")
-    check_characters(list(rows), lambda i: f"contexts[{i}]")
-    owners = np.repeat(np.arange(len(rows)), sets.sizes).tolist()
-    return [f"{rows[owner]} {text}" for owner, text in zip(owners, sets.texts, strict=True)]
+    prefixes = np.repeat([f"{context} " if context else "" for context in parse_contexts(contexts, sets)], sets.sizes)
+    return [prefix + text for prefix, text in zip(prefixes.tolist(), sets.texts, strict=True)]

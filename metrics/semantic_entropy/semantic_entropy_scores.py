@@ -20,7 +20,7 @@ def class_entropies(
     weights : ndarray of shape (n,), the probability of each text within its set; uniform if None
     """
     shares = 1 / np.repeat(sizes, sizes) if weights is None else weights
-    slots = np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    slots = _number_all(classes, counts, sizes)
     masses = np.bincount(slots, shares, minlength=int(counts.sum()))
     terms = -masses * np.log(np.where(masses > 0, masses, 1.0))
     return np.maximum(sum_by_set(terms, counts), 0.0)
@@ -33,7 +33,7 @@ def coverage_adjusted_entropies(classes: np.ndarray, counts: np.ndarray, sizes: 
     by the probability that its class is seen (Chao and Shen 2003, eq. 8). Where each text has a class of its own, one
     of them counts as seen twice. Parameters are those of `class_entropies`.
     """
-    slots = np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    slots = _number_all(classes, counts, sizes)
     n_texts = np.bincount(slots, minlength=int(counts.sum()))
     n_single = sum_by_set((n_texts == 1).astype(np.int64), counts)
     n_single = np.where(n_single == sizes, sizes - 1, n_single)
@@ -54,10 +54,25 @@ def utilities(
     starts = np.cumsum(sizes) - sizes
     places = np.arange(len(classes)) - np.repeat(starts, sizes)
     discounts = np.power(float(patience), places)
-    slots = np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    slots = _number_all(classes, counts, sizes)
     is_first = np.zeros(len(classes), dtype=bool)
     is_first[np.unique(slots, return_index=True)[1]] = True
     return sum_by_set(quality * is_first * discounts, sizes) / sum_by_set(discounts, sizes)
+
+
+def count_good_classes(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, is_good: np.ndarray) -> np.ndarray:
+    """Count the classes of each set that have a good text: (m,), in [0, size of the set].
+
+    Over the number of texts, it is the effective diversity at a fixed number of samples of Shypula et al. (2025, arXiv
+    2504.12522). `is_good` has shape (n,), bool; the other parameters are those of `class_entropies`.
+    """
+    n_good = np.bincount(_number_all(classes, counts, sizes), is_good, minlength=int(counts.sum()))
+    return sum_by_set((n_good > 0).astype(np.float64), counts)
+
+
+def _number_all(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the number of the class of each text among those of all sets: (n,)."""
+    return np.repeat(np.cumsum(counts) - counts, sizes) + classes
 
 
 def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from .core import TEXT, EmbeddedSetSettings, describe, parse_choice, parse_number, setting
 
-# Cosine from which on two texts say the same, calibrated for the default model on labelled pairs.
-DEFAULT_SAME = 0.83
+# Cosine from which on two texts say the same, by the default model: that of the largest balanced accuracy on labelled
+# pairs. results/same.csv has the pairs and the accuracies, and scripts/results/same.py computes both.
+DEFAULT_SAME, DEFAULT_SAME_IN_CONTEXT = 0.83, 0.74
 NLI, PAIRS = "nli:", "pairs:"
 
 
@@ -27,10 +28,10 @@ class SemanticEntropySettings(EmbeddedSetSettings):
     same: Any = setting(
         None,
         _same,
-        help="`float`, callable or `str`: which texts say the same. Default: 0.83. A number: those with a cosine of "
-        "at least this. A callable: those for which it returns True; it maps two lists of texts to a list of booleans, "
-        "and each pair of different texts of a set is asked about once, in order of content, or with "
-        '`grouping="greedy"` in the order given. `"nli:<model>"`: those that entail each other, by a '
+        help="`float`, callable or `str`: which texts say the same. Default: 0.83, or 0.74 with `contexts`. A number: "
+        "those with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts "
+        "to a list of booleans, and each pair of different texts of a set is asked about once, in order of content, or "
+        'with `grouping="greedy"` in the order given. `"nli:<model>"`: those that entail each other, by a '
         "sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or a "
         'folder. `"pairs:<model>"`: those for which a model with two classes gives the second a probability '
         "above 0.5. The default is calibrated for the default model, and raises an error with another `model` "
@@ -83,17 +84,34 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         high=1,
         help="`float` in [0, 1]: with `quality`, the probability with which the reader goes on to the next text.",
     )
+    min_quality: float | None = setting(
+        None,
+        parse_number,
+        low=0,
+        high=1,
+        help="`float` in [0, 1]: with `quality`, also count the classes with at least one text of this quality.",
+    )
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
         super().check()
         self.pass_one("weights", "log_probs", "estimator")
         self.pass_one("classes", "same")
-        if self.contexts is not None and not self.by_model:
-            raise ValueError("contexts needs same='nli:<model>' or 'pairs:<model>'.")
+        if self.min_quality is not None and self.quality is None:
+            raise ValueError("min_quality needs quality=.")
+        if self.contexts is not None and not (self.by_model or self.by_cosine):
+            other = "classes" if self.same is None else "a callable same"
+            raise ValueError(f"contexts and {other} cannot be combined: embeddings or a classifier must read them.")
         if self.by_cosine and self.same is None and not (self.is_default and self.embeddings is None):
             other = "model" if self.embeddings is None else "embeddings"
             raise ValueError(f"{other} needs same: its default is for the default model.")
+
+    @property
+    def threshold(self) -> Any:
+        """Cosine from which on two texts say the same."""
+        if self.same is not None:
+            return self.same
+        return DEFAULT_SAME if self.contexts is None else DEFAULT_SAME_IN_CONTEXT
 
     @property
     def by_model(self) -> bool:

@@ -31,7 +31,8 @@ def cola(metric: Any, path: Path) -> list[Row]:
     table = pandas.read_csv(path, sep="\t", header=None, quoting=csv.QUOTE_NONE)
     details = metric.compute(predictions=table[3].tolist(), components=["grammaticality"], details=True)["details"]
     # A text that is split into sentences has the mean of these; one without sentences has 0.
-    acceptability = [np.mean([one["acceptability"] for one in text["sentences"]] or [0.0]) for text in details]
+    judged = [[piece["acceptability"] for piece in text["sentences"] if piece["grammaticality"]] for text in details]
+    acceptability = [np.mean(values or [0.0]) for values in judged]
     return [("CoLA, MCC", len(table), matthews_corrcoef(table[1], np.array(acceptability) > 0.5))]
 
 

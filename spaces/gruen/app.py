@@ -102,7 +102,9 @@ def marked(detail: dict[str, Any]) -> Drawn | None:
     sentences = detail["sentences"][:MOST_SENTENCES]
     pieces = []
     for sentence in sentences:
-        label = next(label for least, label, _ in _LABELS if sentence["grammaticality"] >= least)
+        grade = sentence["grammaticality"]
+        # A fragment has no grade.
+        label = None if grade is None else next(label for least, label, _ in _LABELS if grade >= least)
         pieces += [(sentence["text"], label), (" ", None)]
     suspects = [word for sentence in sentences for word in sentence["suspects"] or []]
     caption = "A stronger colour marks a lower score. The details below have the numbers."

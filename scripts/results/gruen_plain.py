@@ -1,0 +1,109 @@
+"""Write results/gruen_plain.csv: how gruen's compact backbone rates plain correct English, by construction.
+
+    METRICS_TEST_DATA=/path/to/data python -m scripts.results.gruen_plain
+
+The sentences are drawn from the frames of gruen_plain.toml, and from people's sentences of 4 to 12 words that training
+did not see: acceptable ones of CoLA's development set, and dialogues and stories of Tevet and Berant 2021.
+"""
+
+import csv
+import json
+import random
+import re
+import tomllib
+import warnings
+from pathlib import Path
+
+import pandas
+from sklearn.metrics import roc_auc_score
+
+from scripts import ROOT
+from scripts.arguments import data_folder
+from text_metrics import load
+from text_metrics.commands.shared.command import command, make_parser
+
+FRAMES = Path(__file__).with_suffix(".toml")
+PER_CONSTRUCTION, SEED = 75, 20
+_DROPPED = "a an the is are was were has have to of in on at for with from"
+
+
+def draw(frames: Path, count: int, seed: int) -> dict[str, list[str]]:
+    """Draw up to `count` different sentences of each construction of a file of frames; returns them by construction."""
+    chance, table = random.Random(seed), tomllib.loads(frames.read_text(encoding="utf-8"))
+    drawn = {}
+    for name, choices in table["constructions"].items():
+        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * count))
+        drawn[name] = list(dict.fromkeys(sentences))[:count]
+    return drawn
+
+
+def _fill(frame: str, words: dict[str, list[str]], chance: random.Random) -> str:
+    """Put a word into each slot, different ones into slots that a digit distinguishes."""
+    filled: dict[str, str] = {}
+    for slot in re.findall(r"{(\w+)}", frame):
+        unused = [word for word in words[slot.rstrip("2")] if word not in filled.values()]
+        filled.setdefault(slot, chance.choice(unused))
+    sentence = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", frame.format_map(filled))
+    return sentence[0].upper() + sentence[1:]
+
+
+def corrupt(sentence: str, chance: random.Random) -> str:
+    """Exchange two neighbouring words, leave out a function word, or repeat a word."""
+    words = sentence.split()
+    functions = [i for i, word in enumerate(words) if word.lower() in _DROPPED.split()]
+    ways = ["exchange", "repeat", "leave out"] if functions else ["exchange", "repeat"]
+    way, at = chance.choice(ways), chance.randrange(max(1, len(words) - 2))
+    if way == "leave out":
+        del words[chance.choice(functions)]
+    elif way == "repeat":
+        words.insert(at, words[at])
+    else:
+        words[at : at + 2] = reversed(words[at : at + 2])
+    return " ".join(words)
+
+
+def from_people(folder: Path) -> dict[str, list[str]]:
+    """Read sentences of 4 to 12 words that people wrote, by source."""
+    cola = pandas.read_csv(folder / "gruen/cola_in_domain_dev.tsv", sep="\t", header=None, quoting=csv.QUOTE_NONE)
+    lines = (folder / "people_sets/mcdiv_nuggets.jsonl").read_text(encoding="utf-8").splitlines()
+    sets = list(map(json.loads, lines))
+    texts_of = {"CoLA, acceptable": cola[3][cola[1] == 1].tolist()}
+    for task in ("dialogue", "story"):
+        texts_of[f"people's {task}"] = [text.strip() for row in sets if row["task"] == task for text in row["texts"]]
+    whole = re.compile(r"[A-Z][^.!?]*[.!?]")
+    return {
+        source: [text for text in dict.fromkeys(texts) if 4 <= len(text.split()) <= 12 and whole.fullmatch(text)]
+        for source, texts in texts_of.items()
+    }
+
+
+@command
+def main() -> None:
+    """Write the table."""
+    folder, chance = data_folder(make_parser(__doc__)), random.Random(SEED)
+    suite = draw(FRAMES, PER_CONSTRUCTION, SEED) | from_people(folder)
+    pairs = [(name, text, corrupt(text, chance)) for name, texts in suite.items() for text in texts]
+    table = pandas.DataFrame(pairs, columns=["construction", "plain", "corrupted"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("plain", "corrupted"):
+            table[name] = load("gruen").compute(predictions=table[name].tolist(), components=["grammaticality"])[
+                "scores"
+            ]
+    parts = [*table.groupby("construction", sort=False), ("all", table)]
+    rows = [
+        {
+            "construction": name,
+            "sentences": len(part),
+            "mean": part["plain"].mean(),
+            "below 0.4": (part["plain"] < 0.4).mean(),
+            "below 0.6": (part["plain"] < 0.6).mean(),
+            "AUC, corrupted": roc_auc_score([1] * len(part) + [0] * len(part), [*part["plain"], *part["corrupted"]]),
+        }
+        for name, part in parts
+    ]
+    pandas.DataFrame(rows).to_csv(ROOT / "results" / "gruen_plain.csv", index=False, float_format="%.3f")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
