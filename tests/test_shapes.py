@@ -65,10 +65,14 @@ def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
     elif name == "noveltybench_scores.jsonl":
         rows = read_jsonl(SHAPES / name)
         assert [row["n_classes_scores"] for row in read_jsonl(out)] == [len(row["partition_scores"]) for row in rows]
-        assert [10 * row["utility_scores"] for row in read_jsonl(out)] == pytest.approx([row["utility"] for row in rows])
+        assert [10 * row["utility_scores"] for row in read_jsonl(out)] == pytest.approx(
+            [row["utility"] for row in rows]
+        )
     else:
         # Every answer differs from the others.
-        assert scores == pytest.approx(load(metric).compute(predictions=sets, weights=[[0.5, 0.25, 0.25], [0.5, 0.5]])["scores"])
+        assert scores == pytest.approx(
+            load(metric).compute(predictions=sets, weights=[[0.5, 0.25, 0.25], [0.5, 0.5]])["scores"]
+        )
 
 
 @pytest.mark.parametrize(("name", "n"), [("lists.json", 2), ("alpaca_eval.json", 4)])
