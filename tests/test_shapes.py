@@ -1,4 +1,4 @@
-"""Files of other tools, by the options that docs/files.md gives for them: small ones of each shape, of our own words."""
+"""Small files of the shapes of other tools, of our own words, by the options that docs/files.md gives for them."""
 
 import json
 import re

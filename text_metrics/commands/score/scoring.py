@@ -66,7 +66,7 @@ class RowScorer:
             is_model = isinstance(value, str) and ":" in value
             if name in declared and declared[name].given != CALL and not is_model:
                 raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
-        of_columns = {column.argument: "a column" for column in self._computed if column.argument in declared}
+        of_columns = {column.argument: ["a column"] for column in self._computed if column.argument in declared}
         return self.metric.settings.read({**self._command.settings, **of_columns}, self.metric.name)
 
     def reader(self, is_summed: bool = False) -> Callable[[Keys], Reader]:
