@@ -75,7 +75,7 @@ def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
         )
 
 
-@pytest.mark.parametrize(("name", "n"), [("lists.json", 2), ("alpaca_eval.json", 4)])
+@pytest.mark.parametrize(("name", "n"), [("texts.txt", 2), ("alpaca_eval.json", 4)])
 def test_shapes_are_chosen_from(tmp_path, name, n):
     out = tmp_path / "out.jsonl"
     assert choose.main([str(SHAPES / name), *documented()[name], "--keep", "1", "--out", str(out), "--quiet"]) == 0
