@@ -314,8 +314,8 @@ def test_every_format_is_read_to_the_same_sets(tmp_path):
     words += ["--text-key", "texts", "--id-key", "prompt", "--quality-key", "reward"]
     inputs = read_inputs(parse_options(words))
     assert inputs.bad == []
-    first, *others = inputs.texts
-    assert all(other == first for other in others)
+    first, *_ = inputs.texts
+    assert inputs.texts == [first] * len(inputs.texts)
     ratings = inputs.quality.reshape(len(paths), -1)
     assert (ratings == ratings[0]).all()
 
@@ -336,6 +336,16 @@ def test_a_column_of_quality(tmp_path, cache, load):
     _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
     assert "quality" in by_name(report)
     assert "quality_vendi_embed" not in by_name(report)
+    # A scale brings it into [0, 1]; a column may have any name.
+    for row in [*rows[0], *rows[1]]:
+        row["gruen"] = [9, 1, 5, 5]
+    for path, part in zip(files, rows, strict=False):
+        write_jsonl(path, part)
+    words = ("--quality-key", "gruen", "--quality-scale", "10")
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=words)
+    assert by_name(report)["quality"]["values"][1]["scores"] == pytest.approx([0.5] * 6)
+    assert by_name(report)["quality"]["signature"].startswith("quality|column:gruen|")
+    assert "quality_vendi_embed" in by_name(report)
 
 
 def test_sets_of_different_sizes_are_rarefied(tmp_path, cache):
@@ -478,6 +488,7 @@ ERRORS = {
     "setting": (["a.jsonl", "--setting", "q=2"], "--setting"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written"),
     "folder": (["a.jsonl", "--out", "b.jsonl"], "--out"),
+    "columns": (["a.jsonl", "--columns", "vendi"], "--columns"),
     "quality column": (["a.jsonl", "--quality-key", "r"], "has no 'r': it has prompt, texts"),
     "system column": (["a.jsonl", "--system-key", "r"], "has no 'r': it has prompt, texts"),
     "id column": (["a.jsonl", "--text-key", "texts", "--id-key", "r"], "has no 'r': it has prompt, texts"),
@@ -719,7 +730,7 @@ def test_similarity_within_and_between_systems(whole):
                 pairs = list(combinations(first[place], 2))
             else:
                 pairs = list(product(first[place], second[place]))
-            means.append(np.mean([units[one] @ units[other] for one, other in pairs]))
+            means.append(np.mean([units[first] @ units[second] for first, second in pairs]))
         assert entry["mean"] == pytest.approx(np.mean(means), abs=1e-5)
         assert entry["interval"] == near(mean_estimate(np.array(means)).interval(0.95, (-1.0, 1.0)))
     assert len(whole["likeness"]["similarity"]) == 6
@@ -764,7 +775,7 @@ def test_contexts_are_passed_to_every_metric_of_meaning(tmp_path, cache):
     words = [*files, "--people", human, "--context-key", "ask", "--cache-dir", cache]
     code, report = run(tmp_path, *words)
     assert code == 0
-    asked = [contexts.get(place) for place in sorted(PLACES)]
+    prompts = [contexts.get(place) for place in sorted(PLACES)]
     metrics = by_name(report)
     for i, sets in enumerate(systems.values()):
         sets = [sorted(texts) for texts in ordered(sets)]
@@ -774,7 +785,7 @@ def test_contexts_are_passed_to_every_metric_of_meaning(tmp_path, cache):
             ("chamfer_diversity", "scores"),
         ):
             metric = "semantic_entropy" if name == "n_classes" else name
-            expected = text_metrics.rarefied(metric, sets, 3, contexts=asked)
+            expected = text_metrics.rarefied(metric, sets, 3, contexts=prompts)
             assert metrics[name]["values"][i]["scores"] == pytest.approx(expected[result], abs=1e-6)
             assert "contexts:projected" in metrics[name]["signature"]
     signatures = [report["likeness"]["partition"]["signature"], report["likeness"]["similarity_signature"]]
@@ -785,7 +796,7 @@ def test_contexts_are_passed_to_every_metric_of_meaning(tmp_path, cache):
     (context, *vectors) = (row / np.linalg.norm(row) for row in encode([ask, *texts]))
     rest = [vector - (vector @ context) * context for vector in vectors]
     rest = [vector / np.linalg.norm(vector) for vector in rest]
-    expected = np.mean([one @ other for one, other in combinations(rest, 2)])
+    expected = np.mean([row @ column for row, column in combinations(rest, 2)])
     only = text_metrics.report({"wide": [texts], "same": [texts]}, quality=None, contexts=[ask], cache_dir=cache)
     assert only.likeness.similarity[0].mean == pytest.approx(expected, abs=1e-5)
     rows["wide"][0]["ask"] = "Something else?"

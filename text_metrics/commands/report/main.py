@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from text_metrics.commands.report.model import METRICS
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.columns import add_keys
 from text_metrics.commands.shared.command import Notices, command, make_parser
 from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
-from text_metrics.metrics._core.core_numbers import parse_level
+from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Options that decide no number.
@@ -75,6 +76,11 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         if name not in _SETTINGS:
             raise ValueError(f"--setting must be one of {', '.join(_SETTINGS)}. Got {name}.")
     parse_level(options.confidence, "--confidence")
+    if not options.quality_scale > 0:
+        raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
+    options.columns = options.columns.split(",") if options.columns else []
+    for name in options.columns:
+        parse_choice(name, "--columns", METRICS)
     return options
 
 
@@ -117,12 +123,12 @@ def _run(options: argparse.Namespace) -> int:
     # It imports torch.
     from text_metrics.commands.report.scores import Options, build
 
-    quality = options.quality_key or (None if options.quality == "none" else options.quality)
     report = build(
         inputs,
         Options(
             settings=options.setting,
-            quality=quality,
+            ratings=options.quality_key,
+            by_gruen=options.quality_key is None and options.quality == "gruen",
             confidence=options.confidence,
             cache_dir=options.cache_dir,
             shows_texts=not options.no_texts,
@@ -130,7 +136,7 @@ def _run(options: argparse.Namespace) -> int:
             record={name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
         ),
     )
-    report.save(options.out, options.columns.split(",") if options.columns else ())
+    report.save(options.out, options.columns)
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:

@@ -24,21 +24,21 @@ def _mean(metric: Metric, system: int) -> str:
 
 def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     """Say which system is first by a metric, or which may be: the beginning and the end of a sentence."""
-    systems, (leader, *others) = report.systems, metric.order
+    systems, (leader, *behind) = report.systems, metric.order
     mean = f"a mean {what} of {_mean(metric, leader)}"
     if not metric.is_reliable:
         unread = listed(systems[i] for i, value in enumerate(metric.values) if not value.is_reliable)
         return f"{_UNRELIABLE.format(unread)} {systems[leader]} has {mean}", ""
-    if not others:
+    if not behind:
         return f"{systems[leader]} has {mean}", ""
     tests = {test.a + test.b - leader: test for test in metric.tests if leader in (test.a, test.b)}
     p_values = {other: test.p_holm for other, test in tests.items()}
     if metric.best is None:
         level = 1 - report.confidence
-        equal = [other for other in others if (p := p_values[other]) is None or p >= level]
+        equal = [other for other in behind if (p := p_values[other]) is None or p >= level]
         names = listed(systems[other] for other in equal)
         return f"No system is first. {systems[leader]} has {mean}", f"; {names} cannot be told apart from it"
-    next_, test = systems[others[0]], tests[others[0]]
+    next_, test = systems[behind[0]], tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
     largest = with_p(max(p for p in p_values.values() if p is not None)).replace("=", "≤")
