@@ -12,8 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import text_metrics
-from text_metrics.metrics._core.core_contexts import parse_context_rows, parse_contexts
-from text_metrics.metrics._core.core_inputs import flatten, parse_embeddings, parse_probabilities, parse_sets
+from text_metrics.metrics._core.core_inputs import (
+    flatten,
+    parse_context_rows,
+    parse_contexts,
+    parse_embeddings,
+    parse_probabilities,
+    parse_sets,
+)
 from text_metrics.metrics._core.core_numbers import float_type, to_array
 from text_metrics.metrics._core.core_results import SETS, Signature, caller_name
 from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
