@@ -1,18 +1,15 @@
 """text-metrics report: every number is that of the metrics on the same sets, or of a slow reference."""
 
-import csv
 import json
 import random
 from itertools import combinations, product
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import text_metrics
 from tests.conftest import encode
-from tests.files import compress, read_jsonl, write_jsonl
+from tests.files import read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report.likeness import shuffled
 from text_metrics.commands.report.main import parse_options
@@ -276,15 +273,6 @@ def test_the_order_of_systems_prompts_and_rows_does_not_matter(tmp_path, cache):
     assert numbers[0] == pytest.approx(numbers[1], abs=1e-9)
 
 
-def test_two_layouts_of_one_system_are_equal(tmp_path, cache):
-    rows = write_jsonl(tmp_path / "rows.jsonl", [row for row in long_rows() if row["model"] == "wide"])
-    _, report = run(tmp_path, rows, *write_systems(tmp_path, {"wide": SYSTEMS["wide"]}), "--cache-dir", cache)
-    for metric in report["metrics"]:
-        first, second = metric["values"]
-        assert first["scores"] == pytest.approx(second["scores"], abs=1e-6)
-        assert [test["p"] for test in metric["tests"]] == [1.0]
-
-
 def test_only_an_earlier_report_is_overwritten(tmp_path, cache, capsys):
     files = write_systems(tmp_path, {"wide": SYSTEMS["wide"]})
     page = tmp_path / "report" / "index.html"
@@ -297,28 +285,6 @@ def test_only_an_earlier_report_is_overwritten(tmp_path, cache, capsys):
     for is_earlier in (False, True):
         assert run(tmp_path, *files, "--cache-dir", cache)[0] == 0
         assert ("overwritten" in capsys.readouterr().err) == is_earlier
-
-
-def test_every_format_is_read_to_the_same_sets(tmp_path):
-    columns = {"prompt": list(PLACES), "texts": list(SYSTEMS["wide"].values()), "reward": [[2, 1, 0, -1.5]] * 6}
-    rows = list(zip(*columns.values(), strict=True))
-    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    (tmp_path / "d.json").write_text(json.dumps([dict(zip(columns, row, strict=True)) for row in rows]))
-    lists = [(prompt, json.dumps(texts), json.dumps(reward)) for prompt, texts, reward in rows]
-    single = [(prompt, *pair) for prompt, texts, reward in rows for pair in zip(texts, reward, strict=True)]
-    for name, written in (("b.csv", lists), ("c.csv", single), ("e.csv", lists)):
-        with (tmp_path / name).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([columns, *written])
-    compress(tmp_path / "e.csv", ".gz")
-    paths = [tmp_path / name for name in ("a.parquet", "b.csv", "c.csv", "d.json", "e.csv.gz")]
-    words = [f"{i}={path}" for i, path in enumerate(paths)]
-    words += ["--text-key", "texts", "--id-key", "prompt", "--quality-key", "reward"]
-    inputs = read_inputs(parse_options(words))
-    assert inputs.bad == []
-    first, *_ = inputs.texts
-    assert inputs.texts == [first] * len(inputs.texts)
-    ratings = inputs.quality.reshape(len(paths), -1)
-    assert (ratings == ratings[0]).all()
 
 
 def test_a_column_of_quality(tmp_path, cache, load):
@@ -613,8 +579,6 @@ def test_gruen_is_left_out_where_it_can_read_no_system(cache):
     assert made.section("quality") == []
     assert "GRUEN reads English" in made.sentences["quality"]
     assert "says nothing about the texts of a and b" in made.sentences["first"]
-    with pytest.raises(ValueError, match="quality"):
-        text_metrics.report(systems, quality="grün")
 
 
 def test_another_model_needs_a_threshold_or_leaves_out_the_meanings(tmp_path, capsys, tiny_model):
@@ -669,16 +633,6 @@ def test_python_makes_the_report_of_the_command(tmp_path, cache):
     assert made.sentences["first"].split(",")[0] in made._repr_html_()
 
 
-def test_ratings_in_python(cache):
-    sets = [WIDE[:3], NARROW[:2]]
-    ratings = [[0.5, 1.0, 0.0], [1.0, 0.2]]
-    made = text_metrics.report({"a": sets}, quality={"a": ratings}, cache_dir=cache)
-    quality = made.section("quality")[0]
-    assert quality.values[0].scores == pytest.approx([0.5, 0.6])
-    with pytest.raises(ValueError, match=r"quality\['a'\]"):
-        text_metrics.report({"a": sets}, quality={"a": ratings[:1]})
-
-
 def test_one_system_is_described_by_the_numbers_of_its_report(cache):
     sets = [SYSTEMS["wide"][place] for place in PLACES]
     frame = text_metrics.describe(sets, confidence=0.9, cache_dir=cache)
@@ -688,8 +642,8 @@ def test_one_system_is_described_by_the_numbers_of_its_report(cache):
         row, value = frame.loc[metric.name], metric.values[0]
         assert [row["score"], row["signature"], row["better"]] == [value.mean, metric.signature, metric.better or ""]
         assert [row["low"], row["high"]] == (value.interval or [pytest.approx(np.nan, nan_ok=True)] * 2)
-    rated = text_metrics.describe(sets, [[0.5] * 4] * 6, cache_dir=cache)
-    assert rated.loc["quality", "score"] == 0.5
+    rated = text_metrics.describe(sets, [[0, 1, 0.5, 0.9]] * 6, cache_dir=cache)
+    assert rated.loc["quality", "score"] == pytest.approx(0.6)
     assert "quality" not in text_metrics.describe(sets, None, cache_dir=cache).index
     assert not text_metrics.describe([["yes", "no"]] * 3, None, cache_dir=cache).loc["distinct", "is_reliable"]
 
@@ -706,6 +660,8 @@ ARGUMENTS = {
     "people": ({"systems": {"a": [WIDE]}, "people": [WIDE, WIDE]}, ValueError, "people"),
     "one text": ({"systems": {"a": [["x"]]}}, ValueError, "two texts"),
     "setting": ({"systems": {"a": [WIDE]}, "q": 2}, ValueError, "'q'"),
+    "ratings": ({"systems": {"a": [WIDE]}, "quality": {"a": [[1.0]]}}, ValueError, r"quality\['a'\]"),
+    "rater": ({"systems": {"a": [WIDE]}, "quality": "grün"}, ValueError, "quality"),
     "level": ({"systems": {"a": [WIDE]}, "confidence": 1}, ValueError, "confidence"),
 }
 

@@ -69,12 +69,16 @@ def columns_table(report: Report, columns: Sequence[str]) -> Table | None:
 def methods(report: Report) -> str:
     """Return the paragraph that says how the numbers were computed, with citations of `references`."""
     by_name = {metric.name: metric for metric in report.metrics}
+    signatures = [metric.signature for metric in report.metrics]
+    if report.likeness is not None:
+        signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
     return _ENVIRONMENT.get_template("methods.tex").render(
         report=report,
         escape=latex_escaped,
         metrics=by_name,
         contexts="contexts" in Signature.parse(report.metrics[0].signature).entries,
-        signatures=[_breakable(signature) for signature in _signatures(report)],
+        # Each is one long word, which TeX may break after its separators.
+        signatures=[re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(each)) for each in dict.fromkeys(signatures)],
     )
 
 
@@ -86,16 +90,3 @@ def references(report: Report) -> str:
         entries += load_metric(name).citation.strip().split("\n\n")
     keys = {entry.partition("{")[2].partition(",")[0]: entry.strip() for entry in entries}
     return "\n\n".join(keys[key] for key in sorted(cited)) + "\n"
-
-
-def _signatures(report: Report) -> list[str]:
-    signatures = [metric.signature for metric in report.metrics]
-    if report.likeness is not None:
-        signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
-    return list(dict.fromkeys(signatures))
-
-
-def _breakable(signature: str) -> str:
-    """Let TeX break a signature, which is one long word, after its separators."""
-    words = re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(signature))
-    return rf"\texttt{{{words}}}"
