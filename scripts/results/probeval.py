@@ -267,7 +267,8 @@ def main() -> None:
     """Write the tables."""
     folder = data_folder(make_parser(__doc__)) / "probeval"
     targets, predictions = folder / "cfc_dev_targets.jsonl", folder / "cfc_dev_annotated_predictions.json"
-    questions = read_questions(*pair_rows(**from_released(targets, predictions))[:2])
+    rows = from_released(targets, predictions)
+    questions = read_questions(*pair_rows(rows["predictions"], rows["references"])[:2])
     labels = labels_from_cfc(predictions)
     given: dict[str, Labelled] = {
         q.name: {text: (labels[q.name][text], int(n)) for text, n in zip(q.answers, q.counts, strict=True)}
@@ -287,8 +288,8 @@ def main() -> None:
         rng = np.random.default_rng(SEED)
         # A pool and its sets are drawn before the next pool.
         pools = (make(question, rng) for question in questions)
-        rows = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
-        arrays: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        per_pool = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
+        arrays: dict[str, Any] = {name: np.array([row[name] for row in per_pool]) for name in per_pool[0]}
         table[view] = {name: mean_cell(values.mean(axis=1)) for name, values in arrays.items()}
         if view == "released answers":
             cells = {name: map("{:.3f}".format, np.nanmean(values, axis=0)) for name, values in arrays.items()}
