@@ -128,7 +128,7 @@ OPTIONS = (("--attempts", 0), ("--workers", 0), ("--retries", -1), ("--temperatu
     ("name", "key", "url", "options"),
     [
         *(("OPENAI_API_KEY", key, "", ()) for key in KEYS),
-        *(("--base-url", "", url, ()) for url in ("http://user:1/secret@host/v1", "http://user:secret@host:port/v1")),
+        *(("--base-url", "", url, ()) for url in ("http://user:pa/secret@host/v1", "http://user:secret@host:port/v1")),
         *((option[0], "k", DEAD, option) for option in OPTIONS),
     ],
 )
