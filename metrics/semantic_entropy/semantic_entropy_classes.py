@@ -31,7 +31,7 @@ def find_classes(
 
     Parameters
     ----------
-    present : ndarray of shape (k,), the texts that take part, in order; the others are as if they were not there
+    present : ndarray of shape (k,), the eligible texts, in order; all other texts are ignored
     sizes : ndarray of shape (m,), how many of them each set has, at least 1
 
     Returns
@@ -55,8 +55,8 @@ def find_classes(
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
         items = different_texts(texts, sizes, grouping)
-        asked = _with_contexts(sets, settings.contexts)
-        same, signed = _by_pairs(items, [asked[i] for i in present[items.first].tolist()], settings)
+        inputs = _with_contexts(sets, settings.contexts)
+        same, signed = _by_pairs(items, [inputs[i] for i in present[items.first].tolist()], settings)
         signed |= {"grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     labels = group(items, same, grouping)
     return *number_classes(labels[items.of_text], sizes), signed
@@ -80,7 +80,7 @@ class _SameByCosine:
 
 
 def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:
-    """Ask a function or a classifier about all pairs of different texts of a set, the earlier first."""
+    """Compare all pairs of different texts of a set, the earlier first, by a function or a classifier."""
     pairs = _all_pairs(items.sizes)
     text_pairs = [(texts[i], texts[j]) for i, j in pairs.tolist()]
     rule = settings.same
@@ -97,8 +97,8 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
 
     def same(rows: np.ndarray, places: slice) -> np.ndarray:
         left, right = rows[:, places, None], rows[:, None, :]
-        asked = np.minimum(left, right) * n_items + np.maximum(left, right)
-        return (left == right) | _contains(numbers, asked)
+        keys = np.minimum(left, right) * n_items + np.maximum(left, right)
+        return (left == right) | _contains(numbers, keys)
 
     return same, signed
 
@@ -121,7 +121,7 @@ def _all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 
 def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
-    """Ask a caller's function about each different pair once."""
+    """Call a user-supplied function, once for each different pair."""
     unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ordered = list(unique)
     answers = [np.empty(0, dtype=bool)]
