@@ -7,6 +7,8 @@ from scipy.stats import spearmanr
 from sklearn.metrics import balanced_accuracy_score
 
 from scripts.results import people_sets, same
+from tests.conftest import build_gruen_models
+from text_metrics import load
 
 
 def test_rank_correlations_are_scipys(rng):
@@ -55,3 +57,19 @@ def test_a_prompt_is_judged_by_the_cosine_that_the_others_choose(kinds):
             values[names == name] >= same.GRID[np.flatnonzero(chosen >= chosen.max() - 2e-6)[0]] - 1e-6
         )
     assert same.left_out(counts, 0) == pytest.approx(balanced_accuracy_score(pairs.same, judged))
+
+
+def test_a_model_of_pairs_is_judged_by_the_same_code(rng, tmp_path, monkeypatch):
+    """A tiny model with random weights: nothing follows from its accuracy."""
+    monkeypatch.setattr(same, "ROOT", tmp_path)
+    model = f"pairs:{build_gruen_models(tmp_path, seed=0)['cola_model']}"
+    words = ["ab", "bad", "cab", "dad", "deaf", "face", "fed"]
+    texts = [[" ".join(rng.choice(words, size)) for _ in range(2)] for size in [20] * 4 + [200] * 4 + [400] * 4]
+    pairs = same.Pairs(texts, np.arange(12) % 2 == 0, [f"say {i}" for i in range(12)])
+    table = same.by_length(pairs, model)
+    assert table["pairs"].tolist() == [12, 4, 4, 4] * 3
+    assert set(table["the same by"]) == {"cosine", "cosine, contexts", model}
+    rows = table[table["the same by"] == model].set_index("words of the longer answer")
+    answers = load("semantic_entropy").compute(predictions=texts, same=model, contexts=pairs.contexts)
+    expected = balanced_accuracy_score(pairs.same, np.array(answers["n_classes_scores"]) == 1)
+    assert float(rows["balanced accuracy, %"]["all"]) == pytest.approx(100 * expected, abs=0.05)

@@ -176,6 +176,84 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# core_cache.py: A cache on disk of what a model computed for each text, in one SQLite file per model that processes may share.
+
+# How long to wait for others that write.
+LOCK_SECONDS = 60.0
+# Part of the file name.
+_VERSION = 4
+_TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_CHECKSUM_BYTES = 4
+
+
+class Cache:
+    """Rows of numbers, (d,), float32, by text.
+
+    `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
+    not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
+    """
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        digest = hashlib.blake2b(identity.encode(), digest_size=6).hexdigest()
+        readable = re.sub(r"[^\w.@+-]+", "--", identity, flags=re.ASCII)[:100]
+        self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
+
+    def get(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Return the rows of those texts that are stored."""
+        rows = {}
+        with self._open() as connection:
+            for text in texts:
+                key = _key(text)
+                found = connection.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
+                if found is not None:
+                    row = found[0][:-_CHECKSUM_BYTES]
+                    if _with_checksum(key, row) != found[0]:
+                        raise sqlite3.DatabaseError("a checksum does not fit")
+                    rows[text] = np.frombuffer(row, "<f4")
+        return rows
+
+    def put(self, rows: dict[str, np.ndarray]) -> None:
+        """Store all rows or, if that fails, none; a row that is there stays."""
+        values = []
+        for text, row in rows.items():
+            key = _key(text)
+            values.append((key, _with_checksum(key, row.astype("<f4").tobytes())))
+        with self._open() as connection, connection:
+            # In order of the pages of the table.
+            connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", sorted(values))
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=LOCK_SECONDS)) as connection:
+                connection.execute(_TABLE)
+                yield connection
+        except (OSError, sqlite3.OperationalError) as error:
+            raise ValueError(f"cache_dir: {self._path} could not be used ({error}).") from error
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"cache_dir: {self._path} is damaged ({error}). Delete it: it is computed again."
+            ) from error
+
+
+def cache_folder(value: Any, name: str) -> Path:
+    """Read the path of the folder of a cache, which need not exist."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
+    return Path(os.path.expanduser(os.fspath(value)))
+
+
+def _key(text: str) -> bytes:
+    """Return the key of a text, 16 bytes: the probability of a collision among 10^9 texts is about 10^-21."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _with_checksum(key: bytes, row: bytes) -> bytes:
+    return row + zlib.crc32(row, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # core_inputs.py: Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
 
 Item = TypeVar("Item")
@@ -576,84 +654,6 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
         lengths = np.linalg.norm(rest, axis=1, keepdims=True)
         projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
     return projected
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_cache.py: A cache on disk of what a model computed for each text, in one SQLite file per model that processes may share.
-
-# How long to wait for others that write.
-LOCK_SECONDS = 60.0
-# Part of the file name.
-_VERSION = 4
-_TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
-_CHECKSUM_BYTES = 4
-
-
-class Cache:
-    """Rows of numbers, (d,), float32, by text.
-
-    `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
-    not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
-    """
-
-    def __init__(self, folder: Path, identity: str) -> None:
-        digest = hashlib.blake2b(identity.encode(), digest_size=6).hexdigest()
-        readable = re.sub(r"[^\w.@+-]+", "--", identity, flags=re.ASCII)[:100]
-        self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
-
-    def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Return the rows of those texts that are stored."""
-        rows = {}
-        with self._open() as connection:
-            for text in texts:
-                key = _key(text)
-                found = connection.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
-                if found is not None:
-                    row = found[0][:-_CHECKSUM_BYTES]
-                    if _with_checksum(key, row) != found[0]:
-                        raise sqlite3.DatabaseError("a checksum does not fit")
-                    rows[text] = np.frombuffer(row, "<f4")
-        return rows
-
-    def put(self, rows: dict[str, np.ndarray]) -> None:
-        """Store all rows or, if that fails, none; a row that is there stays."""
-        values = []
-        for text, row in rows.items():
-            key = _key(text)
-            values.append((key, _with_checksum(key, row.astype("<f4").tobytes())))
-        with self._open() as connection, connection:
-            # In order of the pages of the table.
-            connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", sorted(values))
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=LOCK_SECONDS)) as connection:
-                connection.execute(_TABLE)
-                yield connection
-        except (OSError, sqlite3.OperationalError) as error:
-            raise ValueError(f"cache_dir: {self._path} could not be used ({error}).") from error
-        except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"cache_dir: {self._path} is damaged ({error}). Delete it: it is computed again."
-            ) from error
-
-
-def cache_folder(value: Any, name: str) -> Path:
-    """Read the path of the folder of a cache, which need not exist."""
-    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
-        raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
-    return Path(os.path.expanduser(os.fspath(value)))
-
-
-def _key(text: str) -> bytes:
-    """Return the key of a text, 16 bytes: the probability of a collision among 10^9 texts is about 10^-21."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _with_checksum(key: bytes, row: bytes) -> bytes:
-    return row + zlib.crc32(row, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -92,7 +92,9 @@ def correlate(rows: pandas.DataFrame, values: pandas.DataFrame) -> pandas.DataFr
             line[task] = number(spearman(values.loc[part, [name]].to_numpy(), people[part])[0], 3)
         if name.endswith(CONTEXTS):
             line["gain by contexts"] = show(column - by_name[name.removesuffix(CONTEXTS)], signed=True)
-        lines.append(line | {"above the share of distinct words": show(column - by_name[RULE], signed=True)})
+        if name != RULE:
+            line["above the share of distinct words"] = show(column - by_name[RULE], signed=True)
+        lines.append(line)
     return pandas.DataFrame(lines).fillna("")
 
 
@@ -113,7 +115,8 @@ def main() -> None:
     for file, name in SETS.items():
         rows = pandas.read_json(data / "people_sets" / f"{file}.jsonl", lines=True)
         values = score(rows)
-        frames.append(correlate(rows, values).assign(sets=f"{name} ({len(rows)})"))
+        frames.append(correlate(rows, values))
+        frames[-1].insert(0, "sets", f"{name} ({len(rows)})")
         for low in range(1, 5):
             rated = (rows["people"] >= low) & ((rows["people"] < low + 1) | (low == 4))
             lines.append(typical(f"{len(rows['texts'][0])} answers, rated {low} to {low + 1}", values[rated]))

@@ -115,6 +115,8 @@ def choose(kinds: dict[str, Pairs], default: float, contexts: bool) -> pandas.Da
         row = {"pairs": " and ".join(names), "contexts": "yes" if contexts else "no"}
         row["AUC"] = f"{np.mean([roc_auc_score(kinds[name].same, similarities[name]) for name in names]):.3f}"
         row["best cosine"] = f"{GRID[first_maximum(whole)]:.2f} [{low:.2f}, {high:.2f}]"
+        near = GRID[whole >= whole.max() - 0.005]
+        row["within 0.5 points"] = f"{near.min():.2f} to {near.max():.2f}"
         row |= {"balanced accuracy, %": f"{100 * whole.max():.1f}", "of prompts left out, %": f"{100 * left:.1f}"}
         rows.append(row | {"at the default, %": f"{100 * whole[np.isclose(GRID, default)][0]:.1f}"})
     return pandas.DataFrame(rows)
