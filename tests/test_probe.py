@@ -251,15 +251,22 @@ def test_each_answer_is_encoded_once(run, tmp_path, monkeypatch, references, fil
     assert len(seen) == len(set(seen))
 
 
-@pytest.mark.parametrize("side", ["people", "model"])
-def test_fractions_cannot_be_drawn(run, tmp_path, side):
-    rows = {
-        who: [{"id": "q1", "answers": {"Yes": 40.5 if who == side else 40, "No": 9}}] for who in ("people", "model")
-    }
-    paths = [write_jsonl(tmp_path / f"{who}.jsonl", rows[who]) for who in rows]
-    code, _, said = run("report", *paths)
+def test_polls_are_reported(run, tmp_path):
+    """Shares of a total, and weighted counts: they are rounded only to draw samples."""
+    shares = {"Agree": 0.2, "Neither": 0.333, "Disagree": 0.467}
+    people = write_jsonl(tmp_path / "people.jsonl", [{"id": "q1", "answers": shares, "total": 1500}])
+    model = write_jsonl(tmp_path / "m.jsonl", [{"id": "q1", "answers": {"agree": 80.5, "Unsure": 19.5}}])
+    words = ("report", people, model, "--setting", "matcher=exact", "--out", tmp_path / "r.json", "--rounds", 2)
+    code, _, said = run(*words)
+    assert code == 0, said
+    (row,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["rows"]
+    assert (row["n_answers"], row["wrong_rate"], row["coverage"]) == ([100], 0.195, pytest.approx(0.2))
+    p, q = np.array([301, 500.5, 701.5, 1]) / 1504, np.array([81.5, 1, 1, 20.5]) / 104
+    assert row["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
+    write_jsonl(people, [{"id": "q1", "answers": shares}])
+    code, _, said = run(*words)
     assert code == 2
-    assert f"{side}: counts must be integers" in said
+    assert "'total'" in said
 
 
 REPORT = ("report", TARGETS, f"a={PREDICTIONS}")

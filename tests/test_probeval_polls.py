@@ -140,7 +140,7 @@ def test_antonyms_are_those_of_wordnet():
     assert render(folder) == Path(probeval_antonyms.__file__).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("settings", [{}, {"clustering": "hac"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"clustering": "hac"}, {"clustering": "none"}], ids=str)
 def test_closed_options_are_warned_of_once(probeval, settings):  # noqa: F811
     poll = {"Acceptable": 4, "Unacceptable": 6}
     with pytest.warns(UserWarning, match="'Acceptable' and 'Unacceptable' are opposites.*matcher='exact'") as caught:
@@ -153,7 +153,6 @@ def test_closed_options_are_warned_of_once(probeval, settings):  # noqa: F811
     [
         ({"a kettle": 4, "a pot": 2, "an electric kettle": 3}, {}),
         ({"Acceptable": 4, "Unacceptable": 6}, {"matcher": "exact"}),
-        ({"Acceptable": 4, "Unacceptable": 6}, {"clustering": "none"}),
         ({"Acceptable": 4, "Unacceptable": 6, **dict.fromkeys("bcdefghi", 1)}, {}),
         ({"a boy": 4, "brown sugar": 6}, {}),
     ],

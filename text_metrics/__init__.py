@@ -20,6 +20,7 @@ _LAZY = {
     "SampleCallback": "text_metrics.training.samples",
     "Scorer": "text_metrics.scorer",
     "report": "text_metrics.commands.report.scores",
+    "describe": "text_metrics.commands.report.scores",
 }
 
 

@@ -155,10 +155,10 @@ def _cluster_counts(cluster: Mapping, raw: Mapping) -> dict[str, Any]:
     if isinstance(cluster["answers"], str):
         raise TypeError("the answers of a cluster must be a list")
     counts = {text: raw[text] for text in cluster["answers"] if text in raw}
-    others = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
-    left = cluster["count"] - sum(counts.values()) if others else 0
-    for i, text in enumerate(others):
-        share, more = divmod(max(left, 0), len(others))
+    cleaned = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
+    left = cluster["count"] - sum(counts.values()) if cleaned else 0
+    for i, text in enumerate(cleaned):
+        share, more = divmod(max(left, 0), len(cleaned))
         counts[text] = max(share + (i < more), 1)
     return counts
 

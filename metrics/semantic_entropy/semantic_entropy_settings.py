@@ -95,8 +95,8 @@ class SemanticEntropySettings(EmbeddedSetSettings):
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
         super().check()
-        self.pass_one("weights", "log_probs", "estimator")
-        self.pass_one("classes", "same")
+        self.check_exclusive("weights", "log_probs", "estimator")
+        self.check_exclusive("classes", "same")
         if self.min_quality is not None and self.quality is None:
             raise ValueError("min_quality needs quality=.")
         if self.contexts is not None and not (self.by_model or self.by_cosine):
