@@ -65,7 +65,8 @@ results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.probeval
 	$(BIN)/python -m scripts.results.polls
 	$(BIN)/python -m scripts.results.gruen
-	$(BIN)/python -m scripts.results.few_answers
+	$(BIN)/python -m scripts.results.people_sets
+	$(BIN)/python -m scripts.results.same
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill
 
