@@ -15,6 +15,7 @@ from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics import METRICS
 from text_metrics.commands.jobs import job
 from text_metrics.commands.score import main as score
+from text_metrics.commands.score import scoring
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 
@@ -534,6 +535,15 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
         assert not (tmp_path / "out.jsonl.parts").exists()
     else:
         assert summary_of(data)["n_bad"] == n_bad
+
+
+@pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
+def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
+    loaded, load_metric = [], scoring.load_metric
+    monkeypatch.setattr(scoring, "load_metric", lambda name: loaded.append(name) or load_metric(name))
+    monkeypatch.chdir(tmp_path)
+    assert score.main(command(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more)) == 0
+    assert loaded == ["self_bleu"]
 
 
 @pytest.mark.parametrize("metric", METRICS)
