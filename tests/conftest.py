@@ -1,5 +1,6 @@
 """What the tests share: the loaded metrics, the real data where it is, and tiny models."""
 
+import copy
 import gc
 import hashlib
 import json
@@ -15,12 +16,6 @@ from huggingface_hub.constants import HF_HOME
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"
-SET_METRICS = ("vendi_embed", "chamfer_diversity", "self_bleu")
-# Those that score each text by itself.
-TEXT_METRICS = ("gruen",)
-
-# What the tiny causal model is taught.
-
 # Five sets of our own words, of different sizes, with a repeated text.
 SETS = [
     ["The couple take their dog to the park.", "A cat sleeps on the sofa.", "The park is closed.", "A dog barks."],
@@ -29,6 +24,35 @@ SETS = [
     ["one two three four five six", "six five four three two one", "seven", "eight nine"],
     ["We can't go: it's closed.", "Closed today, isn't it?"],
 ]
+TEXTS = [" ".join(members) for members in SETS]
+# The answers of a model and of people to five questions.
+QUESTIONS = [
+    (["a kettle", "a pot", "a pot", "tea"], ["a kettle"] * 5 + ["a pot"] * 2 + ["a cup"]),
+    (["by bus", "on foot", "by the bus", "by train"], ["by bus"] * 3 + ["on foot"] * 3 + ["a taxi"]),
+    (["a dog"] * 6, ["a dog"] * 4 + ["a cat"] * 4),
+    (["in the garden", "at home", "somewhere else"], ["at home"] * 6 + ["in the kitchen", "in a garden"]),
+    (["to read", "to read books", "to sleep", "to eat"], ["to sleep"] * 2 + ["to read"] * 2 + ["to eat"] * 4),
+]
+
+
+# Each property of tests/test_invariants.py holds for all metrics, by what they score; a new one falls under them.
+def metrics_of(*kinds):
+    """Name the metrics that score sets, texts or questions; all metrics without a kind."""
+    import text_metrics
+
+    return [name for name in text_metrics.METRICS if not kinds or text_metrics.load(name).items in kinds]
+
+
+def items_of(metric):
+    """Give five of what a metric scores: sets, texts, or answers to questions."""
+    return copy.deepcopy({"sets": SETS, "texts": TEXTS, "questions": QUESTIONS}[metric.items])
+
+
+def inputs_of(metric, items):
+    """Give items as arguments of `compute` and `add_batch`."""
+    if metric.items != "questions":
+        return {"predictions": items}
+    return {"predictions": [answers for answers, _ in items], "references": [people for _, people in items]}
 
 
 def pytest_configure(config):

@@ -9,21 +9,24 @@ import evaluate
 import pytest
 
 from tests import programs
-from tests.conftest import METRICS, ROOT, SET_METRICS, SETS, TEXT_METRICS
+from tests.conftest import METRICS, ROOT, SETS, inputs_of, items_of, metrics_of
 
 FLAT = [text for members in SETS for text in members][:12]
 
 
+SET_METRICS = metrics_of("sets")
 SCORE_EACH = """
 import evaluate, sys
 for path in sys.argv[1:]:
-    print(evaluate.load(path).compute(predictions=["a b", "a b"]))
+    metric = evaluate.load(path)
+    references = {"references": ["a b"]} if metric.items == "questions" else {}
+    print(metric.compute(predictions=["a b", "a b"], **references))
 """
 
 
 def test_each_folder_loads_elsewhere_alone(tmp_path):
     """With empty caches, and no network; all in one process. tests/test_spaces.py loads each in its own."""
-    names = (*SET_METRICS, *TEXT_METRICS, "semantic_entropy")
+    names = metrics_of()
     folders = [shutil.copytree(METRICS / name, tmp_path / "copies" / name) for name in names]
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -34,27 +37,13 @@ def test_each_folder_loads_elsewhere_alone(tmp_path):
         assert f"'{name}':" in line
 
 
-@pytest.mark.parametrize("name", [*SET_METRICS, *TEXT_METRICS])
+@pytest.mark.parametrize("name", metrics_of())
 def test_loads_by_relative_path(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     metric = evaluate.load(f"metrics/{name}")
     assert metric.name == name
     assert metric.inputs_description in metric.compute.__doc__
     assert metric.inputs_description in metric.add.__doc__
-
-
-@pytest.mark.parametrize("name", [*SET_METRICS, *TEXT_METRICS])
-def test_what_is_added_piece_by_piece_is_scored_as_one(name):
-    metric, items = evaluate.load(str(METRICS / name)), FLAT if name in TEXT_METRICS else SETS
-    expected = metric.compute(predictions=items)
-    for item in items[:2]:
-        metric.add(prediction=item)
-    metric.add_batch(predictions=items[2:4])
-    assert metric.compute(predictions=items[4:]) == expected
-    # And the metric starts anew.
-    assert metric.compute(predictions=items) == expected
-    with pytest.raises(TypeError, match=r"predictions\[0\] "):
-        metric.add(prediction=None)
 
 
 @pytest.mark.parametrize("name", SET_METRICS)
@@ -82,12 +71,13 @@ def test_bad_pieces_are_refused_when_they_come(name):
 def score_second_half(paths, settings):
     """What the second process does."""
     for path in paths:
-        assert evaluate.load(path, process_id=1, **settings).compute(predictions=SETS[3:]) is None
+        metric = evaluate.load(path, process_id=1, **settings)
+        assert metric.compute(**inputs_of(metric, items_of(metric)[3:])) is None
 
 
 def test_two_processes_score_as_one(tmp_path):
     settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
-    paths = [str(METRICS / name) for name in SET_METRICS]
+    paths = [str(METRICS / name) for name in metrics_of()]
     other = multiprocessing.get_context("fork").Process(target=score_second_half, args=(paths, settings), daemon=True)
     other.start()
     for path in paths:
@@ -96,21 +86,12 @@ def test_two_processes_score_as_one(tmp_path):
         deadline = time.monotonic() + 60
         while not list(tmp_path.rglob(f"{metric.name}/**/*-2-1.arrow.lock")) and time.monotonic() < deadline:
             time.sleep(0.1)
-        result = metric.compute(predictions=SETS[:3])
-        expected = evaluate.load(path).compute(predictions=SETS)
+        items = items_of(metric)
+        result = metric.compute(**inputs_of(metric, items[:3]))
+        expected = evaluate.load(path).compute(**inputs_of(metric, items))
         assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
     other.join(120)
     assert other.exitcode == 0
-
-
-@pytest.mark.parametrize("name", SET_METRICS)
-def test_a_call_that_fails_does_not_break_the_metric(name):
-    metric = evaluate.load(str(METRICS / name))
-    metric.add_batch(predictions=SETS)
-    with pytest.raises(ValueError, match="set_size is 2"):
-        metric.compute(set_size=2)
-    metric.add_batch(predictions=SETS[:2])
-    assert metric.compute() == metric.compute(predictions=SETS[:2])
 
 
 def test_combine(load):

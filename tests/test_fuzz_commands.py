@@ -19,7 +19,7 @@ from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.systems import Keys, read_file
+from text_metrics.commands.report.systems import read_units
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared import sets
 from text_metrics.commands.shared.chat import Journal
@@ -238,18 +238,18 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         folder = tmp_path / str(i)
         folder.mkdir()
         data = score_file(draw, folder)
-        rows, error = [], ""
+        units, error = [], ""
         with bounded(f"case {i}"):
             try:
-                rows = read_file("a", data, Keys("texts", "n"))
+                units = read_units(data, sets.Keys("texts", "n"))
             except ValueError as problem:
                 error = str(problem)
-        if rows:
-            bad = [row for row in rows if row.error]
+        if units:
+            bad = [row for unit in units for row in unit.bad]
             set_aside += bool(bad)
-            assert len(bad) < len(rows), f"case {i}"
-            assert all(row.number > 0 for row in bad), f"case {i}"
-            assert all(row.texts for row in rows if not row.error), f"case {i}"
+            assert any(unit.texts for unit in units), f"case {i}"
+            assert all(row.number > 0 and row.error for row in bad), f"case {i}"
+            assert not any(unit.texts and unit.bad for unit in units), f"case {i}"
         else:
             named += 1
             assert str(data) in error, f"case {i}: {error}"

@@ -11,7 +11,7 @@ import pandas
 import pytest
 import torch
 
-from tests.conftest import METRICS, SET_METRICS
+from tests.conftest import METRICS, metrics_of
 from text_metrics.metrics._core.core_numbers import parse_number
 from text_metrics.metrics._core.core_vectors import load_vectors
 
@@ -49,7 +49,7 @@ PREDICTIONS = [
 ]
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
+@pytest.mark.parametrize("name", metrics_of("sets"))
 def test_predictions(load, name):
     for predictions, item in PREDICTIONS:
         with pytest.raises((TypeError, ValueError), match=re.escape(f"predictions{item} ")):
@@ -58,7 +58,7 @@ def test_predictions(load, name):
         load(name).compute(texts=GOOD)
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
+@pytest.mark.parametrize("name", metrics_of("sets"))
 def test_other_sequences_are_lists_too(load, name):
     expected = load(name).compute(predictions=GOOD)
     column = datasets.Dataset.from_dict({"t": GOOD})["t"]
@@ -69,10 +69,10 @@ def test_other_sequences_are_lists_too(load, name):
 
 # Settings that are refused for two texts, and by which metrics.
 SETTINGS = [
-    (SET_METRICS, "set_size", [0, -2, 2.5, "2", True, 3, HUGE, LONG]),
-    ((*SET_METRICS, "gruen", "probeval"), "confidence", [0, 1, 95, math.nan, True, "95%", HUGE, -LONG]),
-    (SET_METRICS, "details", ["yes", 2]),
-    (SET_METRICS, "sett_size", [2]),
+    (metrics_of("sets"), "set_size", [0, -2, 2.5, "2", True, 3, HUGE, LONG]),
+    ((*metrics_of("sets"), "gruen", "probeval"), "confidence", [0, 1, 95, math.nan, True, "95%", HUGE, -LONG]),
+    (metrics_of("sets"), "details", ["yes", 2]),
+    (metrics_of("sets"), "sett_size", [2]),
     (("chamfer_diversity", "self_bleu"), "singletons", ["drop", None]),
     (EMBEDDED, "quality", [[0.5], [0.5, 1.5], [-0.1, 0.5], [0.5, math.nan], [0.5, None], [0.5, "1"], [0.5, HUGE], 0.5]),
     (EMBEDDED, "quality", [[[0.5]], np.ma.masked_greater([0.5, 9], 5)]),

@@ -1,76 +1,122 @@
-"""What holds for every metric over sets of texts, or over texts, whatever it measures."""
+"""What holds for every metric, whatever it measures."""
 
 import json
 import math
 import random
 
+import evaluate
 import numpy as np
 import pytest
 
-from tests.conftest import SET_METRICS, SETS
+import text_metrics
+from tests.conftest import METRICS, SETS, TEXTS, inputs_of, items_of, metrics_of
 
+# Settings under which the properties hold, too, besides the defaults.
 SETTINGS = [
-    ("vendi_embed", {}),
     ("vendi_embed", {"q": 0.5}),
     ("vendi_embed", {"q": 0}),
     ("vendi_embed", {"q": 0.01}),
     ("vendi_embed", {"kernel": "ngram"}),
     ("vendi_embed", {"kernel": "ngram", "q": 0}),
-    ("chamfer_diversity", {}),
+    ("semantic_entropy", {"same": 0.5}),
     ("self_bleu", {"max_order": 2}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
     ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
-]
-TEXTS = [" ".join(members) for members in SETS]
-TEXT_SETTINGS = [
-    ("gruen", {}),
+    ("probeval", {"clustering": "hac"}),
+    ("probeval", {"clustering": "xmeans"}),
+    ("probeval", {"clustering": "none", "matcher": "gp"}),
     *(("gruen", {"components": [component]}) for component in ("grammaticality", "non_redundancy", "focus")),
 ]
-each_metric = pytest.mark.parametrize(("name", "settings"), SETTINGS)
-each_text_metric = pytest.mark.parametrize(("name", "settings"), TEXT_SETTINGS)
-metric_of_any_kind = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *TEXT_SETTINGS])
 
 
-def items_of(name):
-    """Give what a metric scores: several sets, or several texts."""
-    return list(TEXTS) if name == "gruen" else [list(members) for members in SETS]
+def cases(*kinds):
+    """Parametrize over the metrics of some kinds, each with its defaults and the settings above."""
+    names = metrics_of(*kinds)
+    return pytest.mark.parametrize(
+        ("name", "settings"), [*((name, {}) for name in names), *(case for case in SETTINGS if case[0] in names)]
+    )
 
 
-@each_metric
+def score(metric, items, **settings):
+    return metric.compute(**inputs_of(metric, items), **settings)
+
+
+def is_pooled(settings):
+    return settings.get("aggregate") == "corpus"
+
+
+@cases("sets", "questions")
 def test_the_order_of_texts_does_not_matter(load, name, settings):
-    shuffled = [random.Random(i).sample(members, len(members)) for i, members in enumerate(SETS)]
-    expected = load(name).compute(predictions=SETS, **settings)
-    result = load(name).compute(predictions=shuffled, **settings)
+    metric = load(name)
+    items = items_of(metric)
+    shuffled = [
+        tuple(random.Random(i).sample(part, len(part)) for part in item)
+        if isinstance(item, tuple)
+        else random.Random(i).sample(item, len(item))
+        for i, item in enumerate(items)
+    ]
+    expected, result = score(metric, items, **settings), score(metric, shuffled, **settings)
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
     assert result[name] == pytest.approx(expected[name], abs=1e-6)
 
 
-@metric_of_any_kind
+@cases()
 def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settings):
-    compute, items = load(name).compute, items_of(name)
-    expected = compute(predictions=items, **settings)
-    is_mean = settings.get("aggregate") != "corpus"
+    metric = load(name)
+    items = items_of(metric)
+    expected = score(metric, items, **settings)
     for order in (range(5)[::-1], [*range(5), *range(5)]):
-        result = compute(predictions=[items[i] for i in order], **settings)
+        result = score(metric, [items[i] for i in order], **settings)
         assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
-        if is_mean:
+        if not is_pooled(settings):
             assert result[name] == pytest.approx(expected[name], abs=1e-5)
-    alone = [compute(predictions=[item], **settings)["scores"][0] for item in items]
+    alone = [score(metric, [item], **settings)["scores"][0] for item in items]
     assert alone == pytest.approx(expected["scores"], abs=1e-5)
 
 
-@metric_of_any_kind
+@cases()
 def test_the_result_is_plain_and_input_is_left_as_it_was(load, name, settings):
-    items = items_of(name)
-    result = load(name).compute(predictions=items, details=True, **settings)
-    assert items == items_of(name)
+    metric = load(name)
+    items = items_of(metric)
+    result = score(metric, items, details=True, **settings)
+    assert items == items_of(metric)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert type(result[name]) is float
     assert len(result["scores"]) == len(result["details"]) == len(items)
     assert result["signature"].startswith(f"{name}|")
-    if settings.get("aggregate") != "corpus":
+    if not is_pooled(settings):
         assert result[name] == pytest.approx(np.mean(result["scores"]))
+
+
+@cases()
+def test_how_items_are_run_changes_neither_score_nor_signature(load, name, settings, tmp_path):
+    metric = load(name)
+    items, declared = items_of(metric), metric.settings.declared()
+    expected = score(metric, items, **settings)
+    runs = {"batch_size": (1, 3, 1000), "device": ("cpu",), "progress": (False,), "cache_dir": (tmp_path, tmp_path)}
+    runs["details"] = (True,)
+    for setting, values in runs.items():
+        for value in values if setting in declared else ():
+            result = score(metric, items, **settings, **{setting: value})
+            assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5), (setting, value)
+            assert result["signature"] == expected["signature"], (setting, value)
+
+
+@cases()
+def test_what_is_added_piece_by_piece_is_scored_as_one(name, settings):
+    metric = evaluate.load(str(METRICS / name))
+    items = items_of(metric)
+    expected = score(metric, items, **settings)
+    for item in items[:2]:
+        metric.add(**{key.rstrip("s"): values[0] for key, values in inputs_of(metric, [item]).items()})
+    metric.add_batch(**inputs_of(metric, items[2:4]))
+    assert score(metric, items[4:], **settings) == expected
+    # And the metric starts anew. A call that fails by a setting leaves what was added.
+    metric.add_batch(**inputs_of(metric, items[:2]))
+    with pytest.raises(TypeError, match="no_such_setting"):
+        metric.compute(no_such_setting=1)
+    assert metric.compute(**settings) == score(metric, items[:2], **settings)
 
 
 # Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.
@@ -101,7 +147,7 @@ def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
     np.testing.assert_allclose(together, score([[members[0] for members in VARIANTS]]), rtol=tolerance)
 
 
-@each_metric
+@cases("sets")
 def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
     flat = [text for members in SETS for text in members][:12]
     nested = [flat[i : i + 4] for i in range(0, 12, 4)]
@@ -111,7 +157,7 @@ def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
     assert load(name).compute(predictions=flat, **settings) == load(name).compute(predictions=[flat], **settings)
 
 
-@each_metric
+@pytest.mark.parametrize("name", metrics_of("sets"))
 @pytest.mark.parametrize(
     "texts",
     [
@@ -120,9 +166,9 @@ def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
         ["🐈", "", "\x00"],
     ],
 )
-def test_any_language(load, name, settings, texts):
-    same = load(name).compute(predictions=texts[:1] * 3, **settings)[name]
-    different = load(name).compute(predictions=texts, **settings)[name]
+def test_any_language(load, name, texts):
+    same = load(name).compute(predictions=texts[:1] * 3)[name]
+    different = load(name).compute(predictions=texts)[name]
     if name == "self_bleu":
         assert 0 <= different <= same <= 1
     else:
@@ -130,95 +176,134 @@ def test_any_language(load, name, settings, texts):
         assert math.isfinite(different)
 
 
-@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
-def test_the_batch_does_not_change_the_score(load, name):
-    expected = load(name).compute(predictions=SETS)
-    for batch_size in (1, 3, 1000):
-        result = load(name).compute(predictions=SETS, batch_size=batch_size, device="cpu", progress=False)
-        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
-        assert result["signature"] == expected["signature"]
+# Sets of four texts, of which one is longer than the models read.
+FLAT = [
+    *("b c d e f", "a b c a b", "e f g h", "The dog barks."),
+    *("a b c d e", "a b c d e", "x", "The park is closed."),
+    *(*SETS[0][:3], "A dog barks. " * 99),
+]
+MARKDOWN = "# Dogs bark\n\nThey **run** in the park.\n\n- They sleep.\n- They eat."
+RANDOM = np.random.default_rng(0)
+WORDS = {"dog": [1.0, 0.0], "park": [0.9, 0.1], "kettle": [0.0, 1.0], "pot": [0.1, 0.9], "a": [0.5, 0.5]}
+
+
+def share_a_word(left, right):
+    return [bool({*a.split()} & {*b.split()}) for a, b in zip(left, right, strict=True)]
+
+
+# Values of settings that do not follow from their declarations.
+EXAMPLES = {
+    "q": [0, 2, 1.0000001, "inf", [1, 2]],
+    "same": [0.3, share_a_word],
+    "tokenizer": ["13a", list],
+    "components": [["focus"], ["grammaticality", "focus"]],
+    "vectors": [WORDS],
+    "weights": [[0.1, 0.2, 0.3, 0.4] * 3],
+    "classes": [list("aabb" * 3)],
+    "labels": [[["wrong"] * 4] * 5],
+    "similarity": [[np.eye(4)] * 3],
+    "contexts": [["Say a letter.", None, "What does the dog do?"]],
+    "context_embeddings": [RANDOM.standard_normal((3, 384))],
+    "confidence_by": [list("aab"), list("aabbc")],
+}
+# What a setting changes something with.
+COMPANY = {
+    "patience": {"quality": list(np.linspace(0, 1, 12))},
+    "min_quality": {"quality": list(np.linspace(0, 1, 12))},
+    "grouping": {"same": share_a_word},
+    "distance": {"clustering": "hac"},
+    "linkage": {"clustering": "hac"},
+    "seed": {"clustering": "xmeans"},
+    "context_embeddings": {"embeddings": RANDOM.standard_normal((12, 384))},
+}
+# By their names, they decide how a call runs and not what it computes.
+OF_RUN = ("batch_size", "device", "cache_dir", "progress", "details")
+# What nothing here is subject to: sets of one text, questions of one side only, clusters that are hard to find, and
+# sentences that tiny language models find likely.
+OF_OTHER_ITEMS = ("singletons", "unknown", "missing", "seed", "long_texts", "lm_model")
+
+
+def values_of(setting, declared, metric):
+    """Give values of a setting that differ from its default."""
+    if setting in EXAMPLES:
+        return EXAMPLES[setting]
+    bounds = declared.check.keywords
+    if "choices" in bounds:
+        return [choice for choice in bounds["choices"] if choice != declared.default]
+    if isinstance(declared.default, bool):
+        return [not declared.default]
+    if declared.given == "text" and declared.numbers is not None:
+        low, high = declared.numbers
+        shape = (12, 8) if math.isinf(high) else (12,)
+        return [np.clip(-RANDOM.random(shape) if math.isinf(low) else RANDOM.random(shape), low, high)]
+    if declared.check.func.__name__ == "parse_count":
+        return [3, 6] if declared.default is None else [declared.default + 1]
+    if declared.check.func.__name__ in ("parse_number", "parse_level"):
+        return [0.25] if declared.default is None else [declared.default / 2]
+    raise AssertionError(f"EXAMPLES lacks values of {setting} of {metric.name}.")
+
+
+def pytest_generate_tests(metafunc):
+    if "setting" in metafunc.fixturenames:
+        pairs = [(name, key) for name in metrics_of() for key in text_metrics.load(name).settings.declared()]
+        metafunc.parametrize(("name", "setting"), pairs, ids=["-".join(pair) for pair in pairs])
+
+
+@pytest.fixture
+def call(load, name, setting, request):
+    """Return the metric, the arguments of a call, and the values of the setting to try."""
+    metric = load(name)
+    declared = metric.settings.declared()
+    kinds = {"sets": {"predictions": FLAT, "set_size": 4}, "texts": {"predictions": [MARKDOWN, *TEXTS]}}
+    arguments = kinds.get(metric.items) or inputs_of(metric, items_of(metric))
+    arguments = arguments | {"confidence": 0.5} | COMPANY.get(setting, {})
+    if setting in ("backbone", "lm_model", "cola_model", "sop_model"):
+        models, others = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
+        arguments |= models | {"predictions": ["a dog barks. the cat sleeps.", "we can see it."]}
+        return metric, arguments, [(others | {"backbone": "compact"})[setting]]
+    if setting == "model":
+        return metric, arguments, [request.getfixturevalue("tiny_model")]
+    if setting in ("device", "cache_dir"):
+        return metric, arguments, ["cpu" if setting == "device" else request.getfixturevalue("tmp_path")]
+    return metric, arguments, values_of(setting, declared[setting], metric)
 
 
 def numbers(result):
+    """Return all numbers of a result that the result of another call can have, too."""
     return {key: value for key, value in result.items() if key not in ("signature", "details")}
 
 
-VECTORS = np.random.default_rng(0).standard_normal((12, 6))
-FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
-WEIGHTS = [0.1, 0.2, 0.3, 0.4]
+def differ(one, other):
+    """Whether two results differ, by more than rounding, in what both have."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return any(differ(one[key], other[key]) for key in one.keys() & other.keys())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) != len(other) or any(map(differ, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) > 1e-6
+    return one != other
 
 
-@pytest.mark.parametrize(
-    ("name", "base", "change"),
-    [
-        ("vendi_embed", {}, {"q": 2}),
-        ("vendi_embed", {}, {"q": 1.0000001}),
-        ("vendi_embed", {"q": [1, 2]}, {"q": [1, 3]}),
-        ("vendi_embed", {}, {"kernel": "ngram"}),
-        ("vendi_embed", {}, {"embeddings": VECTORS}),
-        ("vendi_embed", {}, {"model": "tiny_model"}),
-        ("vendi_embed", {"model": "tiny_model"}, {"model": "other_tiny_model"}),
-        ("vendi_embed", {"set_size": 4}, {"set_size": 6}),
-        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "weights": WEIGHTS * 3}),
-        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
-        *(
-            (
-                name,
-                {"set_size": 2, "confidence": 0.5},
-                {"set_size": 2, "confidence": 0.5, "confidence_by": list("aabbcc")},
-            )
-            for name in SET_METRICS
-        ),
-        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
-        ("chamfer_diversity", {"set_size": 4}, {"set_size": 6}),
-        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "embeddings": VECTORS}),
-        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "model": "tiny_model"}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 6}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 4, "max_order": 3}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 4, "smoothing": "method1"}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": "13a"}),
-        ("self_bleu", {"set_size": 4, "vocabulary_size": 99}, {"set_size": 4, "vocabulary_size": 100}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 4, "homogenization": True}),
-        ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": list}),
-        ("self_bleu", {"set_size": 4, "aggregate": "corpus"}, {"set_size": 4, "aggregate": "sentence"}),
-    ],
-)
-def test_a_setting_that_changes_the_number_is_signed(load, request, name, base, change):
-    base, change = (
-        {key: request.getfixturevalue(value) if key == "model" else value for key, value in settings.items()}
-        for settings in (base, change)
-    )
-    first, second = (load(name).compute(predictions=FLAT, **settings) for settings in (base, change))
-    assert numbers(first) != numbers(second)
-    assert first["signature"] != second["signature"]
+def test_what_changes_a_number_is_signed(call, setting):
+    metric, arguments, values = call
+    expected = metric.compute(**arguments)
+    outcomes: list[bool] = []
+    for value in values:
+        try:
+            result = metric.compute(**(arguments | {setting: value}))
+        except (ValueError, TypeError) as error:
+            outcomes.append(setting in str(error))
+            continue
+        changed = differ(numbers(expected), numbers(result))
+        assert not changed or result["signature"] != expected["signature"], value
+        assert setting not in OF_RUN or result["signature"] == expected["signature"]
+        outcomes.append(changed)
+    # A setting that never changes a number, nor cannot be combined with the others, is not tested by this.
+    assert any(outcomes) or setting in (*OF_RUN, *OF_OTHER_ITEMS) or result.keys() != expected.keys(), outcomes
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
-def test_a_setting_that_cannot_change_the_number_is_not_signed(load, name):
-    first = load(name).compute(predictions=SETS)
-    settings = [{"details": True}]
-    if name != "self_bleu":
-        settings += [
-            {"batch_size": 2},
-            {"device": "cpu"},
-            {"progress": False},
-            {"model": "sentence-transformers/all-MiniLM-L6-v2"},
-            {"quality": [[1.0] * len(members) for members in SETS]},
-        ]
-    if name != "vendi_embed":
-        settings.append({"singletons": "skip"})
-    for setting in settings:
-        assert load(name).compute(predictions=SETS, **setting)["signature"] == first["signature"]
-
-
-# Metrics that score each text by itself.
-
-
-@each_text_metric
-def test_how_texts_are_run_does_not_change_the_score(load, name, settings):
-    expected = load(name).compute(predictions=TEXTS, **settings)
-    for change in ({"batch_size": 1}, {"batch_size": 100}, {"device": "cpu"}, {"progress": False}, {"details": True}):
-        result = load(name).compute(predictions=TEXTS, **settings, **change)
-        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
-        assert result["signature"] == expected["signature"]
+def test_an_invalid_value_is_named(call, setting):
+    metric, arguments, _ = call
+    for value in (object(), [object()]):
+        with pytest.raises((TypeError, ValueError), match=setting):
+            metric.compute(**(arguments | {setting: value}))

@@ -29,6 +29,43 @@ def test_a_metric_is_loaded_by_its_name(load):
         text_metrics.load("vendi")
 
 
+EVALUATORS = """
+import ast, sys
+from pathlib import Path
+import text_metrics
+text_metrics.load("self_bleu").compute(predictions=["a b", "a c"], max_order=1)
+assert not {"torch", "transformers", "scipy.stats"} & sys.modules.keys()
+import evaluate
+exec(sys.argv[1])
+from evaluate.evaluator import TextClassificationEvaluator
+from evaluate.evaluator.base import Evaluator
+for make in (evaluate.evaluator, evaluate.evaluation_suite.evaluator):
+    made = make("sentiment-analysis")
+    assert type(made) is TextClassificationEvaluator is evaluate.TextClassificationEvaluator
+    assert isinstance(made, Evaluator) and Evaluator is evaluate.Evaluator
+tree = ast.parse(Path(evaluate.__file__).read_text(encoding="utf-8"))
+imported = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level]
+names = {alias.name for node in imported for alias in node.names} - {"*"}
+assert {"evaluator", "EvaluationSuite", "load"} <= names
+assert all(getattr(evaluate, name) is not None for name in names) and not hasattr(evaluate, "absent")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from evaluate.evaluator import SUPPORTED_EVALUATOR_TASKS",
+        "import evaluate.evaluator as function; function('text-classification')",
+    ],
+)
+def test_load_imports_no_pipelines_and_leaves_the_evaluators_usable(use):
+    done = subprocess.run(
+        [sys.executable, "-c", EVALUATORS, use], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_command_line_lists_its_commands(capsys):
     assert main(["--help"]) == main([]) == 0
     shown = capsys.readouterr().out

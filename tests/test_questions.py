@@ -42,6 +42,12 @@ CASES = {
     "vendi words": ("vendi_embed", {"kernel": "ngram"}),
     "vendi matrices": ("vendi_embed", {"similarity": COSINES, "q": 0.5}),
     "vendi encoder": ("vendi_embed", {}),
+    "vendi contexts": ("vendi_embed", {"contexts": ["a b", None, "x y"], "q": [1, 2]}),
+    "vendi vectors of contexts": (
+        "vendi_embed",
+        {"embeddings": VECTORS, "context_embeddings": [VECTORS[0] + 1, None, VECTORS[1]], "q": 0.5},
+    ),
+    "chamfer contexts": ("chamfer_diversity", {"contexts": ["a b", "d", ""]}),
     "chamfer": ("chamfer_diversity", {"embeddings": by_set(VECTORS), "quality": QUALITY}),
     "chamfer matrices": ("chamfer_diversity", {"similarity": COSINES}),
     "entropy": ("semantic_entropy", {"same": same_letter}),
@@ -61,6 +67,9 @@ def score(load, case, i, members):
     for key in ("quality", "classes", "log_probs"):
         if key in given:
             given[key] = [[given[key][i][j] for j in members]]
+    for key in ("contexts", "context_embeddings"):
+        if key in given:
+            given[key] = [given[key][i]]
     if "weights" in given:
         row = np.array(given["weights"][i])[members]
         given["weights"] = [(row / row.sum()).tolist()]
@@ -82,6 +91,35 @@ def test_contributions_are_those_of_a_loop(load, case):
         for j in range(size):
             rest = score(load, case, i, [k for k in range(size) if k != j])
             assert found[i][j] == pytest.approx(whole - rest["scores"][0], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("q", [1, 2, [2, 0.5]])
+def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
+    """Sets of one text, of copies, of more texts than dimensions, and of fewer."""
+    generator = np.random.default_rng(11)
+    sizes, d = [1, 2, 2, 5, 9, 30, 9, 1], 7
+    vectors = generator.standard_normal((sum(sizes), d))
+    vectors[1], vectors[10:15] = vectors[2], vectors[10]
+    vectors = vectors.astype(kind)
+    parts = np.split(vectors, np.cumsum(sizes)[:-1])
+    sets = [[f"{i} {j}" for j in range(size)] for i, size in enumerate(sizes)]
+    for given in ({}, {"context_embeddings": [vectors[i] + (vectors[30] if i % 2 else 0) for i in range(len(sizes))]}):
+        found = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
+        for i, (texts, part) in enumerate(zip(sets, parts, strict=True)):
+            context = {name: [values[i]] * (1 + len(texts)) for name, values in given.items()}
+            rests = [np.delete(np.arange(len(texts)), j) for j in range(len(texts))]
+            if len(texts) == 1:
+                assert found[i] == [None]
+                continue
+            pieces = [np.arange(len(texts)), *rests]
+            whole, *left = load("vendi_embed").compute(
+                predictions=[[texts[k] for k in piece] for piece in pieces],
+                embeddings=np.concatenate([part[piece] for piece in pieces]),
+                q=q,
+                **context,
+            )["scores"]
+            assert found[i] == pytest.approx([whole - score for score in left], abs=1e-9)
 
 
 @each_case
@@ -218,6 +256,38 @@ def holevo(kernel, labels, shares):
         share = shares[rows].sum()
         total -= share * entropy(kernel[np.ix_(rows, rows)], shares[rows] / share)
     return total
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_groups_with_contexts(load, vectors):
+    """The parts of the diversity are those of the texts without what they share with their context."""
+    given = {"embeddings": VECTORS, "context_embeddings": VECTORS[:3]} if vectors else {"contexts": ["a b", "d", "y x"]}
+    found = text_metrics.between_groups("vendi_embed", SETS, GROUPS, permutations=2, **given)
+    plain = load("vendi_embed").compute(predictions=SETS, **given)
+    assert found["pooled_scores"] == pytest.approx(plain["scores"], abs=1e-6)
+    of_groups = [("vendi_embed", [SETS[0][:2], SETS[0][2:]])]
+    for name, sets in of_groups:
+        parts = {"contexts": ["a b"] * 2}
+        if vectors:
+            parts = {"embeddings": VECTORS[:4], "context_embeddings": [VECTORS[0]] * 2}
+        within = np.exp(np.log(load(name).compute(predictions=sets, **parts)["scores"]).mean())
+        assert found["within_scores"][0] == pytest.approx(within, abs=1e-6)
+
+
+def test_a_bare_context_of_one_set(load):
+    texts = SETS[1]
+    for bare, listed in (
+        ({"contexts": "a b"}, {"contexts": ["a b"]}),
+        ({"embeddings": VECTORS[:5], "context_embeddings": VECTORS[6]}, None),
+    ):
+        listed = listed or {**bare, "context_embeddings": [bare["context_embeddings"]]}
+        ((first,), (second,)) = (text_metrics.contributions("vendi_embed", texts, **given) for given in (bare, listed))
+        assert first == second
+        plain = {key: value for key, value in bare.items() if key == "embeddings"}
+        assert first != pytest.approx(text_metrics.contributions("vendi_embed", texts, **plain)[0], abs=1e-3)
+        assert text_metrics.rarefied("vendi_embed", texts, 5, **bare)["vendi_embed"] == pytest.approx(
+            load("vendi_embed").compute(predictions=texts, **bare)["vendi_embed"]
+        )
 
 
 def test_groups_that_have_nothing_in_common_and_that_are_equal():

@@ -378,8 +378,8 @@ def test_bad_rows_are_skipped_with_their_set(tmp_path, cache, capsys):
     shown = capsys.readouterr().err
     assert "narrow.jsonl, row 6: 'texts' must be" in shown
     # Twelve bad rows are not shown one by one.
-    assert "narrow.jsonl, row 19" not in shown
-    assert "7 more rows" in shown
+    assert "narrow.jsonl, row 21" not in shown
+    assert "2 more rows" in shown
     bad = read_jsonl(tmp_path / "report" / "bad.jsonl")
     assert [row["row"] for row in bad] == [*range(5, 13), *range(17, 21)]
     assert "row 6" in bad[0]["error"]
@@ -414,12 +414,9 @@ def test_no_set_is_scored_without_a_row_that_cannot_be_parsed(tmp_path, name):
     assert inputs.ids == sorted(expected)
     assert {len(texts) for texts in inputs.texts[0]} == {4}
     assert len(inputs.bad) == 1 + 4 * (6 - len(expected))
-    # Where each row is a set, no other one can lack it; where sets are scattered, any may.
-    lists = [json.dumps(row) for row in rows_of(SYSTEMS["wide"])]
-    data.write_text("\n".join([*lists[:3], BROKEN, *lists[3:]]), encoding="utf-8")
-    assert read_inputs(parse_options(words)).ids == sorted(PLACES)
+    # Where sets are scattered, it may be of any set.
     data.write_text("\n".join([*lines[::2], BROKEN, *lines[1::2]]), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"row 13 .*not adjacent"):
+    with pytest.raises(ValueError, match=r"row 13 .*any set"):
         read_inputs(parse_options(words))
 
 
@@ -481,9 +478,9 @@ ERRORS = {
     "setting": (["a.jsonl", "--setting", "q=2"], "--setting"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written"),
     "folder": (["a.jsonl", "--out", "b.jsonl"], "--out"),
-    "quality column": (["a.jsonl", "--quality-key", "r"], "no column 'r': it has prompt, texts"),
-    "system column": (["a.jsonl", "--system-key", "r"], "no column 'r': it has prompt, texts"),
-    "id column": (["a.jsonl", "--text-key", "texts", "--id-key", "r"], "no column 'r': it has prompt, texts"),
+    "quality column": (["a.jsonl", "--quality-key", "r"], "has no 'r': it has prompt, texts"),
+    "system column": (["a.jsonl", "--system-key", "r"], "has no 'r': it has prompt, texts"),
+    "id column": (["a.jsonl", "--text-key", "texts", "--id-key", "r"], "has no 'r': it has prompt, texts"),
     "no people": (["a.jsonl", "--people", "c.jsonl"], "--people"),
     "people": (["a.jsonl", "--people", "b.jsonl", "--text-key", "texts", "--by-line"], "--id-key"),
     "single texts": (["ones.jsonl", "--text-key", "prompt", "--by-line"], "--id-key"),
@@ -670,6 +667,21 @@ def test_ratings_in_python(cache):
         text_metrics.report({"a": sets}, quality={"a": ratings[:1]})
 
 
+def test_one_system_is_described_by_the_numbers_of_its_report(cache):
+    sets = [SYSTEMS["wide"][place] for place in PLACES]
+    frame = text_metrics.describe(sets, confidence=0.9, cache_dir=cache)
+    made = text_metrics.report({"a": sets}, confidence=0.9, cache_dir=cache)
+    assert list(frame.index) == [metric.name for metric in made.metrics]
+    for metric in made.metrics:
+        row, value = frame.loc[metric.name], metric.values[0]
+        assert [row["score"], row["signature"], row["better"]] == [value.mean, metric.signature, metric.better or ""]
+        assert [row["low"], row["high"]] == (value.interval or [pytest.approx(np.nan, nan_ok=True)] * 2)
+    rated = text_metrics.describe(sets, [[0.5] * 4] * 6, cache_dir=cache)
+    assert rated.loc["quality", "score"] == 0.5
+    assert "quality" not in text_metrics.describe(sets, None, cache_dir=cache).index
+    assert not text_metrics.describe([["yes", "no"]] * 3, None, cache_dir=cache).loc["distinct", "is_reliable"]
+
+
 # Arguments that are wrong, and what names them.
 ARGUMENTS = {
     "no systems": ({"systems": {}}, TypeError, "systems"),
@@ -738,3 +750,51 @@ def test_the_lengths_that_differ_most_are_named(cache):
     (said,) = (caveat.sentence for caveat in made.caveats if caveat.kind == "different lengths")
     assert "Texts of n have" in said
     assert "of m 10.0" in said
+
+
+def test_contexts_are_passed_to_every_metric_of_meaning(tmp_path, cache):
+    """Also where sets differ in size, and of prompts of which people have no text."""
+    contexts = {place: f"What happens at {place}?" for place in PLACES[:5]}
+    systems = {"wide": SYSTEMS["wide"], "short": {place: texts[:3] for place, texts in SYSTEMS["narrow"].items()}}
+    rows = {
+        name: [{**row, "ask": contexts.get(row["prompt"])} for row in rows_of(sets)] for name, sets in systems.items()
+    }
+    files = [write_jsonl(tmp_path / f"{name}.jsonl", each) for name, each in rows.items()]
+    human = write_jsonl(tmp_path / "human.jsonl", rows_of(PEOPLE)[1:])
+    words = [*files, "--people", human, "--context-key", "ask", "--cache-dir", cache]
+    code, report = run(tmp_path, *words)
+    assert code == 0
+    asked = [contexts.get(place) for place in sorted(PLACES)]
+    metrics = by_name(report)
+    for i, sets in enumerate(systems.values()):
+        sets = [sorted(texts) for texts in ordered(sets)]
+        for name, result in (
+            ("vendi_embed", "scores"),
+            ("n_classes", "n_classes_scores"),
+            ("chamfer_diversity", "scores"),
+        ):
+            metric = "semantic_entropy" if name == "n_classes" else name
+            expected = text_metrics.rarefied(metric, sets, 3, contexts=asked)
+            assert metrics[name]["values"][i]["scores"] == pytest.approx(expected[result], abs=1e-6)
+            assert "contexts:projected" in metrics[name]["signature"]
+    signatures = [report["likeness"]["partition"]["signature"], report["likeness"]["similarity_signature"]]
+    assert all("contexts:projected" in signed for signed in [*signatures, report["people"]["rows"][0]["signature"]])
+    assert "prompts not taken out" not in kinds_of(report)
+    # By hand: the mean cosine of the texts of a system on the first prompt, without their context.
+    texts, ask = systems["wide"]["the park"], contexts["the park"]
+    (context, *vectors) = (row / np.linalg.norm(row) for row in encode([ask, *texts]))
+    rest = [vector - (vector @ context) * context for vector in vectors]
+    rest = [vector / np.linalg.norm(vector) for vector in rest]
+    expected = np.mean([one @ other for one, other in combinations(rest, 2)])
+    only = text_metrics.report({"wide": [texts], "same": [texts]}, quality=None, contexts=[ask], cache_dir=cache)
+    assert only.likeness.similarity[0].mean == pytest.approx(expected, abs=1e-5)
+    rows["wide"][0]["ask"] = "Something else?"
+    write_jsonl(files[0], rows["wide"])
+    assert run(tmp_path, *words)[0] == 2
+
+
+def test_contexts_are_recommended_where_prompts_are_texts(cache):
+    systems = {"a": [WIDE, NARROW]}
+    for prompts, expected in ((None, False), (["1", "2"], False), (["Tell me a story.", "Why is the sky blue?"], True)):
+        made = text_metrics.report(systems, prompts, quality=None, cache_dir=cache)
+        assert ("prompts not taken out" in {caveat.kind for caveat in made.caveats}) == expected

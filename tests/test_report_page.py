@@ -2,6 +2,8 @@
 
 import copy
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from itertools import combinations, combinations_with_replacement
 
@@ -13,6 +15,7 @@ from markupsafe import escape
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
+from text_metrics.commands.report import page
 from text_metrics.commands.report.model import Report
 from text_metrics.commands.report.page import write_pages
 from text_metrics.commands.report.sentences import sentences
@@ -243,6 +246,55 @@ def test_tables_are_escaped():
     row = markdown(frame).splitlines()[2]
     assert re.split(r"(?<!\\)\|", row)[2].strip() == "1.5 [1.0, 2.0]"
     assert r"\<b\> \| \*c\*" in row
+
+
+DOCUMENT = r"""\documentclass[twocolumn]{article}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs,graphicx}
+\begin{document}
+\input{methods}
+\input{table}
+\includegraphics[width=\columnwidth]{figures/diversity.pdf}
+\includegraphics[width=\columnwidth]{figures/quality.pdf}
+\sbox0{TABULAR}
+\typeout{WIDTHS \the\wd0 \space \the\columnwidth}
+\bibliographystyle{plain}
+\bibliography{refs}
+\end{document}
+"""
+
+
+@pytest.mark.parametrize("columns", [(), ("vendi_embed", "n_classes", "quality")])
+def test_a_paper_compiles(report, tmp_path, columns):
+    """With names that TeX could read as markup; a table of three columns fits a column of two."""
+    if shutil.which("pdflatex") is None or subprocess.run(["kpsewhich", "booktabs.sty"]).returncode:
+        pytest.skip("TeX is not installed: apt-get install texlive-latex-base texlive-latex-recommended")
+    names = ["[0.5] 100 %", "*a_b & $c [x]", "\\input{x} ~^#"]
+    write_pages(parse(changed(report, systems=names)), tmp_path, columns)
+    table = (tmp_path / "table.tex").read_text(encoding="utf-8")
+    tabular = re.search(r"\\setlength.*?\\end\{tabular\}", table, re.DOTALL)[0]
+    (tmp_path / "paper.tex").write_text(DOCUMENT.replace("TABULAR", tabular), encoding="utf-8")
+    for program in (["pdflatex", "-halt-on-error", "paper"], ["bibtex", "paper"], *[["pdflatex", "paper"]] * 2):
+        done = subprocess.run(program, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-2000:]
+    assert "undefined" not in done.stdout
+    assert (tmp_path / "paper.pdf").exists()
+    width, column = (float(part) for part in re.search(r"WIDTHS ([\d.]+)pt ([\d.]+)pt", done.stdout).groups())
+    assert (width <= column) == bool(columns)
+
+
+def test_the_methods_cite_what_the_references_have(report, tmp_path):
+    made = parse(report)
+    write_pages(made, tmp_path)
+    methods, references = ((tmp_path / name).read_text(encoding="utf-8") for name in ("methods.tex", "refs.bib"))
+    cited = {key for keys in re.findall(r"\\cite\{([^}]*)\}", methods) for key in keys.split(",")}
+    assert cited == set(re.findall(r"@\w+\{(\S+),", references))
+    plain = methods.replace(r"\allowbreak{}", "").replace("\\_", "_")
+    for metric in made.metrics:
+        assert metric.signature in plain
+    assert "GRUEN" not in page.methods(parse(alone(report)))
+    with pytest.raises(ValueError, match="columns"):
+        write_pages(made, tmp_path, ["vendi"])
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """`for_rewards`: by hand with the arguments of a trainer, with two processes, and in real steps of GRPOTrainer."""
 
+import asyncio
 import json
 import os
 import re
@@ -77,16 +78,63 @@ def test_quality_is_gruen(load):
     assert reward.__name__ == "chamfer_diversity_contribution_times_quality"
 
 
+async def rate_later(completions, ratings):
+    await asyncio.sleep(0)
+    return ratings
+
+
+class Judge:
+    async def __call__(self, *, prompts, **columns):
+        return await rate_later(prompts, columns["ratings"])
+
+
+@pytest.mark.parametrize(
+    "quality", [lambda completions, ratings: ratings, lambda ratings: ratings, rate_later, Judge()]
+)
+def test_forms_of_quality(load, quality):
+    reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=quality, kernel="ngram")
+    expected = [0.25 * max(value, 0) for value in expected_contributions(load, "vendi_embed", {"kernel": "ngram"})]
+    assert call(reward, ratings=[0.25] * 12) == pytest.approx(expected)
+
+    async def inside_a_loop():
+        return call(reward, ratings=[0.25] * 12)
+
+    assert asyncio.run(inside_a_loop()) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("form", ["texts", "chats", "parts", "column"])
+@pytest.mark.parametrize(("name", "settings"), [("vendi_embed", {"q": 2}), ("chamfer_diversity", {})])
+def test_contexts_are_the_prompts(load, name, settings, form):
+    def chat(text):
+        content = [{"type": "text", "text": text}] if form == "parts" else text
+        return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": content}]
+
+    asked = ASKED if form in ("texts", "column") else [chat(prompt) for prompt in ASKED]
+    reward = text_metrics.for_rewards(name, SIZE, contexts="question" if form == "column" else "prompts", **settings)
+    columns = {"prompts": [f"Q: {p}" for p in ASKED], "question": ASKED} if form == "column" else {"prompts": asked}
+    expected = expected_contributions(load, name, {"contexts": PROMPTS, **settings})
+    assert call(reward, **columns) == pytest.approx(expected, abs=1e-6)
+    assert call(reward, **columns) != pytest.approx(expected_contributions(load, name, settings), abs=1e-3)
+    assert "|contexts:projected|" in reward.signature
+    with pytest.raises(ValueError, match="contexts"):
+        text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=asked)
+    with pytest.raises(ValueError, match="contexts"):
+        text_metrics.for_rewards(name, SIZE, contexts="question")(completions=TEXTS, question=ASKED[1:] + ASKED[:1])
+    with pytest.raises(ValueError, match="contexts cannot be given"):
+        text_metrics.for_rewards(name, SIZE, contexts=PROMPTS)
+
+
 def test_the_signature_and_the_log_say_what_was_scored(load):
     logged = []
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=rate_by_length, kernel="ngram")
     call(reward, log_metric=lambda name, value: logged.append((name, value)))
     result = load("vendi_embed").compute(predictions=SETS, kernel="ngram")
     assert logged == [("vendi_embed", pytest.approx(score)) for score in result["scores"]]
-    assert reward.signature == result["signature"] + "|reward:contribution|quality:given"
+    head, _, version = result["signature"].rpartition("|")
+    assert reward.signature == f"{head}|reward:contribution|quality:given|{version}"
     plain = text_metrics.for_rewards(load("vendi_embed"), SIZE, kernel="ngram")
     call(plain)
-    assert plain.signature == result["signature"] + "|reward:contribution"
+    assert plain.signature == f"{head}|reward:contribution|{version}"
 
 
 def test_nothing_of_the_policy_is_touched(load):
@@ -111,6 +159,11 @@ def test_chat_messages_are_read(load):
     reward = text_metrics.for_rewards(load("vendi_embed"), 3, kernel="ngram")
     expected = reward(completions=["plain", "", "four\nthat is all"])
     assert reward(completions=["plain", [], chat]) == expected
+    parts = [
+        {"role": "assistant", "content": [{"type": "text", "text": "four\nthat "}, {"type": "text", "text": "is all"}]}
+    ]
+    image = [{"role": "assistant", "content": [{"type": "image"}]}]
+    assert reward(completions=["plain", image, parts]) == expected
     with pytest.raises(TypeError, match=r"completions\[3\]"):
         call(text_metrics.for_rewards(load("gruen")), [*TEXTS[:3], None, *TEXTS[4:]])
     for broken in ("text", [3], [["a"]], [[{"content": "no role"}]], [[{"role": "assistant", "content": [1]}]]):
@@ -133,7 +186,7 @@ WHOLE = [
     # Equal slices, of which each holds half of the second set.
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12]},
     {"name": "vendi_embed", "settings": {**BY_NGRAMS, "quality": True}, "ends": [6, 12]},
-    {"name": "chamfer_diversity", "settings": {"set_size": SIZE}, "ends": [2, 12]},
+    {"name": "chamfer_diversity", "settings": {"set_size": SIZE, "contexts": "prompts"}, "ends": [2, 12]},
 ]
 BROKEN = [
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 10]},

@@ -45,6 +45,15 @@ def test_columns_of_settings(load):
     assert list(found["vendi_embed_quality"]) == pytest.approx([score / 2 for score in expected])
 
 
+@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity"])
+def test_contexts_are_a_column(load, metric):
+    asked = ["Where is the dog?", None, "What do they do?", "Count.", ""]
+    batch = {"texts": np.array([np.array(row, dtype=object) for row in SETS], dtype=object), "prompt": asked}
+    found = Scorer(metric, "texts", contexts="prompt")(batch)[metric]
+    assert list(found) == pytest.approx(load(metric).compute(predictions=SETS, contexts=asked)["scores"], abs=1e-6)
+    assert list(found) != pytest.approx(load(metric).compute(predictions=SETS)["scores"], abs=1e-3)
+
+
 def test_datasets_map(load):
     from datasets import Dataset
 

@@ -129,6 +129,21 @@ def test_generations_of_several_for_each_example(load, tokenizer):
     assert by_label(few)["n_clusters"] == 1.0
 
 
+@pytest.mark.parametrize("column", ["inputs", "labels"])
+def test_contexts_are_the_inputs_or_labels(load, tokenizer, column):
+    asked = {"inputs": PROMPTS, "labels": ["kettle"] * 4 + ["boats"] * 4 + ["cat"] * 4}[column]
+    whole = evaluation(tokenizer, labels=asked if column == "labels" else ANSWERS)
+    expected = load("vendi_embed").compute(predictions=TEXTS, set_size=4, contexts=asked[::4])
+    for sets in ({"set_size": 4}, {"group_by": column}):
+        compute_metrics = text_metrics.for_trainer("vendi_embed", tokenizer, contexts=column, **sets)
+        check_numbers(compute_metrics(whole), expected, "vendi_embed")
+        assert compute_metrics.signature == expected["signature"]
+    with pytest.raises(ValueError, match="contexts must be equal"):
+        text_metrics.for_trainer("vendi_embed", tokenizer, contexts=column)(whole)
+    with pytest.raises(ValueError, match="contexts='inputs' needs include_for_metrics"):
+        text_metrics.for_trainer("vendi_embed", tokenizer, contexts="inputs")(evaluation(tokenizer, inputs=None))
+
+
 def test_groups_of_different_sizes(load, tokenizer):
     prompts = [*PROMPTS[:5], *PROMPTS[8:], *[PROMPTS[4]] * 3]
     sets = [TEXTS[:4], TEXTS[4:5], TEXTS[5:9], TEXTS[9:]]
@@ -336,6 +351,8 @@ def test_settings_that_cannot_be(load, tokenizer):
     bad = [
         ("vendi_embed", "orders", {"orders": 2}),
         ("vendi_embed", "embeddings", {"embeddings": [[1]]}),
+        ("vendi_embed", "contexts", {"contexts": PROMPTS}),
+        ("vendi_embed", "contexts", {"contexts": "prompts"}),
         ("self_bleu", "set_size", {"set_size": 0}),
         ("self_bleu", "n_examples", {"n_examples": 0}),
         ("self_bleu", "group_by", {"set_size": 2, "group_by": "inputs"}),

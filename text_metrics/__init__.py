@@ -17,8 +17,10 @@ _LAZY = {
     "between_groups": "text_metrics.questions.groups",
     "for_trainer": "text_metrics.training.trainer",
     "for_rewards": "text_metrics.training.rewards",
+    "SampleCallback": "text_metrics.training.samples",
     "Scorer": "text_metrics.scorer",
     "report": "text_metrics.commands.report.scores",
+    "describe": "text_metrics.commands.report.scores",
 }
 
 
@@ -34,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load(name: str, **settings: Any) -> Any:
-    """Load a metric by `evaluate.load`, from the installed folder.
+    """Load a metric by `evaluate.load`, from the installed folder; its evaluators are imported when they are used.
 
     Parameters
     ----------
@@ -54,6 +56,6 @@ def load(name: str, **settings: Any) -> Any:
         from text_metrics.metrics._core.core_settings import suggest
 
         raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
-    import evaluate
+    from text_metrics.imports import import_evaluate
 
-    return evaluate.load(str(FOLDER / name), **settings)
+    return import_evaluate().load(str(FOLDER / name), **settings)

@@ -20,7 +20,7 @@ from .core_inputs import LIMITS, TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
 from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix
 from .core_results import UNBOUNDED, caller_name
-from .core_settings import ITEM, PAIR, TEXT, SetSettings, Settings, setting
+from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -110,7 +110,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
         "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
         "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
-        "text that equals its context is unlike all others.",
+        "text that equals its context is unlike all others. A model that reads pairs of texts reads the context "
+        "before both.",
     )
     context_embeddings: Any = setting(
         None,
@@ -126,26 +127,6 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         self.pass_one("contexts", "embeddings")
         if self.context_embeddings is not None and self.embeddings is None:
             raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceSettings(EmbeddedSetSettings):
-    """How sets of texts are compared: by an encoder, or by embeddings or similarities that the user gives."""
-
-    similarity: Any = setting(
-        None,
-        given=PAIR,
-        numbers=UNBOUNDED,
-        help="`list` of (k, k) matrices: in place of an encoder, similarities computed elsewhere: a matrix for each "
-        "set, for its k texts in order, or one matrix if `predictions` is one flat set. Each matrix must be symmetric, "
-        "with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest eigenvalue.",
-    )
-
-    def check(self) -> None:
-        """Raise a ValueError if two sources of similarities are given, or contexts for similarities."""
-        super().check()
-        self.pass_one("embeddings", "similarity")
-        self.pass_one("contexts", "similarity")
 
 
 class Encoded(NamedTuple):

@@ -5,14 +5,120 @@ blocks of rows, so that memory does not grow with the square of a set.
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .core_encoder import unit_rows
+from .core_encoder import EmbeddedSetSettings, unit_rows
 from .core_inputs import LIMITS, TextSets, as_list, batches_by_size
-from .core_numbers import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, float_type, parse_matrix
+from .core_models import TRANSFORMER, find_device, find_model
+from .core_numbers import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, describe, float_type, parse_matrix
+from .core_pairs import is_pair_model, model_similarities
+from .core_results import UNBOUNDED
+from .core_settings import PAIR, setting
+
+# Enough for the nearest correlation matrix: each projection divides the distance to it.
+_MOST_PROJECTIONS = 500
+
+
+def _parse_source(value: Any, name: str) -> Any:
+    if isinstance(value, str) and not is_pair_model(value):
+        raise ValueError(f"{name} must be matrices, 'nli:<model>' or 'pairs:<model>'. Got {describe(value)}.")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EmbeddedSetSettings):
+    """How the texts of sets are compared: by embeddings, a model of pairs, or similarities that the user gives."""
+
+    similarity: Any = setting(
+        None,
+        _parse_source,
+        given=PAIR,
+        numbers=UNBOUNDED,
+        help="`list` of (k, k) matrices, or `str`: in place of an encoder, similarities computed elsewhere: a matrix "
+        "for each set, for its k texts in order, or one matrix if `predictions` is one flat set. Each matrix must be "
+        'symmetric, with unit diagonal, to within 1e-4. `"pairs:<model>"`: the score of a cross-encoder for duplicates '
+        'or semantic similarity, in [0, 1]. `"nli:<model>"`: P(entailment) - P(contradiction) by a '
+        "sequence-classification model, at least 0. The model, an id of the Hugging Face Hub or a folder, reads each "
+        "pair in both orders, and the mean is taken.",
+    )
+
+    def check(self) -> None:
+        """Raise a ValueError if two sources of similarities are given, or contexts for given ones."""
+        super().check()
+        self.pass_one("embeddings", "similarity")
+        if not self.by_pair_model:
+            self.pass_one("contexts", "similarity")
+
+    @property
+    def by_pair_model(self) -> bool:
+        """Whether a model that reads pairs compares the texts."""
+        return isinstance(self.similarity, str)
+
+    def check_found(self) -> None:
+        """Raise an error if the device or the model that compares texts cannot be found; nothing is loaded."""
+        if not self.by_pair_model:
+            super().check_found()
+            return
+        find_device(self.device)
+        find_model(self.similarity.partition(":")[2], "similarity", TRANSFORMER)
+
+
+class Similarities(NamedTuple):
+    """Similarities of the texts of each set.
+
+    matrices : list of m ndarrays of shape (k, k), float64, symmetric, with a diagonal of 1
+    signed : the entries of a signature
+    change : the largest change of an entry that made the matrices of a model positive semi-definite; None if they are
+        not of a model, or need not be
+    """
+
+    matrices: list[np.ndarray]
+    signed: dict[str, str]
+    change: float | None
+
+
+def find_similarities(sets: TextSets, settings: SourceSettings, *, repair: bool = False) -> Similarities:
+    """Read the similarities that the user gives, or ask the model that `similarity` names.
+
+    `repair` makes them positive semi-definite. Raises as `parse_similarity` and `model_similarities`.
+    """
+    if not settings.by_pair_model:
+        return Similarities(parse_similarity(settings.similarity, sets, repair=repair), {"similarity": "given"}, None)
+    matrices, signed = model_similarities(sets, settings.similarity, settings.contexts, settings)
+    if not repair:
+        return Similarities(matrices, signed, None)
+    definite = [_repaired(nearest_correlation(matrix), EPSILONS["float32"], "similarity") for matrix in matrices]
+    change = max(float(np.abs(new - old).max()) for new, old in zip(definite, matrices, strict=True))
+    return Similarities(definite, signed, change)
+
+
+def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
+    """Find the positive semi-definite matrix with unit diagonal that is nearest in the Frobenius norm.
+
+    Alternating projections with Dykstra's correction; a matrix (k, k), symmetric, that is one to within rounding is
+    returned unchanged.
+
+    References
+    ----------
+    Higham, N. J. (2002). Computing the nearest correlation matrix: a problem from finance. IMA J. Numer. Anal. 22,
+    329-343.
+    """
+    if np.linalg.eigvalsh(matrix)[0] >= -2 * np.sqrt(len(matrix)) * EPSILONS["float32"]:
+        return matrix
+    nearest, correction = matrix, np.zeros_like(matrix)
+    for _ in range(_MOST_PROJECTIONS):
+        values, vectors = np.linalg.eigh(nearest - correction)
+        definite = (vectors * values.clip(min=0)) @ vectors.T
+        correction = definite - (nearest - correction)
+        nearest = definite.copy()
+        np.fill_diagonal(nearest, 1.0)
+        if np.linalg.norm(nearest - definite) <= ROUNDING * len(matrix):
+            break
+    return nearest
 
 
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
@@ -20,8 +126,8 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
 
     Parameters
     ----------
-    repair : whether slightly indefinite matrices are made positive semi-definite, as by
-        `_repaired`
+    repair : whether matrices must be positive semi-definite, and become so if they nearly
+        are, as by `_repaired`
 
     Returns
     -------
@@ -33,8 +139,8 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
         If it is not a list, or a matrix is not of numbers.
     ValueError
         If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1],
-        symmetric and positive semi-definite, with unit diagonal, to within 1e-4. The
-        message names the set and the entry.
+        and symmetric, with unit diagonal, to within 1e-4; with `repair`, also if it is not
+        positive semi-definite to within that. The message names the set and the entry.
     """
     is_one = not sets.nested and len(sets.sizes) == 1
     if is_one:
@@ -49,8 +155,7 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
     for i, (matrix, size) in enumerate(zip(matrices, sets.sizes.tolist(), strict=True)):
         name = "similarity" if is_one else f"similarity[{i}]"
         kernel = _parse_kernel(matrix, size, name)
-        repaired = _repaired(kernel, EPSILONS[float_type(matrix)], name)
-        kernels.append(repaired if repair else kernel)
+        kernels.append(_repaired(kernel, EPSILONS[float_type(matrix)], name) if repair else kernel)
     return kernels
 
 

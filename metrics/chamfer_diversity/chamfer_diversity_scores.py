@@ -10,12 +10,12 @@ from .core import (
     TextSets,
     batches_by_size,
     embed_sets,
+    find_similarities,
     first_minimum,
     lists_by_set,
     matrix_device,
     mean_pairwise_distances,
     nearest_neighbours,
-    parse_similarity,
     rows_of,
 )
 
@@ -37,8 +37,8 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
     """Measure the distances within the scored sets; returns the entries of a signature, too."""
     sizes = sets.sizes[scored]
     if settings.similarity is not None:
-        squares = parse_similarity(settings.similarity, sets)
-        return _of_matrices([squares[i] for i in np.flatnonzero(scored)], sizes), {"similarity": "given"}
+        matrices, signed, _ = find_similarities(sets, settings)
+        return _of_matrices([matrices[i] for i in np.flatnonzero(scored)], sizes), signed
     device = matrix_device(settings.device)
     vectors, signed, _ = embed_sets(sets, settings)
     if not scored.all():

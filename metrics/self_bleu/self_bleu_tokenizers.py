@@ -39,7 +39,9 @@ def tokenize(
     """
     if callable(tokenizer):
         return _by_function(texts, tokenizer, where), f"custom({caller_name(tokenizer)})"
-    n_unspaced = sum(map(is_unspaced, texts)) if isinstance(tokenizer, str) and tokenizer in _BY_SPACES else 0
+    if not isinstance(tokenizer, str):
+        raise ValueError(f"tokenizer must be a name or a function. Got {describe(tokenizer)}.")
+    n_unspaced = sum(map(is_unspaced, texts)) if tokenizer in _BY_SPACES else 0
     if n_unspaced:
         warnings.warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "

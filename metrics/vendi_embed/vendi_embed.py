@@ -21,6 +21,7 @@ from .core import (
     describe_settings,
     embed_sets,
     embedding_spectra,
+    find_similarities,
     format_order,
     format_sizes,
     is_unspaced,
@@ -32,7 +33,6 @@ from .core import (
     parse_confidence_by,
     parse_probabilities,
     parse_sets,
-    parse_similarity,
     parse_values,
     rows_of,
     signature,
@@ -70,7 +70,12 @@ Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
         is one set or, with `set_size`, consecutive sets.
 """
-    + describe_settings(VendiSettings, "set")
+    + describe_settings(
+        VendiSettings,
+        "set",
+        similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue; "
+        "those of a model are replaced by the nearest that are.",
+    )
     + """
 Returns:
     vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the
@@ -87,6 +92,8 @@ Returns:
         number of texts from one source have the same `pairs` on average, while
         Vendi scores grow with it. None for a set of one text, and where nothing
         is similar. It is pooled, not the mean of `pairs_scores`.
+    similarity_change (`float`): only if a model gives `similarity`. The largest
+        change of a similarity that made the matrices positive semi-definite.
     details (`list[dict]`): only with `details=True`. For each set `size`,
         `by_order` and `eigenvalues`, which are non-negative, sum to 1 and are
         sorted in descending order.
@@ -137,7 +144,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds, sets.sizes)
 
-        spectra, signed = find_spectra(sets, weights, settings)
+        spectra, signed, change = find_spectra(sets, weights, settings)
         orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
         all_scores = vendi_scores(spectra, len(sets.sizes), orders)
         scores = all_scores[:, : len(settings.orders)]
@@ -152,6 +159,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if settings.pairs:
             similarities = pair_similarities(all_scores[:, -1], sets.sizes)
             result |= pooled_diversity(similarities, units, settings.confidence)
+        if change is not None:
+            result["similarity_change"] = change
         if settings.details:
             result["details"] = describe_sets(sets.sizes, scores, settings.orders, spectra)
         result["signature"] = signature(
@@ -167,7 +176,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
 
 def find_spectra(
     sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
-) -> tuple[list[Spectra], dict[str, Any]]:
+) -> tuple[list[Spectra], dict[str, Any], float | None]:
     """Compare the texts of each set.
 
     Parameters
@@ -178,27 +187,22 @@ def find_spectra(
     -------
     spectra : of sets of equal size
     signed : the entries of a signature
+    change : of the similarities by a model, as of `find_similarities`
     """
-    device = matrix_device(settings.device)
+    device, change = matrix_device(settings.device), None
     if settings.kernel == "ngram":
         kernels, signed = word_kernels(sets)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
-        kernels, signed = given_kernels(sets, settings.similarity)
+        matrices, signed, change = find_similarities(sets, settings, repair=True)
+        batches = batches_by_size(sets.sizes, LIMITS.block_rows)
+        kernels = ((members, np.stack([matrices[i] for i in members])) for members, _ in batches)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     else:
         vectors, encoded, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
         signed = {"kernel": "embedding", **encoded}
-    return list(spectra), signed
-
-
-def given_kernels(sets: TextSets, similarity: Any) -> tuple[Kernels, dict[str, str]]:
-    """Return the matrices that the caller gives, by size of set, and the entry of a signature."""
-    squares = parse_similarity(similarity, sets, repair=True)
-    batches = batches_by_size(sets.sizes, LIMITS.block_rows)
-    kernels = ((members, np.stack([squares[i] for i in members])) for members, _ in batches)
-    return kernels, {"similarity": "given"}
+    return list(spectra), signed, change
 
 
 def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:

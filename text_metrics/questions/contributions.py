@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_inputs import batches_by_size, lists_by_set
-from text_metrics.questions.subsets import Subsets, SubsetScorer
+from text_metrics.metrics._core.core_encoder import embed_sets
+from text_metrics.metrics._core.core_inputs import TextSets, batches_by_size, lists_by_set
+from text_metrics.metrics._core.core_models import matrix_device
+from text_metrics.metrics._core.core_numbers import ROW_ERRORS
+from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
 # Texts of sets that are taken apart at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**12
@@ -41,16 +44,43 @@ def score_contributions(
     scorer = SubsetScorer(metric, predictions, settings)
     with scorer.caching():
         whole = np.array(scorer.whole["scores"], dtype=np.float64)
-        values = np.full(len(scorer.sets.texts), np.nan)
-        for members, rows in batches_by_size(scorer.sets.sizes, _TEXTS_AT_ONCE):
-            size = rows.shape[1]
-            if size == 1:
-                continue
-            without_each = np.array([np.delete(np.arange(size), j) for j in range(size)])
-            rests = rows[:, without_each].reshape(-1, size - 1)
-            of_set, left_out = np.repeat(members, size), rows.ravel()
-            scored = scorer.has_weight(rests) & ~np.isnan(whole[of_set])
-            of_set, left_out, rests = of_set[scored], left_out[scored], rests[scored]
-            values[left_out] = whole[of_set] - scorer.scores(Subsets(of_set, rests), **scorer.singletons_skipped)
+        settings = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
+        by_spectrum = scorer.metric.name == "vendi_embed" and settings.orders[0] in (1, 2)
+        if by_spectrum and settings.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
+            rests = _by_spectrum(scorer.sets, settings)
+        else:
+            rests = _one_by_one(scorer, whole)
+    values = np.repeat(whole, scorer.sets.sizes) - rests
     known = ~np.isnan(values)
     return scorer.whole, lists_by_set(values[known], scorer.sets.sizes, known)
+
+
+def _by_spectrum(sets: TextSets, settings: Any) -> np.ndarray:
+    """Return the Vendi score of its set without each text, (n,), from one spectrum a set."""
+    from text_metrics.metrics._core.core_spectra import vendi_without_each
+
+    vectors, _, precision = embed_sets(sets, settings)
+    has_rest = sets.sizes > 1
+    rows = np.repeat(has_rest, sets.sizes)
+    rests, device = np.full(len(rows), np.nan), matrix_device(settings.device)
+    if has_rest.any():
+        rests[rows] = vendi_without_each(
+            vectors[rows], sets.sizes[has_rest], settings.orders[0], device=device, error=ROW_ERRORS[precision]
+        )
+    return rests
+
+
+def _one_by_one(scorer: SubsetScorer, whole: np.ndarray) -> np.ndarray:
+    """Return the score of its set without each text, (n,); NaN where there is none."""
+    scores = np.full(len(scorer.sets.texts), np.nan)
+    for members, rows in batches_by_size(scorer.sets.sizes, _TEXTS_AT_ONCE):
+        size = rows.shape[1]
+        if size == 1:
+            continue
+        without_each = np.array([np.delete(np.arange(size), j) for j in range(size)])
+        rests = rows[:, without_each].reshape(-1, size - 1)
+        of_set, left_out = np.repeat(members, size), rows.ravel()
+        scored = scorer.has_weight(rests) & ~np.isnan(whole[of_set])
+        subsets = Subsets(of_set[scored], rests[scored])
+        scores[left_out[scored]] = scorer.scores(subsets, **scorer.singletons_skipped)
+    return scores

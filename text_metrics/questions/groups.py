@@ -85,7 +85,7 @@ def between_groups(
         chi.append(rows[0] - of_set @ rows[1:])
     limits = np.array([max(0.0, -float(of_set @ np.log(of_set))) for of_set in shares])
     return _results(scorer, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
-        "signature": scorer.signature(f"groups:given|permutations:{permutations}|seed:{seed}")
+        "signature": scorer.signature(groups="given", permutations=permutations, seed=seed)
     }
 
 

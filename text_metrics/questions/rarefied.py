@@ -57,7 +57,7 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
         result["details"] = [row if size >= k else None for row, size in zip(rows, scorer.sets.sizes, strict=True)]
     result["n_too_small"] = int((scorer.sets.sizes < k).sum())
-    result["signature"] = scorer.signature(f"rarefy:{k}|draws:{draws}|seed:{seed}")
+    result["signature"] = scorer.signature(rarefy=k, draws=draws, seed=seed)
     return result
 
 

@@ -1,6 +1,7 @@
 """Score subsets of sets of texts."""
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -11,15 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import text_metrics
-from text_metrics.metrics._core.core_inputs import (
-    TextSets,
-    flatten,
-    parse_embeddings,
-    parse_probabilities,
-    parse_sets,
-)
+from text_metrics.metrics._core.core_contexts import parse_context_rows, parse_contexts
+from text_metrics.metrics._core.core_inputs import flatten, parse_embeddings, parse_probabilities, parse_sets
 from text_metrics.metrics._core.core_numbers import float_type, to_array
-from text_metrics.metrics._core.core_results import SETS, caller_name
+from text_metrics.metrics._core.core_results import SETS, Signature, caller_name
 from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
@@ -97,17 +93,16 @@ class SubsetScorer:
                 self.settings["same"] = _cached(same)
             # It also raises the errors of what is given.
             self.whole = self.metric.compute(predictions=self._predictions, **self.settings)
-            self.given = {
-                name: _read_given(name, value, self.declared[name].given, self.sets)
-                for name, value in self.settings.items()
-                if value is not None and self.declared[name].given in (ITEM, TEXT, PAIR)
-            }
+            self.given = {}
+            # The embeddings of contexts have the dimension of those of texts.
+            for name in sorted(self.settings, key="context_embeddings".__eq__):
+                if self.settings[name] is not None and self.declared[name].given in (ITEM, TEXT, PAIR):
+                    self.given[name] = self._read_given(name, self.settings[name], self.declared[name].given)
             yield
 
-    def signature(self, entries: str) -> str:
+    def signature(self, **entries: object) -> str:
         """Return the signature of the whole sets with further entries before the version."""
-        head, _, version = self.whole["signature"].rpartition("|version:")
-        return f"{head}|{entries}|version:{version}"
+        return str(Signature.parse(self.whole["signature"]).merge(**entries))
 
     def fix_classes(self) -> None:
         """Give the classes of the whole sets to their subsets, in place of what finds classes."""
@@ -133,7 +128,11 @@ class SubsetScorer:
                     given["set_size"] = size  # so many lists take longer than their scores
                 else:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
-                yield part.of_set, self.metric.compute(predictions=predictions, **(common | given | settings))
+                with warnings.catch_warnings():
+                    # Those of the whole sets were shown.
+                    warnings.simplefilter("ignore", UserWarning)
+                    result = self.metric.compute(predictions=predictions, **(common | given | settings))
+                yield part.of_set, result
 
     def scores(self, subsets: Subsets, **settings: Any) -> np.ndarray:
         """Return the score of each subset; NaN for one that has none."""
@@ -145,6 +144,25 @@ class SubsetScorer:
         if WEIGHTS not in self.given:
             return np.ones(len(rows), dtype=bool)
         return self.given[WEIGHTS][rows].sum(axis=1) > 0
+
+    def _read_given(self, name: str, values: Any, kind: str) -> Any:
+        """Return m values or matrices of sets, or the values of n texts."""
+        sets = self.sets
+        if name == "contexts":
+            return parse_contexts(values, sets)
+        if name == "context_embeddings":
+            rows = parse_context_rows(values, sets, self.given["embeddings"].values.shape[1])
+            return [row if row.any() else None for row in rows]
+        if kind == ITEM:
+            return list(values)
+        if kind == PAIR:
+            matrices = values if len(sets.sizes) > 1 or sets.nested else [values]
+            return [_Array(to_array(matrix), float_type(matrix)) for matrix in matrices]
+        if name == "embeddings":
+            return _Array(parse_embeddings(values, sets), float_type(values))
+        if name == WEIGHTS:
+            return parse_probabilities(values, sets, WEIGHTS)
+        return flatten(values, sets, name, "value")
 
     def _slice(self, name: str, subsets: Subsets) -> Any:
         """Return what is given for the texts of subsets."""
@@ -176,20 +194,6 @@ class _Array(NamedTuple):
         import torch  # numpy has no such type
 
         return torch.from_numpy(self.values[places]).bfloat16()
-
-
-def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> Any:
-    """Return m values or matrices of sets, or the values of n texts."""
-    if kind == ITEM:
-        return list(values)
-    if kind == PAIR:
-        matrices = values if len(sets.sizes) > 1 or sets.nested else [values]
-        return [_Array(to_array(matrix), float_type(matrix)) for matrix in matrices]
-    if name == "embeddings":
-        return _Array(parse_embeddings(values, sets), float_type(values))
-    if name == WEIGHTS:
-        return parse_probabilities(values, sets, WEIGHTS)
-    return flatten(values, sets, name, "value")
 
 
 def _cached(function: Callable[..., Any]) -> Callable[..., Any]:

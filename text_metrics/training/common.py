@@ -1,22 +1,88 @@
 """What evaluation in training and rewards share."""
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torch import distributed
 
 import text_metrics
+from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.metrics._core.core_results import result_numbers
 from text_metrics.metrics._core.core_settings import CALL
 
+CONTEXTS = "contexts"
 
-def read_metric(metric: Any, settings: Mapping[str, Any], caller: str) -> Any:
-    """Load a metric by its name, and raise an error for a setting that is invalid or not known before training."""
+
+def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: tuple[str, ...] = ()) -> Any:
+    """Load a metric by its name, and raise an error for a setting that is invalid or not known before training.
+
+    columns : the settings that may name a column of the trainer's
+    """
     metric = text_metrics.load(metric) if isinstance(metric, str) else metric
     metric.settings.read(settings, metric.name)
     for name, declared in metric.settings.declared().items():
-        if name in settings and declared.given != CALL:
+        is_column = name in columns and isinstance(settings.get(name), str)
+        if name in settings and declared.given != CALL and not is_column:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
+
+
+def takes_contexts(metric: Any, settings: Mapping[str, Any]) -> bool:
+    """Return whether a metric takes `contexts` beside these settings."""
+    if CONTEXTS not in metric.settings.declared() or CONTEXTS in settings:
+        return False
+    try:
+        metric.settings.read({**settings, CONTEXTS: []}, metric.name)
+    except ValueError:
+        return False
+    return True
+
+
+def shared_context(contexts: Iterable[str]) -> str:
+    """Return the context of a set, which all of its texts must have."""
+    first, *different = dict.fromkeys(contexts)
+    if different:
+        raise ValueError(
+            f"contexts must be equal for all texts of a set. Got {describe(first)}, {describe(different[0])}."
+        )
+    return first
+
+
+def read_prompt(prompt: Any, name: str) -> str:
+    """Return a text, or the last message of the user in a chat."""
+    if isinstance(prompt, str):
+        return prompt
+    try:
+        return [read_content(message, name) for message in prompt if message["role"] == "user"][-1]
+    except (TypeError, KeyError, IndexError):
+        raise TypeError(f"{name} must be a text, or a list of chat messages. Got {describe(prompt)}.") from None
+
+
+def read_content(message: Mapping[str, Any], name: str) -> str:
+    """Return the text of a chat message, whose content is a text, a list of parts, or None in a call of a tool."""
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if part["type"] == "text")
+    if not isinstance(content, str):
+        raise TypeError(f"{name}: the content of a message must be a text or a list of parts. Got {describe(content)}.")
+    return content
+
+
+def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
+    """Select the numbers of a result and name them for a log; the metric's own is NaN if there was nothing to average.
+
+    A number of which lower means better or more diverse is also there negated, as `neg_<name>`.
+    """
+    named = {name: float(value) for name, value in result_numbers(result) if value is not None}
+    named.setdefault(metric.name, math.nan)
+    for name, value in result.items():
+        if name.endswith("confidence_interval") and value is not None:
+            stem = name.removesuffix("interval")
+            named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+    decreasing = [name for name in named if re.sub(r"_\d+$", "", name) in metric.decreasing]
+    return named | {f"neg_{name}": -named[name] for name in decreasing}
 
 
 def gather(value: Any) -> tuple[list[Any], int]:

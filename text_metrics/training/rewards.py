@@ -1,16 +1,19 @@
 """A metric as a reward function for reinforcement learning, as GRPOTrainer of TRL calls it."""
 
+import asyncio
+import inspect
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count, parse_number
-from text_metrics.metrics._core.core_results import SETS
+from text_metrics.metrics._core.core_results import SETS, Signature
 from text_metrics.questions.contributions import score_contributions
-from text_metrics.training.common import gather, read_metric
+from text_metrics.training.common import CONTEXTS, gather, read_content, read_metric, read_prompt, shared_context
 
 CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
 # Set metrics for which higher is more diverse, and gruen.
@@ -38,7 +41,8 @@ class RewardFunction:
         "distinct_share", the share of the other texts that are not of its class, (n - size) / (n - 1) as in DARLING
         (arXiv 2509.02534); of gruen "quality"
     quality : another reward function, with values in [0, 1], by which the reward is multiplied; not for gruen
-    **settings : of `compute`, such as `device`
+    **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
+        texts or chats, of which the last message of the user counts
 
     Raises
     ------
@@ -55,7 +59,8 @@ class RewardFunction:
         quality: Callable[..., Any] | None = None,
         **settings: Any,
     ) -> None:
-        self.metric, self.settings = read_metric(metric, settings, "for_rewards"), settings
+        self.metric = read_metric(metric, settings, "for_rewards", (CONTEXTS,))
+        self.contexts, self.settings = settings.pop(CONTEXTS, None), settings
         name = self.metric.name
         parse_choice(name, "metric", tuple(REWARDS))
         if self.metric.items == SETS:
@@ -73,47 +78,55 @@ class RewardFunction:
         """Compute the rewards of this process's completions; with several processes, all must call together.
 
         `completions` are n strings, or lists of chat messages with role and content, of which the assistant's are read.
-        `prompts`, in the same form, show whether consecutive completions of each are whole sets. `quality` gets all
-        columns; `log_metric` logs scores of sets. Returns a list of n floats, with None for a text without a
-        rating.
+        `prompts`, in the same form, show whether consecutive completions of each are whole sets. `quality` gets the
+        columns that it takes; `log_metric` logs scores of sets. Returns a list of n floats, with None for a text
+        without a rating.
         """
+        columns |= {"prompts": prompts, "completions": completions}
         items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
         texts = [_read_completion(item, i) for i, item in enumerate(items)]
         if self.set_size is None:
             return self._score(texts)[0]
-        keys = [
-            json.dumps(prompt, default=lambda part: type(part).__name__)
-            for prompt in (() if prompts is None else prompts)
-        ]
-        parts, rank = gather((texts, keys))
-        together = [text for part, _ in parts for text in part]
-        _check_sets(self.set_size, len(together), [key for _, part in parts for key in part])
+        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in _rows(prompts)]
+        asked = []
+        if self.contexts is not None:
+            asked = [
+                read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(_rows(columns.get(self.contexts)))
+            ]
+            if len(asked) != len(texts):
+                raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
+        parts, rank = gather((texts, keys, asked))
+        of_all = [list(itertools.chain.from_iterable(lists)) for lists in zip(*parts, strict=True)]
+        _check_sets(self.set_size, len(of_all[0]), of_all[1])
         # The sets that hold a text of this process.
-        start = sum(len(part) for part, _ in parts[:rank])
+        start = sum(len(part) for part, *_ in parts[:rank])
         first, last = start // self.set_size, -(-(start + len(texts)) // self.set_size)
-        sets = [together[i * self.set_size : (i + 1) * self.set_size] for i in range(first, last)]
-        values, scores = self._score(sets)
+        places = [slice(i * self.set_size, (i + 1) * self.set_size) for i in range(first, last)]
+        contexts = {CONTEXTS: [shared_context(of_all[2][place]) for place in places]} if asked else {}
+        values, scores = self._score([of_all[0][place] for place in places], **contexts)
         # The process that holds the first text of a set logs its score; the trainer averages them.
         for score in scores[int(start > first * self.set_size) :] if columns.get("log_metric") else ():
             columns["log_metric"](self.metric.name, score)
         values = values[start - first * self.set_size :][: len(texts)]
         if self.quality is None:
             return values
-        ratings = _read_ratings(self.quality(prompts=prompts, completions=completions, **columns), len(texts))
+        ratings = _rate(self.quality, columns, len(texts))
         # Multiplying a negative contribution would reward low quality.
         return [None if a is None or b is None else a * max(b, 0.0) for a, b in zip(ratings, values, strict=True)]
 
-    def _score(self, predictions: list[Any]) -> tuple[list[float | None], list[float | None]]:
+    def _score(self, predictions: list[Any], **contexts: Any) -> tuple[list[float | None], list[float | None]]:
         """Return the value of each text, and the score of each set or text."""
+        settings = self.settings | contexts
         if self.reward == CONTRIBUTION:
-            result, rows = score_contributions(self.metric, predictions, self.settings)
+            result, rows = score_contributions(self.metric, predictions, settings)
         elif self.set_size is None:
-            result = self.metric.compute(predictions=predictions, **self.settings)
+            result = self.metric.compute(predictions=predictions, **settings)
             rows = [result["scores"]]
         else:
-            result = self.metric.compute(predictions=predictions, details=True, **self.settings)
+            result = self.metric.compute(predictions=predictions, details=True, **settings)
             rows = [_distinct_shares(row["classes"]) for row in result["details"]]
-        self.signature = f"{result['signature']}|reward:{self.reward}" + ("|quality:given" if self.quality else "")
+        signed = {"reward": self.reward} | ({"quality": "given"} if self.quality else {})
+        self.signature = str(Signature.parse(result["signature"]).merge(**signed))
         return [value for row in rows for value in row], result["scores"]
 
 
@@ -138,19 +151,38 @@ def _read_completion(item: Any, i: int) -> str:
     """Return a text, or the contents of the assistant's messages, of which a call of a tool has none."""
     if isinstance(item, str):
         return item
+    name = f"completions[{i}]"
     try:
-        return "\n".join(m["content"] for m in item if m["role"] == "assistant" and m.get("content"))
-    except (TypeError, KeyError):
-        expected = "a text, or a list of chat messages with texts as content"
-        raise TypeError(f"completions[{i}] must be {expected}. Got {describe(item)}.") from None
+        contents = [read_content(message, name) for message in item if message["role"] == "assistant"]
+        return "\n".join(filter(None, contents))
+    except (TypeError, KeyError, AttributeError):
+        expected = "a text, or a list of chat messages with texts, or lists of parts, as content"
+        raise TypeError(f"{name} must be {expected}. Got {describe(item)}.") from None
 
 
-def _read_ratings(given: Any, n_texts: int) -> list[float | None]:
+def _rows(values: Any) -> Any:
+    return () if values is None else values
+
+
+def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) -> list[float | None]:
+    """Call a reward function, also an async one, with the columns that it takes."""
+    parameters = inspect.signature(quality).parameters
+    if all(each.kind is not each.VAR_KEYWORD for each in parameters.values()):
+        columns = {name: column for name, column in columns.items() if name in parameters}
+    given = quality(**columns)
+    if inspect.isawaitable(given):
+        # In a thread of its own, since this one may run an event loop.
+        with ThreadPoolExecutor(1) as threads:
+            given = threads.submit(asyncio.run, _wait(given)).result()
     values = as_list(given, "quality", "a function that returns a list of ratings")
     if len(values) != n_texts:
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
     name = "quality of completions[{}]".format
     return [None if value is None else parse_number(value, name(i), 0, 1) for i, value in enumerate(values)]
+
+
+async def _wait(given: Awaitable[Any]) -> Any:
+    return await given
 
 
 for_rewards = RewardFunction

@@ -1,7 +1,5 @@
 """A metric as a `compute_metrics` for the Trainer of `transformers`."""
 
-import math
-import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, result_numbers
-from text_metrics.training.common import gather, read_metric
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
+from text_metrics.training.common import CONTEXTS, gather, name_numbers, read_metric, shared_context
 
 
 class TrainerMetric:
@@ -25,7 +23,7 @@ class TrainerMetric:
     set_size : number of generations in a set, such as `num_return_sequences`; all are one set by default
     group_by : "inputs" or "labels": generations whose inputs or labels are equal make a set
     n_examples : number of examples in the dataset; needed with several processes, which repeat some at the end
-    **settings : of `compute`
+    **settings : of `compute`; `contexts` may be "inputs" or "labels", which must be equal in a set
 
     Raises
     ------
@@ -50,7 +48,10 @@ class TrainerMetric:
             parse_choice(group_by, "group_by", ("inputs", "labels"))
             if set_size is not None:
                 raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
-        self.metric, self.settings = read_metric(metric, settings, "for_trainer"), settings
+        self.metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
+        self.contexts, self.settings = settings.pop(CONTEXTS, None), settings
+        if self.contexts is not None:
+            parse_choice(self.contexts, CONTEXTS, ("inputs", "labels"))
         self.tokenizer, self.group_by = tokenizer, group_by
         self.set_size = None if set_size is None else parse_count(set_size, "set_size")
         self.n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
@@ -70,7 +71,7 @@ class TrainerMetric:
             return {}
         result = self._score(self._sets(self._without_repeats(examples)))
         self.signature = result["signature"]
-        return self._named(result)
+        return name_numbers(self.metric, result)
 
     def _read(self, prediction: Any) -> list[dict[str, Any]]:
         """Return the texts of each example, its labels and, if the Trainer passes them, its inputs."""
@@ -115,9 +116,10 @@ class TrainerMetric:
 
     def _sets(self, examples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Divide the examples into those of each set."""
+        for name, column in (("group_by", self.group_by), (CONTEXTS, self.contexts)):
+            if column is not None and column not in examples[0]:
+                raise ValueError(f"{name}='inputs' needs include_for_metrics=['inputs'] in the Trainer's arguments.")
         if self.group_by is not None:
-            if self.group_by not in examples[0]:
-                raise ValueError("group_by='inputs' needs include_for_metrics=['inputs'] in the Trainer's arguments.")
             groups: dict[str, list[dict[str, Any]]] = {}
             for example in examples:
                 groups.setdefault(example[self.group_by], []).append(example)
@@ -133,21 +135,12 @@ class TrainerMetric:
         if self.metric.items == TEXTS:
             owners = [i for i, members in enumerate(texts) for _ in members]
             return self.metric.compute(predictions=list(chain(*texts)), confidence_by=owners, **self.settings)
-        given = {}
+        given: dict[str, Any] = {}
+        if self.contexts is not None:
+            given[CONTEXTS] = [shared_context(example[self.contexts] for example in examples) for examples in sets]
         if self.metric.items == QUESTIONS:
             given["references"] = [[example["labels"] for example in examples] for examples in sets]
         return self.metric.compute(predictions=texts, **given, **self.settings)
-
-    def _named(self, result: Mapping[str, Any]) -> dict[str, float]:
-        """Select the numbers and name them for a log; the metric's own is NaN if there was nothing to average."""
-        named = {name: float(value) for name, value in result_numbers(result) if value is not None}
-        named.setdefault(self.metric.name, math.nan)
-        for name, value in result.items():
-            if name.endswith("confidence_interval") and value is not None:
-                stem = name.removesuffix("interval")
-                named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
-        decreasing = [name for name in named if re.sub(r"_\d+$", "", name) in self.metric.decreasing]
-        return named | {f"neg_{name}": -named[name] for name in decreasing}
 
 
 def _token_rows(value: Any) -> list[np.ndarray]:

@@ -15,9 +15,8 @@ from text_metrics.metrics._core.core_language import find_unread
 from text_metrics.metrics._core.core_ngrams import is_unspaced
 from text_metrics.metrics._core.core_numbers import TIE, first_maximum
 from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE, tokenize
+from text_metrics.questions.groups import FEW_SETS
 
-# Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
-FEW_PROMPTS = 20
 # Standard deviations by which lengths must differ to explain other numbers.
 _LENGTHS_APART = 0.5
 # Texts of a system whose language is identified, which takes time.
@@ -68,7 +67,7 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
             f"Sets have {sizes.min()} to {sizes.max()} texts: scores are what is expected of {inputs.smallest} texts "
             "of each (rarefied), except for length and quality.",
         )
-    if n < FEW_PROMPTS:
+    if n < FEW_SETS:
         yield Caveat("few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little.")
 
 

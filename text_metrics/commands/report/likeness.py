@@ -4,15 +4,16 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.report.model import Pair, Partition, People, Similarity
 from text_metrics.commands.shared.statistics import holm
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics._core.core_numbers import tied_ranks
+from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, embed_sets
+from text_metrics.metrics._core.core_inputs import TextSets
+from text_metrics.metrics._core.core_numbers import tied_ranks, unit_vectors
 from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate, signature
 from text_metrics.questions.groups import FEW_SETS, between_groups
 
@@ -155,9 +156,12 @@ def similarities(
         parts = [of_system[start : start + _PROMPTS_AT_ONCE] for of_system in sets]
         part = [texts for of_prompt in zip(*parts, strict=True) for texts in of_prompt]
         sizes = np.array(list(map(len, part)))
-        encoded = encode([text for texts in part for text in texts], EncoderSettings(**encoder))
-        rows, signed = encoded.rows.astype(np.float64), encoded.signed
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        given: Contexts = None
+        if contexts is not None:
+            given = [context for context in contexts[start : start + _PROMPTS_AT_ONCE] for _ in range(n)]
+        flat = TextSets(list(chain.from_iterable(part)), sizes, nested=True)
+        encoded = embed_sets(flat, EmbeddedSetSettings(contexts=given, **encoder))
+        rows, signed = unit_vectors(encoded.rows), encoded.signed
         sums = np.add.reduceat(rows, np.cumsum(sizes) - sizes).reshape(-1, n, rows.shape[1])
         products = sums @ sums.swapaxes(1, 2)
         counts = sizes.reshape(-1, n, 1) * sizes.reshape(-1, 1, n)
@@ -169,4 +173,4 @@ def similarities(
     for a, b in combinations_with_replacement(range(n), 2):
         estimate = mean_estimate(whole[:, a, b])
         means.append(Similarity(estimate.value, estimate.interval(level, (-1.0, 1.0)), a, b))
-    return means, str(signature("cosine", **signed))
+    return means, signature("cosine", **signed)

@@ -18,8 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from text_metrics.commands.report.systems import read_inputs
-from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_json, write_jsonl
+from text_metrics.commands.shared.columns import add_keys
+from text_metrics.commands.shared.command import Notices, command, make_parser
+from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
 from text_metrics.metrics._core.core_numbers import parse_level
@@ -28,8 +29,6 @@ _SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns")
 _EXIT_BAD_ROWS = 3
-# Bad rows that are shown; more are counted.
-_SHOWN = 5
 # What is written into the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "refs.bib", "bad.jsonl", "figures")
 
@@ -44,18 +43,17 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="[NAME=]FILE",
         help="a system: .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet, or a folder of `datasets`",
     )
-    parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
+    add_keys(parser, clusters=False)
     pairing = parser.add_mutually_exclusive_group(required=True)
-    pairing.add_argument("--id-key", help="column of the prompt")
+    pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to")
     pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
-    parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
-    parser.add_argument("--context-key", help="column of the prompt's text, which is then taken out of its answers")
     parser.add_argument("--one-system", action="store_true", help="each file holds one system, whatever its columns")
-    parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
+    parser.add_argument("--people", type=parse_path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument(
         "--quality", choices=("gruen", "none"), default="gruen", help="how texts are rated; gruen is slow"
     )
-    parser.add_argument("--quality-key", help="column of the quality of each text, instead of --quality")
+    parser.add_argument("--quality-key", metavar="KEY", help="the quality of each text, instead of --quality")
+    parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help="divide it by this, such as 10")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(_SETTINGS)}")
@@ -112,10 +110,10 @@ def _run(options: argparse.Namespace) -> int:
     """Make the report; returns the exit code."""
     _check_outputs(options)
     inputs = read_inputs(options)
-    for row in inputs.bad[:_SHOWN]:
-        print(f"{row['file']}, row {row['row']}: {row['error']}", file=sys.stderr)
-    if len(inputs.bad) > _SHOWN:
-        print(f"{len(inputs.bad) - _SHOWN:,} more rows cannot be used: see bad.jsonl.", file=sys.stderr)
+    notices = Notices()
+    for row in inputs.bad:
+        notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
+    notices.end("rows were skipped: see bad.jsonl")
     # It imports torch.
     from text_metrics.commands.report.scores import Options, build
 

@@ -18,6 +18,7 @@ from text_metrics.commands.shared.plots import COLORS, themed
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.tables import latex, latex_escaped, markdown
 from text_metrics.metrics._core.core_numbers import parse_choice
+from text_metrics.metrics._core.core_results import Signature
 
 _FOLDER = Path(__file__).parent / "templates"
 _HTML = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -80,7 +81,7 @@ def methods(report: Report) -> str:
         report=report,
         escape=latex_escaped,
         metrics=by_name,
-        contexts="contexts:projected" in report.metrics[0].signature,
+        contexts="contexts" in Signature.parse(report.metrics[0].signature).entries,
         signatures=[_breakable(signature) for signature in _signatures(report)],
     )
 

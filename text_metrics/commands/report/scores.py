@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from text_metrics.metrics._core.core_numbers import parse_choice, parse_level, t
 from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Bounds, mean_estimate, signature
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Settings of the encoder, and of one metric each.
 SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
@@ -64,7 +67,7 @@ DIVERSITY = [
     Measure("length", "Length", None, _POSITIVE),
 ]
 _GRUEN = Measure("quality", "GRUEN", "higher", (0.0, 1.0))
-_QUALITY_VENDI = Measure("quality_vendi_embed", "Quality × Vendi", "higher", _POSITIVE)
+_QUALITY_VENDI = Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE)
 
 
 class Rated(NamedTuple):
@@ -147,6 +150,42 @@ def report(
     return made
 
 
+def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any) -> "pd.DataFrame":
+    """Return all scores of one system: a row for each metric, with its interval and its signature.
+
+    Parameters
+    ----------
+    sets : p sets of texts, one for each prompt
+    quality : "gruen"; a rating of each text, shaped like `sets`; or None
+    **options : as of `report`
+
+    Returns
+    -------
+    DataFrame by the names of the metrics, with the columns `title`, `score`, `low`, `high`, `better` ("higher", "lower"
+    or ""), `is_reliable` (whether the metric can measure most of the texts) and `signature`
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `report`.
+    """
+    import pandas as pd
+
+    rated = quality if quality is None or isinstance(quality, str) else {"sets": quality}
+    rows = {}
+    for metric in report({"sets": sets}, quality=rated, **options).metrics:
+        (value,) = metric.values
+        rows[metric.name] = {
+            "title": metric.title,
+            "score": value.mean,
+            **dict(zip(("low", "high"), value.interval or (None, None), strict=True)),
+            "better": metric.better or "",
+            "is_reliable": value.is_reliable,
+            "signature": metric.signature,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+
+
 def build(inputs: Inputs, options: Options) -> Report:
     """Compute a report; raises a ValueError for an invalid setting."""
     encoder = {name: value for name, value in options.settings.items() if name not in ("same", "tokenizer")}
@@ -222,7 +261,7 @@ def rate(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: lis
         return None
     if options.quality != GRUEN:
         measure = _GRUEN._replace(title=options.quality, bounds=UNBOUNDED)
-        return Rated(measure, inputs.quality, str(signature("quality", column=options.quality)))
+        return Rated(measure, inputs.quality, signature("quality", column=options.quality))
     if {i for name, i in _unreliable(caveats) if name == _GRUEN.name} == set(range(len(inputs.systems))):
         return None
     texts = [text for of_system in inputs.by_system().values() for text in of_system]
@@ -259,7 +298,7 @@ def score(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: li
         "self_bleu": (bleu["scores"], bleu["signature"]),
         "distinct": ([row["distinct_2"] for row in bleu["details"]], bleu["signature"]),
         "compression_ratio": ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
-        "length": (lengths, str(signature("length", unit="words"))),
+        "length": (lengths, signature("length", unit="words")),
     }
     if options.settings.get("same") != NO_MEANINGS:
         same = {name: value for name, value in options.settings.items() if name == "same"}

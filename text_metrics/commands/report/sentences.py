@@ -3,6 +3,7 @@
 from text_metrics.commands.report.model import Metric, Report
 from text_metrics.commands.shared.formats import count, decimals, estimate, listed, number, percent, with_p
 from text_metrics.metrics._core.core_numbers import TIE
+from text_metrics.metrics._core.core_results import Signature
 
 # From docs/quality.md, which has the intervals.
 NONSENSE = "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
@@ -93,7 +94,7 @@ def _quality(report: Report) -> str:
         next_ = quality.order[-len(poor) - 1]
         low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
         parts.append(f"Of lower quality than all others, which have {_mean(quality, next_)} or more: {low}.")
-    if quality.signature.startswith("gruen|"):
+    if Signature.parse(quality.signature).metric == "gruen":
         parts.append(NONSENSE)
     return " ".join(parts)
 

@@ -1,18 +1,14 @@
 """Metrics as commands load them, their settings on the command line, and other options that several commands have."""
 
 import argparse
-import importlib
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from text_metrics import METRICS, load
 from text_metrics.commands.shared.columns import parse_cell, parse_pairs
+from text_metrics.imports import import_evaluate
 from text_metrics.metrics._core.core_settings import suggest
-
-# Optional imports of evaluate, which only its evaluators use: three quarters of its time.
-_OF_EVALUATORS = ("transformers", "scipy.stats")
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric") -> None:
@@ -41,19 +37,10 @@ def settings_checked() -> Iterator[None]:
 
 def load_metric(name: str) -> Any:
     """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub."""
-    modules: dict[str, Any] = sys.modules
-    hidden = [] if "evaluate" in modules else [each for each in _OF_EVALUATORS if each not in modules]
-    # To import them now raises ImportError, as if they were not installed.
-    modules.update(dict.fromkeys(hidden))
-    try:
-        evaluate = importlib.import_module("evaluate")
-    finally:
-        for each in hidden:
-            del modules[each]
     if name in METRICS:
         return load(name)
     try:
-        return evaluate.load(name)
+        return import_evaluate().load(name)
     except Exception as error:  # many kinds, from the file system to the Hub's client
         raise ValueError(
             f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}, and modules of "

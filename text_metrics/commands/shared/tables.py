@@ -29,23 +29,29 @@ def latex(frame: pd.DataFrame, caption: str) -> str:
     rows = []
     for row in frame.itertuples(index=False, name=None):
         parts = [cell.partition("\n") for cell in row]
-        # After a line break or a rule, TeX would read a bracket or an asterisk as an argument.
-        first = latex_escaped(parts[0][0])
-        first = f"{{}}{first}" if first.startswith(("[", "*")) else first
-        rows.append([first, *(latex_escaped(line) for line, _, _ in parts[1:])])
+        rows.append([_beginning(parts[0][0]), *(latex_escaped(line) for line, _, _ in parts[1:])])
         if any(below for _, _, below in parts):
             rows.append([rf"{{\scriptsize {latex_escaped(below)}}}" if below else "" for _, _, below in parts])
-    cells = pd.DataFrame(rows, columns=list(map(latex_escaped, frame.columns)))
-    tabular = cells.to_latex(index=False, escape=False, column_format="l" + "r" * (frame.shape[1] - 1))
+    # A word a line, so that a column is no wider than its numbers.
+    titles = [r"\\".join(map(_beginning, name.split(" "))) for name in frame.columns]
+    cells = pd.DataFrame(rows, columns=[rf"\shortstack[r]{{{title}}}" if r"\\" in title else title for title in titles])
+    tabular = cells.to_latex(index=False, escape=False, column_format="@{}l" + "r" * (frame.shape[1] - 1) + "@{}")
     lines = (
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{latex_escaped(caption)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        r"\setlength{\tabcolsep}{4pt}%",
         f"{tabular.strip()}}}",
         r"\end{table}",
     )
     return "\n".join(lines) + "\n"
+
+
+def _beginning(text: str) -> str:
+    """Escape what begins a line, where TeX would read a bracket or an asterisk as an argument."""
+    text = latex_escaped(text)
+    return f"{{}}{text}" if text.startswith(("[", "*")) else text
 
 
 def latex_escaped(text: str) -> str:

@@ -1,0 +1,231 @@
+"""`SampleCallback` in real runs of Trainer, SFTTrainer and GRPOTrainer, and with two processes."""
+
+import json
+import os
+
+import pytest
+import torch
+from transformers import DataCollatorForLanguageModeling, Trainer, TrainerState, TrainingArguments
+
+import text_metrics
+from tests import programs
+from tests.commands import run_command
+from tests.conftest import ROOT
+from tests.sample_run import CHATS, METRICS, PROMPTS, N, build_callback, evaluate_once
+from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer
+
+COMMON = {
+    "per_device_train_batch_size": 2,
+    "per_device_eval_batch_size": 9,
+    "max_steps": 4,
+    "learning_rate": 0.05,
+    "eval_strategy": "steps",
+    "eval_steps": 2,
+    "logging_steps": 1,
+    "save_strategy": "no",
+    "use_cpu": True,
+    "report_to": [],
+    "disable_tqdm": True,
+    "dataloader_pin_memory": False,
+}
+
+
+def causal_trainer(folder, tokenizer, callbacks, **arguments):
+    rows = [tokenizer(f"{prompt} the cat sleeps .") for prompt in PROMPTS]
+    return Trainer(
+        model=build_causal(tokenizer),
+        args=TrainingArguments(output_dir=str(folder), **(COMMON | arguments)),
+        train_dataset=rows,
+        eval_dataset=rows,
+        processing_class=tokenizer,
+        data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False),
+        callbacks=callbacks,
+    )
+
+
+def sft_trainer(folder, tokenizer, callbacks):
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
+    rows = Dataset.from_dict({"prompt": [f"{p} " for p in PROMPTS], "completion": ["the cat sleeps ."] * len(PROMPTS)})
+    return SFTTrainer(
+        model=build_causal(tokenizer),
+        args=SFTConfig(output_dir=str(folder), bf16=False, gradient_checkpointing=False, max_length=24, **COMMON),
+        train_dataset=rows,
+        eval_dataset=rows,
+        processing_class=tokenizer,
+        callbacks=callbacks,
+    )
+
+
+def grpo_trainer(folder, tokenizer, callbacks):
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    rows = Dataset.from_dict({"prompt": PROMPTS})
+    sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4, "num_generations": 4}
+    return GRPOTrainer(
+        model=build_causal(tokenizer),
+        reward_funcs=text_metrics.for_rewards("vendi_embed", 4, kernel="ngram"),
+        args=GRPOConfig(
+            output_dir=str(folder),
+            bf16=False,
+            gradient_checkpointing=False,
+            max_completion_length=6,
+            **(COMMON | sizes),
+        ),
+        train_dataset=rows,
+        eval_dataset=rows,
+        processing_class=tokenizer,
+        callbacks=callbacks,
+    )
+
+
+def read_rows(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def check_scores(load, logged, rows, callback):
+    """Compare the logged scores with those of the texts that were saved."""
+    assert [row["prompt"] for row in rows] == callback.contexts
+    sets = [row["texts"] for row in rows]
+    assert {len(texts) for texts in sets} == {N}
+    assert len({text for texts in sets for text in texts}) > len(sets)
+    vendi = load("vendi_embed").compute(predictions=sets, contexts=callback.contexts)
+    assert logged["eval_vendi_embed"] == pytest.approx(vendi["vendi_embed"], abs=1e-6)
+    chamfer = load("chamfer_diversity").compute(predictions=sets, contexts=callback.contexts)
+    assert logged["eval_chamfer_diversity"] == pytest.approx(chamfer["chamfer_diversity"], abs=1e-6)
+    bleu = load("self_bleu").compute(predictions=sets, max_order=2)
+    assert logged["eval_self_bleu"] == pytest.approx(bleu["self_bleu"])
+    assert logged["eval_neg_self_bleu"] == -logged["eval_self_bleu"]
+    flat = [text for texts in sets for text in texts]
+    assert logged["eval_gruen"] == pytest.approx(load("gruen").compute(predictions=flat)["gruen"], abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [causal_trainer, sft_trainer, grpo_trainer])
+def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, make):
+    if make is not causal_trainer:
+        pytest.importorskip("trl", reason="trl is not installed")
+    tokenizer = build_tokenizer(padding_side="right")
+    callback = build_callback()
+    trainer = make(tmp_path / "out", tokenizer, [callback])
+    trainer.train()
+    logged = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry]
+    assert [entry["step"] for entry in logged] == [2, 4]
+    assert all("eval_runtime" in entry for entry in logged)
+    rows = read_rows(tmp_path / "out" / "samples.jsonl")
+    assert [row["step"] for row in rows] == [2] * len(PROMPTS) + [4] * len(PROMPTS)
+    for entry in logged:
+        check_scores(load, entry, [row for row in rows if row["step"] == entry["step"]], callback)
+    assert tokenizer.padding_side == "right"
+    assert "|contexts:projected|" in callback.signatures["vendi_embed"]
+
+    # An evaluation of the same weights samples the same texts, and replaces its rows.
+    found = trainer.evaluate()
+    assert found["eval_vendi_embed"] == logged[-1]["eval_vendi_embed"]
+    assert read_rows(tmp_path / "out" / "samples.jsonl") == rows
+    words = ["--system-key", "step", "--id-key", "prompt", "--text-key", "texts", "--quality", "none", "--quiet"]
+    report = ["report", tmp_path / "out" / "samples.jsonl", "--out", tmp_path / "report", *words]
+    assert run_command(monkeypatch, *report) == 0
+    written = (tmp_path / "report" / "report.json").read_text(encoding="utf-8")
+    assert '"2"' in written
+    assert '"4"' in written
+
+
+def test_samples_follow_from_the_weights_alone(tmp_path):
+    """They do not change what is trained, nor depend on the batch or on what the tokenizer pads with."""
+    tokenizer = build_tokenizer()
+    plain = causal_trainer(tmp_path / "plain", tokenizer, [], seed=3)
+    plain.train()
+    callback = build_callback("self_bleu")
+    sampled = causal_trainer(tmp_path / "sampled", tokenizer, [callback], seed=3)
+    sampled.train()
+    for a, b in zip(plain.model.parameters(), sampled.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    tokenizer.pad_token = None
+    greedy = {"do_sample": False, "num_beams": N, "max_new_tokens": 5}
+    texts = []
+    for size in (1, 100):
+        callback = build_callback("self_bleu", path=tmp_path / f"{size}.jsonl", generation=greedy)
+        evaluate_once(sampled.model, tokenizer, callback, tmp_path, per_device_eval_batch_size=size)
+        texts.append(read_rows(tmp_path / f"{size}.jsonl"))
+    assert texts[0] == texts[1]
+    assert tokenizer.pad_token is None
+
+
+def test_a_seq2seq_model_and_chats(load, tmp_path):
+    tokenizer = build_tokenizer(padding_side="right")
+    tokenizer.chat_template = (
+        "{% for m in messages %}{{ m['content'] }} {% endfor %}{% if add_generation_prompt %}a{% endif %}"
+    )
+    for model, prompts in ((build_seq2seq(tokenizer), PROMPTS), (build_causal(tokenizer), CHATS)):
+        model.generation_config.num_beams = 1
+        callback = build_callback(METRICS, prompts=prompts, path=tmp_path / "samples.jsonl")
+        found = evaluate_once(model, tokenizer, callback, tmp_path)
+        rows = read_rows(tmp_path / "samples.jsonl")
+        assert [row["prompt"] for row in rows] == PROMPTS
+        check_scores(load, found, rows, callback)
+
+
+def test_best_checkpoint_by_the_samples(tmp_path):
+    tokenizer = build_tokenizer()
+    callback = build_callback({"vendi_embed": {"kernel": "ngram"}})
+    saved = {"save_strategy": "steps", "save_steps": 2, "load_best_model_at_end": True}
+    trainer = causal_trainer(tmp_path, tokenizer, [callback], metric_for_best_model="vendi_embed", **saved)
+    callback.log = trainer.log
+    trainer.train()
+    scores = [e["eval_vendi_embed"] for e in trainer.state.log_history if {"eval_vendi_embed", "eval_loss"} <= e.keys()]
+    assert scores[0] != scores[1]
+    best = tmp_path / f"checkpoint-{2 if scores[0] > scores[1] else 4}"
+    assert trainer.state.best_model_checkpoint == str(best)
+    # What the function `log` got is an entry of its own.
+    alone = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry and "eval_loss" not in entry]
+    assert [entry["eval_vendi_embed"] for entry in alone] == scores
+    assert "|kernel:ngram|" in callback.signatures["vendi_embed"]
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_prompts(load, tmp_path):
+    program = "from tests import sample_run, trainer_run\ntrainer_run.in_two_processes(sample_run.main)\n"
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+    done = programs.run(program, tmp_path / "jobs.json", env=env)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads((tmp_path / f"found-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
+    assert found[0]["scores"] == found[1]["scores"]
+    # Of five prompts, three each.
+    assert [part["n_sampled"] for part in found] == [3 * N, 3 * N]
+    rows = read_rows(tmp_path / "run" / "samples.jsonl")
+    check_scores(load, found[0]["scores"], rows, build_callback())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metrics": "probeval"}, "probeval compares"),
+        ({"metrics": "vendi"}, "no metric 'vendi'"),
+        ({"metrics": {"vendi_embed": {"order": 1}}}, "'order'"),
+        ({"metrics": {"vendi_embed": {"weights": [[1]]}}}, "weights cannot be given"),
+        ({"metrics": {"vendi_embed": {"contexts": ["a"]}}}, "contexts cannot be given"),
+        ({"prompts": "a"}, "prompts must be"),
+        ({"prompts": []}, "prompts must be"),
+        ({"prompts": ["a", "b", "a"]}, "prompts must be different"),
+        ({"prompts": ["a", [{"role": "assistant", "content": "b"}]]}, r"prompts\[1\]"),
+        ({"n": 1}, "n must be"),
+    ],
+)
+def test_what_cannot_be_is_named_before_the_training(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        text_metrics.SampleCallback(**({"metrics": "vendi_embed", "prompts": ["a", "b"]} | arguments))
+
+
+def test_a_file_of_other_rows_is_not_replaced(tmp_path):
+    tokenizer = build_tokenizer()
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"prompt": "a"}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"mine\.jsonl"):
+        evaluate_once(build_causal(tokenizer), tokenizer, build_callback("self_bleu", path=path), tmp_path)
+    assert path.read_text(encoding="utf-8") == '{"prompt": "a"}\n'
+    arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
+    with pytest.raises(ValueError, match="processing_class"):
+        build_callback("self_bleu").on_evaluate(arguments, TrainerState(), None, model=build_causal(tokenizer))

@@ -1,0 +1,123 @@
+"""Sample texts from the model that trains, and score them, at each evaluation."""
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import TrainerCallback
+
+from text_metrics.metrics._core.core_inputs import as_list
+from text_metrics.metrics._core.core_numbers import parse_count
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
+from text_metrics.training.common import CONTEXTS, gather, name_numbers, read_metric, read_prompt, takes_contexts
+
+
+class SampleCallback(TrainerCallback):
+    """Sample texts of the model at each evaluation of a Trainer of `transformers` or TRL, score them, and save them.
+
+    The scores are added to the metrics and the log of the evaluation, as `eval_<name>`. Processes share the prompts.
+    Evaluations use the same random numbers, and do not change those of the training. `signatures` holds those of the
+    last scores by metric. `log`, if set to `trainer.log`, passes the scores to integrations such as W&B.
+
+    Parameters
+    ----------
+    metrics : a metric of sets or texts, loaded or by name, a list of them, or a dict from names to settings
+    prompts : different texts, or chats, each a list of messages
+    n : number of texts of each prompt, which are a set
+    generation : arguments of `generate`; by default `do_sample=True` and `max_new_tokens=64`
+    contexts : whether metrics that take `contexts` get the prompts; of a chat, the last message of the user
+    path : JSON Lines of the texts, by `step` and `prompt`; `samples.jsonl` in the Trainer's `output_dir` by default
+
+    Raises
+    ------
+    TypeError, ValueError
+        For invalid arguments and settings; at an evaluation, if the Trainer has no tokenizer, or the file other rows.
+    """
+
+    log: Any = None
+
+    def __init__(
+        self, metrics: Any, prompts: Any, n: int = 8, generation: Any = None, contexts: bool = True, path: Any = None
+    ) -> None:
+        self.prompts = as_list(prompts, "prompts", "a list of texts or of chats")
+        self.contexts = [read_prompt(prompt, f"prompts[{i}]") for i, prompt in enumerate(self.prompts)]
+        if not self.prompts or len(set(self.contexts)) < len(self.prompts):
+            raise ValueError("prompts must be different texts, or chats with different last messages of the user.")
+        self.n, self.path = parse_count(n, "n", 2), path
+        self.generation = {"do_sample": True, "max_new_tokens": 64, **(generation or {})}
+        self.metrics: list[tuple[Any, dict[str, Any]]] = []
+        self.signatures: dict[str, str] = {}
+        for each in metrics if isinstance(metrics, Iterable) and not isinstance(metrics, str) else [metrics]:
+            settings = dict(metrics[each]) if isinstance(metrics, Mapping) else {}
+            metric = read_metric(each, settings, "SampleCallback")
+            if metric.items == QUESTIONS:
+                raise ValueError(f"metrics must score texts or sets of texts: {metric.name} compares with references.")
+            if contexts and takes_contexts(metric, settings):
+                settings[CONTEXTS] = self.contexts
+            self.metrics.append((metric, settings))
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **trainer: Any) -> None:
+        """Sample, score, log and save: the Trainer calls this after an evaluation, in all processes."""
+        if (tokenizer := trainer.get("processing_class")) is None:
+            raise ValueError("SampleCallback needs a tokenizer: pass it to the Trainer as processing_class.")
+        sets = self._sample(trainer["model"], copy.deepcopy(getattr(tokenizer, "tokenizer", tokenizer)), args)
+        scores = gather(self._score(sets) if gather(None)[1] == 0 else None)[0][0]
+        prefix = next((name.removesuffix("_runtime") for name in metrics or () if name.endswith("_runtime")), "eval")
+        named = {f"{prefix}_{name}": value for name, value in scores.items()}
+        for logged in filter(None, (metrics, *state.log_history[-1:])):
+            logged.update(named)
+        if self.log is not None:
+            self.log(named)
+        if state.is_world_process_zero:
+            self._save(Path(self.path or Path(args.output_dir) / "samples.jsonl"), state.global_step, sets)
+
+    def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+        is_seq2seq, is_chat = model.config.is_encoder_decoder, not isinstance(self.prompts[0], str)
+        # A decoder continues the end of a row.
+        tokenizer.padding_side = tokenizer.padding_side if is_seq2seq else "left"
+        template = partial(tokenizer.apply_chat_template, tokenize=False, add_generation_prompt=True)
+        prompts = template(self.prompts) if is_chat else self.prompts
+        processes, rank = gather(None)
+        # All processes call the model equally often, which they must if it is divided among them.
+        share, size = -(-len(prompts) // len(processes)), max(1, args.per_device_eval_batch_size // self.n)
+        places = [(rank * share + i) % len(prompts) for i in range(share)]
+        texts, was_training = [], model.training
+        with torch.random.fork_rng({weights.device for weights in model.parameters() if weights.is_cuda}):
+            torch.manual_seed(args.seed + rank)
+            model.eval()
+            for start in range(0, share, size):
+                batch = [prompts[i] for i in places[start : start + size]]
+                encoded = tokenizer(batch, padding=True, add_special_tokens=not is_chat, return_tensors="pt")
+                inputs = {name: encoded[name].to(model.device) for name in ("input_ids", "attention_mask")}
+                settings = {"num_return_sequences": self.n, "pad_token_id": tokenizer.pad_token_id, **self.generation}
+                ids = model.generate(**inputs, **settings)[:, 0 if is_seq2seq else inputs["input_ids"].shape[1] :]
+                texts += [text.strip() for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
+            model.train(was_training)
+        sets = [texts[i : i + self.n] for i in range(0, len(texts), self.n)]
+        together = {i: texts for part in gather(list(zip(places, sets, strict=True)))[0] for i, texts in part}
+        return [together[i] for i in range(len(prompts))]
+
+    def _score(self, sets: list[list[str]]) -> dict[str, float]:
+        named: dict[str, float] = {}
+        for metric, settings in self.metrics:
+            texts, owners = [text for members in sets for text in members], np.repeat(range(len(sets)), self.n).tolist()
+            given = {"predictions": texts, "confidence_by": owners} if metric.items == TEXTS else {"predictions": sets}
+            result = metric.compute(**given, **settings)
+            self.signatures[metric.name] = result["signature"]
+            named |= name_numbers(metric, result)
+        return named
+
+    def _save(self, path: Path, step: int, sets: list[list[str]]) -> None:
+        try:
+            rows = [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
+            rows = [row for row in rows if row["step"] < step]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"path {str(path)!r} has rows that are no samples.") from error
+        rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
