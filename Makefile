@@ -57,6 +57,7 @@ results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
 	$(BIN)/python -m scripts.results.probeval
 	$(BIN)/python -m scripts.results.gruen
+	$(BIN)/python -m scripts.results.gruen_plain
 	$(BIN)/python -m scripts.results.few_answers
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill
