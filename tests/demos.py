@@ -31,7 +31,7 @@ class Demo(NamedTuple):
 class Case(NamedTuple):
     """How a demo is used.
 
-    typed : what is written into the boxes
+    typed : what is written into the boxes, names included
     file : a CSV file with the same input
     arguments : the same for `compute`
     api : the same for the API
@@ -51,7 +51,7 @@ SETS = [
     [f"A man of {SECRET} walks his dog.", f"=A man of {SECRET} walks a dog to its owner, then home.", EVIL],
     [f"She sings in {SECRET}.", "She swims."],
 ]
-_TYPED = "\n\n".join("\n".join(texts) for texts in SETS)
+_TYPED = ("cats", "\n".join(SETS[0]), "owls", "\n".join(SETS[1]))
 
 
 def csv_of(rows):
@@ -69,7 +69,7 @@ _STORIES = [
 
 
 def _sets_case(**setting: Any) -> Case:
-    return Case((_TYPED,), _CSV, {"predictions": SETS}, {"texts": SETS}, **setting)
+    return Case(_TYPED, _CSV, {"predictions": SETS}, {"texts": SETS}, **setting)
 
 
 CASES = {

@@ -28,11 +28,11 @@ NINE = requests(*map(str, range(9)))
 def ask(tmp_path, capsys):
     """Ask a chat model, and return its answers, the exit code, and what was printed."""
 
-    def ask_once(url, asked, *options):
+    def ask_once(url, requested, *options):
         parser = ArgumentParser()
         add_arguments(parser)
         arguments = parser.parse_args(["--model", "m", "--base-url", url, *map(str, options)])
-        return *Chat(arguments, tmp_path / "out.jsonl").ask(asked), capsys.readouterr().err
+        return *Chat(arguments, tmp_path / "out.jsonl").ask(requested), capsys.readouterr().err
 
     return ask_once
 
@@ -50,7 +50,7 @@ def test_what_was_answered_is_never_requested_again(ask):
         body = server.requests[0][0]
         assert (body["model"], body["temperature"]) == ("m", 1.0)
         # Whatever decides the answer makes another request, and nothing else does.
-        for n_new, asked, options in [
+        for n_new, requested, options in [
             (0, NINE[::-1], ("--attempts", 2, "--workers", 1, "--retries", 0)),
             (9, NINE, ("--temperature", 0.5)),
             (9, NINE, ("--model", "other")),
@@ -58,7 +58,7 @@ def test_what_was_answered_is_never_requested_again(ask):
             (1, requests("9", "8"), ()),
         ]:
             before = len(server.requests)
-            assert ask(server.url, asked, *options)[1] == 0
+            assert ask(server.url, requested, *options)[1] == 0
             assert len(server.requests) == before + n_new
 
 
@@ -213,7 +213,7 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
     with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
         command = [sys.executable, "-m", "text_metrics", "probe", "ask", questions, "--out", out, "--model", "m"]
         command += ["--base-url", server.url, "--workers", str(workers), "--samples", "10"]
-        kept: dict[str, str] = {}
+        retained: dict[str, str] = {}
         for answers in (5, 14):
             running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + 60
@@ -223,20 +223,20 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
             os.kill(running.pid, signal.SIGKILL)
             running.wait()
             before = {record["key"]: record["answer"] for record in read_jsonl(journal)}
-            assert kept.items() <= before.items()
-            kept = before
+            assert retained.items() <= before.items()
+            retained = before
         # Killed in the middle of a line.
         with journal.open("ab") as file:
             file.write(b'{"key": "0123", "answ')
-        asked = len(server.requests)
+        requested = len(server.requests)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         # Only what was in flight at a kill, and never reached the disk, is requested again.
-        assert len(server.requests) - asked == 30 - len(kept)
+        assert len(server.requests) - requested == 30 - len(retained)
         assert len(server.requests) <= 30 + 2 * workers
     raw = [answer for line in read_jsonl(out) for answer in line["raw"]]
     assert len(raw) == 30
-    assert set(kept.values()) <= set(raw)
+    assert set(retained.values()) <= set(raw)
 
 
 def test_a_full_disk_stops_the_run_and_leaves_no_part_of_an_answer(ask, tmp_path):
@@ -245,8 +245,8 @@ def test_a_full_disk_stops_the_run_and_leaves_no_part_of_an_answer(ask, tmp_path
         with small_files(250), pytest.raises(OSError, match="File too large") as raised:
             ask(server.url, NINE, "--workers", 1)
         assert raised.value.filename == str(path)
-        kept = len(read_jsonl(path))
-        assert 0 < kept < len(server.requests) < 9
+        retained = len(read_jsonl(path))
+        assert 0 < retained < len(server.requests) < 9
         assert ask(server.url, NINE)[:2] == ([*range(9)], 0)
 
 

@@ -3,14 +3,16 @@
 Each number on a page is compared with what `compute` gives for the same input.
 """
 
+import ast
 import csv
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page, wait_for_figures
-from tests.demos import CASES, in_every_demo
+from tests.demos import CASES, HTTP, SECRET, call, in_every_demo
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -33,16 +35,43 @@ def press_score(page, name="Score"):
     page.get_by_role("button", name=name, exact=True).click()
 
 
+def boxes_of(page):
+    """Return the boxes of texts and names; a prompt, which is optional, is not one."""
+    return page.locator(".tm-input .tabitem [data-testid=textbox]").all()
+
+
 def write(page, texts):
-    for box, text in zip(page.locator(".tm-input textarea").all(), texts, strict=True):
+    for box, text in zip(boxes_of(page), texts, strict=True):
         box.fill(text)
 
 
+def choose_file(page, content):
+    page.locator(".tm-input input[type=file]").set_input_files(
+        {"name": "mine.csv", "mimeType": "text/csv", "buffer": content.encode()}
+    )
+    page.get_by_text("mine").first.wait_for()
+
+
+def expect_old(page, is_old=True):
+    """Wait until the page says, or no longer says, that the input has changed since the result was scored."""
+    page.locator("#answer .tm-stale").wait_for(state="visible" if is_old else "hidden")
+
+
+def set_number(page, label, value):
+    """Open the settings, and write a number into one."""
+    if not page.get_by_label(f"number input for {label}").is_visible():
+        page.get_by_role("button", name="More settings").click()
+        # What was just opened listens to events a moment later.
+        page.wait_for_timeout(500)
+    number = page.get_by_label(f"number input for {label}")
+    number.fill(f"{value:g}")
+    number.press("Enter")
+
+
 def download(page, label):
-    """Click a button when its file is there, and return the name and the text of what it downloads."""
-    page.get_by_role("button", name=label).scroll_into_view_if_needed()
+    """Click a link, and return the name and the text of what it downloads."""
     with page.expect_download() as waiting:
-        page.get_by_role("button", name=label).click()
+        page.get_by_role("link", name=label).click()
     with open(waiting.value.path(), encoding="utf-8-sig") as file:
         return waiting.value.suggested_filename, file.read()
 
@@ -79,29 +108,22 @@ def test_a_visit(demo, chromium, load):
     page.get_by_role("tab", name="File").click()
     faults += faults_of(page, "file", ".tm-input")
     page.get_by_role("tab", name="Write").click()
-    page.locator(".tm-input textarea").first.press("Enter")
-    assert "tm-old" in page.locator("body").get_attribute("class")
+    expect_old(page, False)
+    boxes_of(page)[-1].press("Enter")
+    expect_old(page)
 
     if case.setting:
         label, name, value = case.setting
-        page.get_by_role("button", name="More settings").click()
-        # What was just opened listens to events a moment later.
-        page.wait_for_timeout(500)
-        number = page.get_by_label(f"number input for {label}")
-        number.fill(f"{value:g}")
-        number.press("Enter")
+        set_number(page, label, value)
         expect_numbers(page, case.numbers(compute(**case.arguments, **{name: value})))
 
     page.get_by_role("tab", name="File").click()
-    page.locator(".tm-input input[type=file]").set_input_files(
-        {"name": "mine.csv", "mimeType": "text/csv", "buffer": case.file.encode()}
-    )
-    page.get_by_text("mine").first.wait_for()
+    choose_file(page, case.file)
     press_score(page, "Score the file")
-    page.wait_for_function("() => !document.body.classList.contains('tm-old')")
     if case.setting:
         expected = case.numbers(compute(**case.arguments, **{case.setting[1]: case.setting[2]}))
     expect_numbers(page, expected)
+    expect_old(page, False)
     name, text = download(page, "Result as JSON")
     assert name.startswith(demo.name)
     assert case.numbers(json.loads(text)) == pytest.approx(expected, abs=1e-5)
@@ -124,7 +146,7 @@ def test_a_visit_by_phone(demo, chromium, load):
     """By the keyboard, in the dark."""
     case = CASES[demo.name]
     page = open_page(chromium, demo.url, PHONE, "dark")
-    page.locator(".tm-input textarea").first.focus()
+    boxes_of(page)[0].focus()
     for i, text in enumerate(case.typed):
         if i:
             page.keyboard.press("Tab")
@@ -141,3 +163,128 @@ def test_a_visit_by_phone(demo, chromium, load):
     faults = faults_of(page, "dark")
     page.close()
     assert not faults, "\n".join(map(str, faults))
+
+
+demo_of = pytest.mark.parametrize("demo", ["vendi_embed"], indirect=True)
+
+
+# Notes in each frame what the page shows, and whether as the score of the input.
+SEEN = """() => {
+    window.seen = [];
+    const look = () => {
+        const unit = document.querySelector("#answer .tm-number span");
+        if (unit) seen.push(unit.textContent + (document.body.classList.contains("tm-old") ? ", as old" : ", as new"));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+@demo_of
+def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, chromium):
+    """With a queue before it: a second press during a run; then a setting, the text again, and a file."""
+    page = open_page(chromium, demo.url, LAPTOP)
+    busy = [f"{SECRET} {i} " * 10 for i in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(call, demo, [[busy]]) for _ in range(4)]
+        page.evaluate(SEEN)
+        write(page, ("", "a cat\na dog", "", ""))
+        press_score(page)
+        write(page, ("", "a cat\na dog\na cow", "", ""))
+        press_score(page)
+        page.get_by_text("of 3", exact=True).wait_for()
+        assert "of 2, as new" not in page.evaluate("seen")
+        expect_old(page, False)
+        assert all(isinstance(each.result(), dict) for each in waiting)
+    write(page, ("", "a cat\na dog", "", ""))
+    expect_old(page)
+    set_number(page, "Order q", 2)
+    page.get_by_text("of 2", exact=True).wait_for()
+    expect_old(page, False)
+    page.get_by_role("tab", name="File").click()
+    choose_file(page, "text\na cat\na dog\na cow\na hen\n")
+    expect_old(page, False)
+    press_score(page, "Score the file")
+    page.get_by_text("of 4", exact=True).wait_for()
+    page.get_by_role("tab", name="Write").click()
+    write(page, ("", "another", "", ""))
+    expect_old(page, False)
+    page.get_by_role("tab", name="File").click()
+    page.locator(".tm-input").get_by_label("Clear").first.click()
+    expect_old(page)
+    choose_file(page, "text\na cat\na dog\na cow\na hen\n")
+    expect_old(page, False)
+    page.close()
+
+
+@demo_of
+def test_a_reload_keeps_text_and_settings(demo, chromium):
+    page = open_page(chromium, demo.url, LAPTOP)
+    texts = ("Ü & {x}", f"a {SECRET} 😀\nb", "", '"c" # %\nd')
+    write(page, texts)
+    set_number(page, "Order q", 2.5)
+    page.wait_for_function("() => decodeURIComponent(location.hash).includes('2.5')")
+    page.reload()
+    page.get_by_role("button", name="Score", exact=True).wait_for()
+    page.wait_for_function("() => document.querySelectorAll('.tm-input textarea')[1].value")
+    assert tuple(box.input_value() for box in boxes_of(page)) == texts
+    press_score(page)
+    page.get_by_text("of 2", exact=True).first.wait_for()
+    expect_old(page, False)
+    assert "q:2.5" in page.locator("#answer pre").first.text_content()
+    page.goto(f"{demo.url}#%7Bnot%20ours")
+    page.reload()
+    page.get_by_role("button", name="Score", exact=True).wait_for()
+    assert {box.input_value() for box in boxes_of(page)} == {""}
+    page.close()
+
+
+@in_every_demo
+def test_the_code_on_the_page_computes_the_result(demo, chromium, load):
+    """Also with a setting, an address of the Space, and texts that are Python syntax; and the card is a link away."""
+    case = CASES[demo.name]
+    page = open_page(chromium, demo.url, LAPTOP)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    write(page, case.typed)
+    press_score(page)
+    page.locator("#answer [data-value]").first.wait_for()
+    if case.setting:
+        set_number(page, case.setting[0], case.setting[2])
+        page.wait_for_function(
+            "name => document.querySelectorAll('#answer pre')[1].textContent.includes(name)", arg=case.setting[1]
+        )
+    expect_old(page, False)
+    page.get_by_text("Copy the signature and the code").click()
+    page.locator(".tm-copy button").nth(1).click()
+    page.get_by_role("button", name="Copied").wait_for()
+    code, shown = page.evaluate("navigator.clipboard.readText()"), page.locator(".tm-copy pre").first.text_content()
+    *lines, last = ast.parse(code).body
+    names = {}
+    exec(compile(ast.Module(lines, []), "page", "exec"), names)
+    result = eval(compile(ast.Expression(last.value), "page", "eval"), names)
+    assert result["signature"] == shown
+    assert case.numbers(result) == pytest.approx(
+        [float(item.get_attribute("data-value")) for item in page.locator("#answer [data-value]").all()], abs=1e-5
+    )
+    assert f"Metric Card for {demo.name}" in HTTP.get(f"{demo.url}card").text
+    page.close()
+
+
+@demo_of
+def test_a_visitor_who_was_forgotten_can_go_on(demo, chromium):
+    """More sessions than the server remembers: what is looked at can still be changed, and results be downloaded."""
+    page = open_page(chromium, demo.url, LAPTOP)
+    page.get_by_role("tab", name="File").click()
+    choose_file(page, "text,set\n" + "".join(f"text {i} of {name},{name}\n" for name in "wxyz" for i in range(2)))
+    press_score(page, "Score the file")
+    page.locator(".tm-ranked li").nth(3).wait_for()
+    for i in range(110):
+        posted = HTTP.post(f"{demo.url}gradio_api/call/score", json={"data": [[["a"]]], "session_hash": f"s{i}"})
+        assert posted.status_code == 200
+        HTTP.get(f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}")
+    page.get_by_label("Look at").click()
+    page.get_by_role("option", name="D: z").click()
+    page.locator(".tm-group").get_by_text("text 0 of z").first.wait_for()
+    assert page.get_by_role("alert").count() == 0
+    assert json.loads(download(page, "Result as JSON")[1])["scores"]
+    page.close()

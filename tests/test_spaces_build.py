@@ -10,6 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import evaluate
+import numpy as np
 import pytest
 
 from scripts.tooling import build_space, push_space
@@ -77,6 +78,60 @@ def test_a_built_demo_is_a_metric_from_its_folder(built, load, name):
         metric.compute(**CASES[name].arguments) for metric in (evaluate.load(str(built / name)), load(name))
     )
     assert_same_result(found, expected)
+
+
+# An encoder of one's own, which knows letters only, and what a demo with it shows of a set.
+LETTERS = """
+import numpy as np
+
+class Letters:
+    def encode(self, texts):
+        return np.array([[1.0 + text.count(letter) for letter in "aeinorst"] for text in texts])
+
+"""
+SHOWN = """
+import json, runpy, sys
+sys.path.insert(0, ".")
+app = runpy.run_path("app.py")
+space, texts = app["SPACE"], json.loads(sys.argv[1])
+settings = {name: component.value for name, component in space.settings.items()}
+result = space.score([app["inputs"].Row(text, "1") for text in texts], (), **settings)
+heat = next(drawn.content for drawn in result.pictures if getattr(drawn, "content", None) is not None
+            and hasattr(drawn.content, "data") and drawn.content.data[0].type == "heatmap")
+print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"),
+                  "heat": [list(row) for row in heat.data[0].z]}, default=float))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "semantic_entropy"])
+def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
+    """MODEL of the kit is the one place: score, heat map and contributions are by the encoder that it names."""
+    folder = build_space.build(name, tmp_path)
+    scoring = folder / "_kit" / "scoring.py"
+    code, n = re.subn(r"^MODEL\b.*$", "MODEL = Letters()", scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert n == 1
+    scoring.write_text(code.replace("MODEL = Letters()", f"{LETTERS}MODEL = Letters()"), encoding="utf-8")
+    texts = ["A man walks his dog.", "A dog is walked.", "Rain fell all night.", "It rained until the morning."]
+    command = [sys.executable, "-c", SHOWN, json.dumps(texts)]
+    shown = json.loads(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout)
+
+    namespace = {}
+    exec(LETTERS, namespace)
+    letters = namespace["Letters"]()
+    rows = letters.encode(texts)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.array(shown["heat"]) == pytest.approx(rows @ rows.T, abs=1e-6)
+    given = {"model": letters} | ({"same": 0.83} if name == "semantic_entropy" else {})
+
+    def score(predictions):
+        return load(name).compute(predictions=predictions, **given)[name]
+
+    assert shown["report"][name] == pytest.approx(score(texts), abs=1e-6)
+    assert "Letters" in shown["report"]["signature"]
+    if "Adds" in shown["table"]:
+        without = [score(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
+        assert shown["table"]["Adds"] == pytest.approx([score(texts) - value for value in without], abs=1e-6)
 
 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):

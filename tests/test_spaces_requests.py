@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 
+import numpy as np
 import pandas as pd
 import pytest
 from gradio_client import Client
@@ -77,6 +79,7 @@ def test_the_api_and_mcp_give_what_compute_gives(demo, load):
     client = Client(demo.url, verbose=False)
     assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/score"]
     tool, by_mcp = use_mcp(demo, case.api)
+    assert tool.name == demo.name
     assert tool.description
     assert set(case.api) <= set(tool.inputSchema["properties"])
     for result in (client.predict(**case.api, api_name="/score"), by_mcp):
@@ -108,6 +111,17 @@ def test_what_the_api_refuses(demo):
         assert INTERNAL not in answer, value
 
 
+@in_every_demo
+def test_a_call_may_leave_settings_out(demo, load):
+    """And is told by name what it must not leave out, or has too much."""
+    data = list(CASES[demo.name].api.values())
+    answer = call(demo, data)
+    assert isinstance(answer, dict), answer
+    assert answer["scores"] == pytest.approx(load(demo.name).compute(**CASES[demo.name].arguments)["scores"], abs=1e-5)
+    assert f"must have a value for {list(CASES[demo.name].api)[-1]}" in call(demo, data[:-1])
+    assert "at most" in call(demo, [*data, *[1] * 9])
+
+
 DEFAULTS = {"vendi_embed": [1], "semantic_entropy": [0.83], "self_bleu": [4, "whitespace"]}
 
 
@@ -130,14 +144,16 @@ def test_requests_past_the_page(demo):
     for path in ("/etc/passwd", "app.py", "_kit/server.py"):
         assert HTTP.get(f"{address}file={path}").status_code in (403, 404)
     assert HTTP.get(f"{demo.url}monitoring").status_code >= 400
+    for path in ("openapi.json", "gradio_api/openapi.json", "gradio_api/deep_link", "gradio_api/deep_link/"):
+        assert HTTP.get(f"{demo.url}{path}?session_hash=s", follow_redirects=True).status_code == 404
     assert HTTP.get(f"{address}proxy=https://example.com/").status_code >= 400
     config = HTTP.get(f"{demo.url}config").json()
     kinds = {component["id"]: component["type"] for component in config["components"]}
     (event, *_) = [
-        event for event in config["dependencies"] if [kinds[i] for i in event["inputs"]][:2] == ["state", "file"]
+        event for event in config["dependencies"] if [kinds[i] for i in event["inputs"]][:2] == ["textbox", "file"]
     ]
     values = [
-        None,
+        "1[]",
         {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
         *[SECRET] * (len(event["inputs"]) - 2),
     ]
@@ -230,16 +246,77 @@ def test_no_formula_is_in_a_download(kit):
 
 
 def test_no_markup_is_in_the_html(kit):
-    panels = kit.panels
-    card = panels.Card(EVIL, 0.5, EVIL, EVIL, 0.5, (EVIL, EVIL), facts=[(EVIL, EVIL, EVIL)])
-    html = panels.answer([card], EVIL, [EVIL], EVIL, panels.ledger([(EVIL, EVIL)], EVIL))
-    html += (
-        panels.groups([panels.Group(EVIL, [(EVIL, [EVIL], 0)])], 5) + panels.error(EVIL) + panels.heading(EVIL, EVIL)
+    render, card = (
+        kit.panels.render,
+        kit.panels.Card(EVIL, EVIL, 0.5, EVIL, EVIL, 0.5, 0.1, (EVIL, EVIL), 0, [(EVIL,) * 3]),
     )
+    html = render(
+        "answer", [card], [kit.panels.Ranked(1, EVIL, EVIL, 0.5, 0.5, EVIL)], EVIL, [EVIL], [], EVIL, EVIL, EVIL
+    )
+    for macro, *values in (
+        ("banner", EVIL, EVIL, EVIL, [(EVIL, EVIL)]),
+        ("empty", [EVIL]),
+        ("error", EVIL, EVIL),
+        ("heading", EVIL, EVIL),
+        ("marked", [[(EVIL, 1), (EVIL, 0)]], [EVIL], 0),
+        ("pairs", [(EVIL, 0, EVIL, EVIL, [EVIL])]),
+        ("groups", [(EVIL, [(EVIL, [EVIL], 0)])], 5),
+        ("ledger", [(EVIL, EVIL)], EVIL),
+        ("ledger", [], EVIL),
+        ("downloads", [(EVIL, EVIL, EVIL)]),
+    ):
+        html += render(macro, *values)
     assert "<img" not in html
     assert "<b>bold" not in html
     for syntax in "{}$`":
         assert syntax not in html
+
+
+SAME, DIFFERENT = 0.9, 0.1
+DIFFERENCES = [
+    ("The dog bit the man.", "The man bit the dog.", SAME, "the order of words"),
+    ("The drug is safe.", "The drug is unsafe.", SAME, "negation"),
+    ("I like it.", "I don't like it.", SAME, "negation"),
+    ("He likes it.", "He does not like it.", SAME, "negation"),
+    ("It sank in 1912.", "It sank in 1913.", SAME, "numbers"),
+    ("He met Anna in June.", "He met Otto in June.", SAME, "names"),
+    ("Anna left early.", "Maria left early.", SAME, "the first word"),
+    ("She was late because she missed the bus.", "She missed the bus, so she was late.", SAME, None),
+    ("The couple walk.", "The couple walk!", SAME, None),
+    ("The drug is safe.", "The drug is unsafe.", DIFFERENT, None),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "cosine", "kind"), DIFFERENCES)
+def test_what_the_encoder_hardly_sees_is_said(kit, first, second, cosine, kind):
+    square = np.array([[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]])
+    found = kit.scoring.reading.differences([first, second, "Rain fell all night."], square)
+    assert found == ({kind: (0, 1)} if kind else {})
+
+
+NO_SENTENCES = [
+    ["Spaghetti alla carbonara", "Boeuf bourguignon", "Sauerbraten mit Rotkohl"],
+    ["E = mc^2", "int_0^infty exp(-x^2) dx = sqrt(pi)/2"],
+    ["Wolfgang Amadeus Mozart", "Johann Sebastian Bach, Ludwig van Beethoven, Giuseppe Verdi"],
+]
+
+
+def test_only_sentences_are_judged_by_their_language(kit):
+    find = kit.scoring.reading.find_foreign
+    assert [find(texts) for texts in NO_SENTENCES] == [[], [], []]
+    assert find(["Le chat dort sur le canapé.", "The cat sleeps on the sofa."]) == ["Le chat dort sur le canapé."]
+    # The metric itself tells of other scripts, and counts all texts in them.
+    assert find(["هذا نص باللغة العربية كتب اليوم.", "שלום עולם."]) == []
+
+
+def test_empty_folders_of_uploads_go(kit, tmp_path):
+    for name in ("old", "new", "full"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "full" / "a.csv").write_text("text")
+    for name in ("old", "full"):
+        os.utime(tmp_path / name, (0, 0))
+    kit.server.sweep(tmp_path, 60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "new"]
 
 
 def test_an_error_of_ours_is_logged_without_its_text(kit, caplog):

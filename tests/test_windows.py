@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import SETS, encode
 from text_metrics.metrics._core import core_encoder, core_models
-from text_metrics.metrics._core.core_encoder import split_windows
+from text_metrics.metrics._core.core_windows import split_windows
 
 TEXTS = [text for members in SETS for text in members]
 # 90 sentences: about 800 tokens of the default model, and 3 000 of the tiny one, which reads 64.

@@ -1,11 +1,9 @@
 """Tokens to integer ids to n-gram tables, and the scores counted from them, in numpy and in linear time.
 
-The scores are BLEU of each text against the others of its set, Distinct-n, Entropy-n, and
-n-gram kernels.
+The scores are BLEU of each text against the others of its set, Distinct-n, Entropy-n, and n-gram kernels.
 
-Leave-one-out counts: among the other texts of a set, the largest count of an n-gram is the
-largest in the whole set, or the second largest if this text alone holds the largest. So
-texts are never compared pair by pair.
+Leave-one-out counts: among the other texts of a set, the largest count of an n-gram is the largest in the whole set, or
+the second largest if this text alone holds the largest. So texts are never compared pair by pair.
 """
 
 import re
@@ -65,8 +63,7 @@ class NgramTable(NamedTuple):
 class BleuStatistics(NamedTuple):
     """Statistics of BLEU of each text against the other texts of its set; sums over texts pool them.
 
-    matches : ndarray of shape (max_order, n): n-grams that another text holds too, clipped
-        at its count there
+    matches : ndarray of shape (max_order, n): n-grams that another text holds too, clipped at its count there
     totals : ndarray of shape (max_order, n): number of n-grams
     hypothesis_lengths, reference_lengths : ndarrays of shape (n,): its own length, and the closest of the others
     """
@@ -222,8 +219,7 @@ def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
     Parameters
     ----------
     statistics : BleuStatistics with c columns, single or pooled
-    smoothing : "nlg-eval" (its constants), "method1" (Chen & Cherry 2014, as in NLTK) or
-        "none"
+    smoothing : "nlg-eval" (its constants), "method1" (Chen & Cherry 2014, as in NLTK) or "none"
 
     Returns
     -------
@@ -295,9 +291,8 @@ def ngram_kernels(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Mean over orders of the cosine between n-gram count vectors, for all pairs of texts of a set.
 
-    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that
-    order, and of 0 with any longer text: so the diagonal is 1, and equal texts have a
-    similarity of 1, however short.
+    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
+    longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
 
     Parameters
     ----------

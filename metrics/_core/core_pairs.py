@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_contexts import parse_contexts
 from .core_encoder import EncoderSettings
-from .core_inputs import LIMITS, TextSets, batches_by_size
+from .core_inputs import LIMITS, TextSets, batches_by_size, parse_contexts
 from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
 
 Pairs = Sequence[tuple[str, str]]

@@ -1,7 +1,7 @@
-"""Similarities of the texts of each set: cosines of embeddings, or matrices that the caller gives; and distances.
+"""Similarities of the texts of each set: cosines of embeddings, given matrices, or a model of pairs; and distances.
 
-Sets of equal size make one batch of small matrices, and a large set is computed in
-blocks of rows, so that memory does not grow with the square of a set.
+Sets of equal size make one batch of small matrices, and a large set is computed in blocks of rows, so that memory does
+not grow with the square of a set.
 """
 
 import math
@@ -49,9 +49,9 @@ class SourceSettings(EmbeddedSetSettings):
     def check(self) -> None:
         """Raise a ValueError if two sources of similarities are given, or contexts for given ones."""
         super().check()
-        self.pass_one("embeddings", "similarity")
+        self.check_exclusive("embeddings", "similarity")
         if not self.by_pair_model:
-            self.pass_one("contexts", "similarity")
+            self.check_exclusive("contexts", "similarity")
 
     @property
     def by_pair_model(self) -> bool:
@@ -126,8 +126,7 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
 
     Parameters
     ----------
-    repair : whether matrices must be positive semi-definite, and become so if they nearly
-        are, as by `_repaired`
+    repair : whether matrices must be positive semi-definite, and become so if they nearly are, as by `_repaired`
 
     Returns
     -------
@@ -138,9 +137,9 @@ def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> li
     TypeError
         If it is not a list, or a matrix is not of numbers.
     ValueError
-        If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1],
-        and symmetric, with unit diagonal, to within 1e-4; with `repair`, also if it is not
-        positive semi-definite to within that. The message names the set and the entry.
+        If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1], and symmetric, with unit
+        diagonal, to within 1e-4; with `repair`, also if it is not positive semi-definite to within that. The message
+        names the set and the entry.
     """
     is_one = not sets.nested and len(sets.sizes) == 1
     if is_one:
@@ -185,11 +184,10 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
 def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     """Make a slightly indefinite kernel (k, k) positive semi-definite, without the eigenvalues that are noise.
 
-    Independent errors of the entries, of size e, give eigenvalues between about
-    -2e√k and 2e√k. So a kernel loses the eigenvalues up to that, for the rounding
-    of its type, and those up to twice its most negative one, which shows the errors
-    of numbers that were rounded before. The rest is scaled to unit diagonal. A
-    kernel without such eigenvalues is left as it is.
+    Independent errors of the entries, of size e, give eigenvalues between about -2e√k and 2e√k. So a kernel loses the
+    eigenvalues up to that, for the rounding of its type, and those up to twice its most negative one, which shows the
+    errors of numbers that were rounded before. The rest is scaled to unit diagonal. A kernel without such eigenvalues
+    is left as it is.
     """
     level = 2 * np.sqrt(len(kernel)) * epsilon
     try:
@@ -259,9 +257,8 @@ def _nearest_in_large_set(
 
     Returns the index of the nearest row, and the first of those that are tied with it, (n,) each.
 
-    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by
-    c, the mean, does not change: cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v -
-    c|²/2. So float32 keeps the digits of the differences, even if all texts are
+    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change: cos -
+    1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if all texts are
     nearly alike. Two more columns include the last two terms in the product.
     """
     n, d = sum(block.size for block in blocks), embeddings.shape[1]
@@ -306,8 +303,7 @@ def _nearest_in_large_set(
 def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
 
-    The similarities of all pairs add up to the squared length of the sum of the unit
-    vectors.
+    The similarities of all pairs add up to the squared length of the sum of the unit vectors.
 
     Parameters
     ----------

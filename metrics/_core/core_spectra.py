@@ -1,7 +1,7 @@
 """Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
-Sets of equal size make one batch of small matrices. A large set of embeddings is
-summed up in blocks of rows, so that memory does not grow with the square of a set.
+Sets of equal size make one batch of small matrices. A large set of embeddings is summed up in blocks of rows, so that
+memory does not grow with the square of a set.
 """
 
 import itertools
@@ -44,8 +44,8 @@ def embedding_spectra(
 ) -> Iterator[Spectra]:
     """Find the eigenvalues of the cosine kernel of each set.
 
-    The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero
-    eigenvalues, so the smaller of the two is computed.
+    The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero eigenvalues, so
+    the smaller of the two is computed.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def vendi_without_each(
 ) -> np.ndarray:
     """Vendi score, at order 1 or 2, of what is left of its set without each text, from one spectrum a set.
 
-    For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x,
-    tr f(A) - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges
-    exponentially; its error is about 1e-13.
+    For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x, tr f(A)
+    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
+    its error is about 1e-13.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ class Probeval(TextMetric, evaluate.Metric):
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
         if settings.smoothing:
             check_totals(questions)
-        pipeline = resolve(settings, questions)
+        pipeline = resolve(settings, next((row.name for row in questions if row.clusters is None), None))
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])

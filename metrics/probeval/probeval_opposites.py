@@ -36,7 +36,7 @@ class Meaning(NamedTuple):
     is_negated: bool
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=10_000)
 def meaning(text: str) -> Meaning:
     """Read a phrase as content words and a negation."""
     tokens = [word.replace("’", "'") for word in WORD.findall(text.lower())]
@@ -46,18 +46,20 @@ def meaning(text: str) -> Meaning:
     return Meaning(frozenset(content - _IGNORED), bool(negations))
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=1_000)
 def _opposites(phrase: Meaning) -> list[Meaning]:
     """List the opposites of a meaning: it is negated, or one of its words is replaced by an opposite."""
     content, is_negated = phrase
     opposites = [Meaning(content, not is_negated)]
     for word in content:
-        others = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
-        others |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}
+        replacements = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
+        replacements |= {
+            word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST
+        }
         for ending in _ENDINGS:
             if word.endswith(ending):
-                others |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
-        opposites += [Meaning(content - {word} | {other}, is_negated) for other in others - content]
+                replacements |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
+        opposites += [Meaning(content - {word} | {other}, is_negated) for other in replacements - content]
     return opposites
 
 

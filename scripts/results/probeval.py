@@ -9,7 +9,8 @@ the sets of a question, averaged over questions, with a 95 % bootstrap interval 
 
 Most released answers equal a gold answer, and those are easy to match. For the next two columns, half of the gold
 strings of each cluster are held out to serve as the model's, with the one wrong answer that the set has, "wrong", or
-with people's answers to other questions. results/probeval-schemes.csv has the released answers by scheme.
+with people's answers to other questions. results/probeval-schemes.csv has the released answers by scheme, and
+results/probeval-clusters.csv the agreement of automatic clusters with people's.
 """
 
 import itertools
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas
 from scipy.stats import spearmanr
+from sklearn.metrics import adjusted_rand_score
 
 from scripts import ROOT
 from scripts.arguments import data_folder
@@ -97,8 +99,8 @@ def released_pool(question: Question, labelled: Labelled, rng: np.random.Generat
         texts = [entry["text"] for entry in entries if entry["cluster"] == label for _ in range(entry["count"])]
         number = min(len(texts), int(np.ceil(len(texts) / total * GOLD_SAMPLE)))
         for text, count in Counter(rng.choice(texts, number, replace=False).tolist()).items():
-            own, so_far = pool.get(text, (label, 0))
-            pool[text] = own, so_far + count
+            assigned, so_far = pool.get(text, (label, 0))
+            pool[text] = assigned, so_far + count
     return make_pool(question.name, entries, pool)
 
 
@@ -109,9 +111,9 @@ def held_out_pool(question: Question, labelled: Labelled, rng: np.random.Generat
     for label in sorted({entry["cluster"] for entry in entries}):
         members = [entry for entry in entries if entry["cluster"] == label]
         order = rng.permutation(len(members)).tolist()
-        kept = {members[i]["text"] for i in order[: (len(members) + 1) // 2]}
-        gold += [entry for entry in members if entry["text"] in kept]
-        pool |= {entry["text"]: (label, entry["count"]) for entry in members if entry["text"] not in kept}
+        retained = {members[i]["text"] for i in order[: (len(members) + 1) // 2]}
+        gold += [entry for entry in members if entry["text"] in retained]
+        pool |= {entry["text"]: (label, entry["count"]) for entry in members if entry["text"] not in retained}
     texts = {entry["text"] for entry in gold}
     return make_pool(question.name, gold, {text: entry for text, entry in pool.items() if text not in texts})
 
@@ -205,7 +207,7 @@ def make_pipelines() -> dict[str, ProbevalSettings]:
     pipelines = {}
     for clustering, matcher in itertools.product(CLUSTERINGS, MATCHERS):
         if clustering != "soft" or matcher == "soft":
-            settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
+            settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher))
             pipelines[f"{clustering}, {matcher}"] = settings
     return pipelines
 
@@ -239,6 +241,12 @@ def correlations(
     return {name: [correlate(*pair) for pair in zip(rows, truth, strict=True)] for name, rows in scored.items()}
 
 
+def agreement(question: Question, settings: ProbevalSettings, resources: pipeline.Resources) -> float:
+    """Compare automatic clusters of a question's answers with people's: the adjusted Rand index."""
+    counts = pipeline.cluster(question, settings, resources).counts
+    return float(adjusted_rand_score(question.gold_counts.argmax(axis=1), counts.argmax(axis=1)))
+
+
 def correlate(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Compute Spearman's correlation: 0 if ours does not vary, NaN if theirs does not."""
     if np.ptp(ours) == 0 < np.ptp(theirs):
@@ -259,34 +267,39 @@ def main() -> None:
     """Write the tables."""
     folder = data_folder(make_parser(__doc__)) / "probeval"
     targets, predictions = folder / "cfc_dev_targets.jsonl", folder / "cfc_dev_annotated_predictions.json"
-    rows = from_released(targets, predictions)
-    questions = read_questions(*pair_rows(rows["predictions"], rows["references"])[:2])
+    questions = read_questions(*pair_rows(**from_released(targets, predictions))[:2])
     labels = labels_from_cfc(predictions)
     given: dict[str, Labelled] = {
-        one.name: {text: (labels[one.name][text], int(n)) for text, n in zip(one.answers, one.counts, strict=True)}
-        for one in questions
+        q.name: {text: (labels[q.name][text], int(n)) for text, n in zip(q.answers, q.counts, strict=True)}
+        for q in questions
     }
     pipelines = make_pipelines()
-    answers = (text for one in questions for text in [*one.gold, *one.answers])
+    answers = (text for q in questions for text in [*q.gold, *q.answers])
     resources, _ = pipeline.load_resources(answers, pipelines["soft, soft"])
     resources = resources._replace(wordnet=load_wordnet())
     views: dict[str, Callable[[Question, np.random.Generator], Pool | None]] = {
-        "released answers": lambda one, rng: released_pool(one, given[one.name], rng),
-        "held-out answers": lambda one, rng: held_out_pool(one, given[one.name], rng),
-        "held-out, others' answers": lambda one, rng: held_out_pool(one, answers_to_others(one, questions, rng), rng),
+        "released answers": lambda q, rng: released_pool(q, given[q.name], rng),
+        "held-out answers": lambda q, rng: held_out_pool(q, given[q.name], rng),
+        "held-out, others' answers": lambda q, rng: held_out_pool(q, answers_to_others(q, questions, rng), rng),
     }
     table, schemes = {}, pandas.DataFrame()
     for view, make in views.items():
         rng = np.random.default_rng(SEED)
         # A pool and its sets are drawn before the next pool.
         pools = (make(question, rng) for question in questions)
-        found = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
-        arrays: dict[str, Any] = {name: np.array([row[name] for row in found]) for name in found[0]}
+        rows = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
+        arrays: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         table[view] = {name: mean_cell(values.mean(axis=1)) for name, values in arrays.items()}
         if view == "released answers":
             cells = {name: map("{:.3f}".format, np.nanmean(values, axis=0)) for name, values in arrays.items()}
             schemes = pandas.DataFrame(cells, index=[scheme.__name__.replace("_", " ") for scheme in SCHEMES]).T
-    for name, frame in {"probeval": pandas.DataFrame(table), "probeval-schemes": schemes}.items():
+    indices = {}
+    for name in (name for name in CLUSTERINGS if name not in ("human", "none")):
+        settings = pipelines["soft, soft" if name == "soft" else f"{name}, cosine"]
+        indices[name] = mean_cell(np.array([agreement(question, settings, resources) for question in questions]))
+    clusters = pandas.DataFrame({"adjusted Rand index": indices})
+    frames = {"probeval": pandas.DataFrame(table), "probeval-schemes": schemes, "probeval-clusters": clusters}
+    for name, frame in frames.items():
         frame.to_csv(ROOT / "results" / f"{name}.csv", index_label="clusters, matcher")
 
 

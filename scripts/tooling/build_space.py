@@ -1,7 +1,7 @@
 """Assemble the demo of a metric in build/<name>: a self-contained folder to upload, which `evaluate.load` also loads.
 
-It contains the metric with its data files, the app with the shared kit, pinned requirements, and the commit of the
-build. Its README is the front matter for the Hub, followed by the metric card.
+It contains the metric with its data files, the app with the shared kit and what this needs of the core, pinned
+requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the metric card.
 
     python -m scripts.tooling.build_space                all demos
     python -m scripts.tooling.build_space vendi_embed    one
@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from scripts import ROOT
+from scripts.tooling.vendor import core_of
 from text_metrics.commands.shared.command import command, make_parser
 
 SPACES = ROOT / "spaces"
@@ -46,6 +47,7 @@ def build(name: str, to: Path = BUILD) -> Path:
         if file.name not in ("README.md", "requirements.txt"):
             shutil.copyfile(file, target / file.name)
     shutil.copytree(SPACES / KIT, target / KIT, ignore=shutil.ignore_patterns("__pycache__"))
+    (target / KIT / "core.py").write_text(core_of(SPACES / KIT), encoding="utf-8")
     listed = [
         path.read_text(encoding="utf-8").split() for path in (metric / "requirements.txt", space / "requirements.txt")
     ]

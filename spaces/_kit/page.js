@@ -1,33 +1,68 @@
-// What a page does that Gradio does not: it announces results, marks old ones, scrolls to the answer on a phone, and
-// keeps hatchings.
+// What a page does that Gradio does not: it compares what was scored with the input as it is now, keeps the input in the
+// fragment of the address, announces results, scrolls to the answer on a phone, copies, and keeps hatchings.
 (() => {
+  const saved = location.hash.slice(1);
   const announced = document.createElement("div");
   announced.className = "tm-sr";
   announced.setAttribute("role", "status");
   let isAwaited = false;
+  // The file, then the boxes, then the settings; null until something changes.
+  let input = null;
+
+  // What is scored: the boxes ("0") or the file ("1"), with the settings.
+  const tokenOf = (source, [file, ...values], boxes) =>
+    source + JSON.stringify(source === "1" ? [file && file.path, ...values.slice(boxes)] : values);
+  const answer = () => document.querySelector("#answer [data-token]");
+  const compare = () => {
+    const shown = answer(), said = document.querySelector("#answer [data-said]");
+    const isOld = !!shown && !!input && shown.dataset.token !== tokenOf(shown.dataset.token[0], input.values, input.boxes);
+    document.body.classList.toggle("tm-old", isOld);
+    const text = (isOld ? "The input has changed since this was scored. " : "") + (said ? said.dataset.said : "");
+    if (text !== announced.textContent) announced.textContent = text;
+    if (isAwaited && shown && !isOld && innerWidth < 900) shown.scrollIntoView({ block: "start" });
+    if (shown && !isOld) isAwaited = false;
+  };
+  window.tm = {
+    // A change of the input.
+    changed: (boxes, values) => {
+      input = { boxes, values };
+      const fragment = "#" + encodeURIComponent(JSON.stringify(values.slice(1)));
+      history.replaceState(history.state, "", fragment);
+      // The Hub shows a demo in a frame of its own page.
+      if (parent !== window) parent.postMessage({ hash: fragment }, "https://huggingface.co");
+      compare();
+      return [];
+    },
+    // A run: its token, and the input that Gradio sends; without a source, of what was scored last.
+    run: (boxes, settings, source, [, ...values]) => {
+      input = { boxes, values: values.slice(0, 1 + boxes + settings) };
+      isAwaited = source !== null;
+      const of = source ?? (answer() ? answer().dataset.token[0] : "");
+      return [of && tokenOf(of, input.values, boxes), ...values];
+    },
+    // The input of the fragment, where it has the form of the present one.
+    restored: (values) => {
+      let kept = [];
+      try { kept = JSON.parse(decodeURIComponent(saved)); } catch { /* None, or not ours. */ }
+      const fits = Array.isArray(kept) && kept.length === values.length && kept.every((value, i) => typeof value === typeof values[i]);
+      return fits ? kept : values;
+    },
+  };
+
   const begin = () => {
     // With a base, Plotly writes the URL of the page into its references to hatchings, which a new URL would break.
     document.querySelector("base")?.removeAttribute("href");
     document.body.append(announced);
-    new MutationObserver(() => {
-      const said = document.querySelector("#answer [data-said]");
-      const isOld = said && document.body.classList.contains("tm-old");
-      const text = (isOld ? "The input has changed since this was scored. " : "") + (said ? said.dataset.said : "");
-      if (text !== announced.textContent) announced.textContent = text;
-      const answer = document.querySelector("#answer .tm-answer, #answer .tm-error");
-      if (isAwaited && answer && innerWidth < 900) answer.scrollIntoView({ block: "start" });
-      if (answer) isAwaited = false;
-    }).observe(document.body, { attributeFilter: ["class"], childList: true, subtree: true });
+    new MutationObserver(compare).observe(document.body, { childList: true, subtree: true });
   };
   if (document.body) begin();
   else addEventListener("DOMContentLoaded", begin);
 
-  addEventListener("input", (event) => {
-    if (event.target.matches(".tm-input textarea")) document.body.classList.add("tm-old");
-  }, true);
-  addEventListener("click", (event) => {
-    if (!event.target.closest(".tm-input button.primary, .tm-examples button")) return;
-    document.body.classList.remove("tm-old");
-    isAwaited = true;
-  }, true);
+  addEventListener("click", async (event) => {
+    const button = event.target.closest(".tm-copy button");
+    if (!button) return;
+    await navigator.clipboard.writeText(button.parentElement.nextElementSibling.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
 })();

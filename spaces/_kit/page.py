@@ -1,15 +1,14 @@
 """The page of a demo: built from its description, a `Space`."""
 
 import json
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import gradio as gr
 import pandas as pd
 
-from . import inputs, panels, server
+from . import inputs, panels, scoring, server
 
 # Rows of a table that a page shows; the download has all.
 _MOST_ROWS = 500
@@ -24,7 +23,7 @@ class Box(NamedTuple):
     label: str
     info: str
     placeholder: str
-    lines: int = 11
+    lines: int = 7
 
 
 class Example(NamedTuple):
@@ -35,19 +34,15 @@ class Example(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A panel below the answer; a wide one takes a full row.
-
-    colours : of the labels of marked texts
-    """
+    """A panel below the answer; a wide one takes a full row."""
 
     title: str
-    kind: Literal["figure", "html", "marked"] = "figure"
+    kind: Literal["figure", "html"] = "figure"
     is_wide: bool = False
-    colours: dict[str, str] | None = None
 
 
 class Drawn(NamedTuple):
-    """The content of a panel, a Plotly figure, HTML, or pieces of text with labels, and its caption."""
+    """The content of a panel, a Plotly figure or HTML, and its caption."""
 
     content: Any
     caption: str = ""
@@ -56,19 +51,23 @@ class Drawn(NamedTuple):
 class Result(NamedTuple):
     """What a page shows after scoring.
 
-    answer : HTML
+    scored : the run
+    texts : the texts as arguments of `compute`, for the JSON download
     pictures : one for each panel; None hides it
     details : the table of details
-    report : the content of the JSON download
-    scores : the table of scores, if there are more than the answer shows
+    cards, ranking, verdict, facts, notes : the answer
     choices, chosen : names of the items that the visitor can look at, and the indices of those shown
     """
 
-    answer: str
+    scored: scoring.Scored
+    texts: dict[str, Any]
     pictures: Sequence[Drawn | None]
     details: pd.DataFrame
-    report: dict[str, Any]
-    scores: pd.DataFrame | None = None
+    cards: Sequence[panels.Card]
+    ranking: Sequence[panels.Ranked] = ()
+    verdict: str = ""
+    facts: Sequence[tuple[str, str, str]] = ()
+    notes: Sequence[str] = ()
     choices: Sequence[str] = ()
     chosen: Sequence[int] = ()
 
@@ -76,16 +75,16 @@ class Result(NamedTuple):
 class Space(NamedTuple):
     """The description of one demo.
 
+    metric : as it is loaded
     rows : converts the texts of the boxes to rows, which a file also consists of
-    group : converts rows to the input of `score`
-    score : returns a result for that input, the indices of the selected items, and the settings by name
-    settings : components by their names, made outside of a page, and folded away
+    score : returns a result for rows, the indices of the selected items, and the settings by name
+    settings : components by their names, made outside of a page; text boxes are shown, and the others folded away
     choosers : labels of the lists that select what is shown
     sample : a sample file
     api : the public endpoint
     """
 
-    name: str
+    metric: Any
     title: str
     lead: str
     limits: inputs.Limits
@@ -93,7 +92,6 @@ class Space(NamedTuple):
     examples: Sequence[Example]
     steps: Sequence[str]
     rows: Callable[..., list[inputs.Row]]
-    group: Callable[[list[inputs.Row]], Any]
     score: Callable[..., Result]
     pictures: Sequence[Picture]
     api: Callable[..., dict[str, Any]]
@@ -102,35 +100,45 @@ class Space(NamedTuple):
     choosers: Sequence[str] = ()
 
     def endings(self) -> list[str]:
-        """List the endings of the files that the demo reads; plain text is read as if it were typed."""
+        """List the endings of the files that the demo reads; plain text is read as if it were typed in one box."""
         return [*([inputs.PLAIN] if len(self.boxes) == 1 else []), *inputs.TABLES]
 
 
+class _Chooser(gr.Dropdown):
+    """A list whose choice `score` checks: the server may have forgotten which choices a visitor was given."""
+
+    is_template = True
+
+    def preprocess(self, payload: Any) -> Any:
+        """Return the value as it is."""
+        return payload
+
+
 class _Shown(NamedTuple):
-    """The components of a result; `source` holds the index of the source that was scored: the boxes or the file."""
+    """The components of a result."""
 
     answer: gr.HTML
     column: gr.Column
-    choosers: list[gr.Dropdown]
-    scores: tuple[gr.Column, gr.Dataframe]
+    choosers: list[_Chooser]
     pictures: list[tuple[gr.Column, gr.HTML, Any]]
+    downloads: gr.HTML
     table: gr.Dataframe
-    downloads: list[gr.DownloadButton]
-    source: gr.State
 
 
 def build(space: Space) -> server.Demo:
     """Build the page of a demo."""
-    title = f"{space.name}: {space.title}"
+    title = f"{space.metric.name}: {space.title}"
     with server.Demo(title=title, analytics_enabled=False, fill_width=True, delete_cache=server.DELETE_CACHE) as demo:
-        gr.HTML(panels.banner(space.title, space.lead, space.name), padding=False)
+        links = server.links(space.metric.name, space.metric.reference_urls)
+        gr.HTML(panels.render("banner", space.metric.name, space.title, space.lead, links), padding=False)
         with gr.Row(equal_height=False):
             with gr.Column(scale=4, min_width=320, elem_classes="tm-input"):
                 chips, boxes, file, buttons = _input_side(space)
             with gr.Column(scale=8, min_width=320):
                 shown = _result_side(space)
-        _wire(space, shown, chips, boxes, file, buttons)
-        gr.api(server.readable(space.api), api_name="score", concurrency_id="model", concurrency_limit=1)
+        _wire(demo, space, shown, chips, boxes, file, buttons)
+        api = server.readable(space.api, space.metric.name)
+        gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=1)
     return demo
 
 
@@ -139,12 +147,19 @@ def _input_side(space: Space) -> tuple[list[gr.Button], list[gr.Textbox], gr.Fil
     gr.HTML('<p class="tm-label">Try an example</p>', padding=False)
     with gr.Row(elem_classes="tm-examples"):
         chips = [gr.Button(example.name, size="sm") for example in space.examples]
+    for component in space.settings.values():
+        if isinstance(component, gr.Textbox):
+            component.render()
     with gr.Tabs():
         with gr.Tab("Write"):
             boxes = [
                 # A box that grows with a long text takes a browser many seconds to lay out.
                 gr.Textbox(
-                    label=box.label, info=box.info, placeholder=box.placeholder, lines=box.lines, max_lines=box.lines
+                    label=box.label,
+                    info=box.info or None,
+                    placeholder=box.placeholder,
+                    lines=box.lines,
+                    max_lines=box.lines,
                 )
                 for box in space.boxes
             ]
@@ -156,66 +171,47 @@ def _input_side(space: Space) -> tuple[list[gr.Button], list[gr.Textbox], gr.Fil
             )
             text = "Columns “text” and “set”, as in the sample file; others are not read."
             gr.HTML(f'<p class="tm-read">{text}</p>', padding=False)
-            gr.DownloadButton("Sample file", value=space.sample, size="sm")
+            sample = ("Sample file", "sample.csv", panels.data_url(space.sample.read_bytes(), "text/csv"))
+            gr.HTML(panels.render("downloads", [sample]), padding=False)
             buttons.append(gr.Button("Score the file", variant="primary"))
-    if space.settings:
+    folded = [component for component in space.settings.values() if not isinstance(component, gr.Textbox)]
+    if folded:
         with gr.Accordion("More settings", open=False):
-            for component in space.settings.values():
+            for component in folded:
                 component.render()
     return chips, boxes, file, buttons
 
 
 def _result_side(space: Space) -> _Shown:
-    """Render the answer, and below it the panels, the details and the downloads, hidden until there is a result."""
-    answer = gr.HTML(panels.empty(space.steps), padding=False, elem_id="answer")
+    """Render the answer, and below it the panels, the downloads and the details, hidden until there is a result."""
+    answer = gr.HTML(panels.render("empty", space.steps), padding=False, elem_id="answer")
     with gr.Column(visible=False, elem_classes="tm-result") as column:
-        with gr.Column(elem_classes="tm-picture", visible=False) as place_of_scores:
-            gr.HTML(panels.heading("All scores"), padding=False)
-            scores = _table("All scores")
         with gr.Row(elem_classes="tm-choosers"):
-            choosers = [gr.Dropdown([], label=name, visible=False, interactive=True) for name in space.choosers]
-        pictures = []
+            choosers = [_Chooser([], label=name, visible=False, interactive=True) for name in space.choosers]
+        places: list[tuple[gr.Column, gr.HTML, Any]] = []
         with gr.Row(equal_height=True):
             for picture in space.pictures:
                 with gr.Column(elem_classes=["tm-picture", *(["tm-wide"] if picture.is_wide else [])]) as place:
-                    pictures.append((place, gr.HTML(panels.heading(picture.title), padding=False), _body(picture)))
-        with gr.Column(elem_classes="tm-picture"):
-            gr.HTML(panels.heading("Details", f"Up to {_MOST_ROWS} rows; the file has all."), padding=False)
-            table = _table("Details")
-            with gr.Row(elem_classes="tm-downloads"):
-                downloads = [gr.DownloadButton(f"{name}", size="sm") for name in ("Details as CSV", "Result as JSON")]
-    return _Shown(answer, column, choosers, (place_of_scores, scores), pictures, table, downloads, gr.State(None))
-
-
-def _body(picture: Picture) -> Any:
-    if picture.kind == "figure":
-        return gr.Plot(container=False, show_label=False, label=picture.title)
-    if picture.kind == "html":
-        return gr.HTML(padding=False)
-    return gr.HighlightedText(
-        color_map=picture.colours,
-        show_legend=True,
-        show_inline_category=False,
-        container=False,
-        show_label=False,
-        label=picture.title,
-        elem_classes="tm-marked",
-    )
-
-
-def _table(label: str) -> gr.Dataframe:
-    return gr.Dataframe(
-        interactive=False,
-        wrap=True,
-        max_height=420,
-        elem_classes="tm-table",
-        label=label,
-        show_label=False,
-        buttons=["copy"],
-    )
+                    head = gr.HTML(panels.render("heading", picture.title, ""), padding=False)
+                    is_figure = picture.kind == "figure"
+                    body = gr.Plot(container=False, show_label=False) if is_figure else gr.HTML(padding=False)
+                places.append((place, head, body))
+        downloads = gr.HTML(padding=False)
+        with gr.Accordion("Details", open=False):
+            table = gr.Dataframe(
+                interactive=False,
+                wrap=True,
+                max_height=420,
+                elem_classes="tm-table",
+                label="Details",
+                show_label=False,
+                buttons=["copy"],
+            )
+    return _Shown(answer, column, choosers, places, downloads, table)
 
 
 def _wire(
+    demo: server.Demo,
     space: Space,
     shown: _Shown,
     chips: list[gr.Button],
@@ -223,63 +219,64 @@ def _wire(
     file: gr.File,
     buttons: list[gr.Button],
 ) -> None:
-    """Connect the two buttons, the examples, and a change of a setting or of what is looked at."""
+    """Connect the two buttons, the examples, and a change of the input or of what is looked at.
+
+    The script of the page compares the input with what was scored, and keeps it in the fragment of the address.
+    """
     settings = list(space.settings.values())
-    values = [shown.source, file, *boxes, *settings, *shown.choosers]
+    # What was scored, as the script writes it: it comes with a run, and goes back with its result.
+    token = gr.Textbox(visible=False)
+    parts = [part for place in shown.pictures for part in place]
     event: dict[str, Any] = {
-        "inputs": values,
-        "outputs": _outputs(shown),
+        "fn": _handler(space, shown),
+        "inputs": [token, file, *boxes, *settings, *shown.choosers],
+        "outputs": [shown.answer, shown.column, *shown.choosers, *parts, shown.table, shown.downloads],
         "show_progress_on": shown.answer,
         "api_visibility": "private",
         "concurrency_id": "model",
         "concurrency_limit": 1,
+        "trigger_mode": "always_last",
     }
+
+    def run(source: str) -> dict[str, Any]:
+        return {**event, "js": f"(...values) => tm.run({len(boxes)}, {len(settings)}, {source}, values)"}
+
     for source, button in enumerate(buttons):
-        button.click(_handler(space, shown, source), **event)
+        button.click(**run(f"'{source}'"))
     for chip, example in zip(chips, space.examples, strict=True):
-        texts = list(example.texts) if len(boxes) > 1 else example.texts[0]
-        filled = chip.click(lambda texts=texts: texts, None, boxes, api_visibility="private")
-        filled.then(_handler(space, shown, 0), **event)
-    changes = [component.change for component in settings] + [chooser.input for chooser in shown.choosers]
-    if changes:
-        gr.on(changes, _handler(space, shown), trigger_mode="always_last", **event)
+        texts = json.dumps(example.texts)
+        filled = chip.click(None, None, boxes, js=f"() => {texts}", api_visibility="private")
+        filled.then(**run("'0'"))
+    folded = [component.change for component in settings if not isinstance(component, gr.Textbox)]
+    submitted = [component.submit for component in settings if isinstance(component, gr.Textbox)]
+    triggers = [*folded, *submitted, *(chooser.input for chooser in shown.choosers)]
+    if triggers:
+        gr.on(triggers, **run("null"))
+    everything = [*boxes, *settings]
+    changed = f"(...values) => tm.changed({len(boxes)}, values)"
+    changes = [component.change for component in (file, *everything)]
+    gr.on(changes, None, [file, *everything], None, js=changed, api_visibility="private")
+    demo.load(None, everything, everything, js="(...values) => tm.restored(values)", api_visibility="private")
 
 
-def _outputs(shown: _Shown) -> list[Any]:
-    parts = [part for place in shown.pictures for part in place]
-    return [
-        shown.answer, shown.column, *shown.scores, *shown.choosers, *parts, shown.table, *shown.downloads, shown.source
-    ]  # fmt: skip
-
-
-def _handler(space: Space, shown: _Shown, source: int | None = None) -> Callable[..., Iterator[dict[Any, Any]]]:
-    """Make the handler of an event that scores the boxes or the file; None for what was scored last."""
+def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
+    """Make the handler of the events that score the boxes or the file."""
 
     @server.readable
-    def score(source: int, path: str | None, values: Sequence[Any], chosen: Sequence[Any]) -> Result:
-        texts, settings = values[: len(space.boxes)], dict(zip(space.settings, values[len(space.boxes) :], strict=True))
-        rows = read_file(space, path) if source else _read_typed(space, texts)
-        return space.score(space.group(rows), chosen, **settings)
+    def score(is_file: bool, path: str | None, values: Sequence[Any]) -> Result:
+        n, m = len(space.boxes), len(space.boxes) + len(space.settings)
+        rows = read_file(space, path) if is_file else _read_typed(space, values[:n])
+        return space.score(rows, values[m:], **dict(zip(space.settings, values[n:m], strict=True)))
 
-    # Gradio forgets the files of a component that an event leaves out, so none leaves out the downloads.
-    no_files = dict.fromkeys(shown.downloads)
-
-    def handle(progress: gr.Progress = _PROGRESS, *given: Any) -> Iterator[dict[Any, Any]]:
-        last, path, *values = given
-        scored = last if source is None else source
-        if scored is None:
-            yield no_files
-            return
-        n_values = len(space.boxes) + len(space.settings)
+    def handle(progress: gr.Progress = _PROGRESS, *given: Any) -> dict[Any, Any]:
+        token, path, *values = given
+        if not token:
+            return {shown.column: gr.skip()}
         try:
-            result = score(scored, path, values[:n_values], values[n_values:] if source is None else ())
+            result = score(token.startswith("1"), path, values)
         except gr.Error as error:
-            hidden = {shown.column: gr.update(visible=False), shown.source: scored}
-            yield {shown.answer: panels.error(error.message), **hidden, **no_files}
-        else:
-            # Gradio has its own copy of the files, and deletes it, when it has sent what is yielded.
-            with tempfile.TemporaryDirectory() as folder:
-                yield _changes(space, shown, scored, result, Path(folder))
+            return {shown.answer: panels.render("error", error.message, token), shown.column: gr.update(visible=False)}
+        return _changes(space, shown, token, result)
 
     return handle
 
@@ -298,31 +295,36 @@ def read_file(space: Space, path: str | None) -> list[inputs.Row]:
     return _read_typed(space, [text]) if ending == inputs.PLAIN else inputs.parse_table(text, ending)
 
 
-def _changes(space: Space, shown: _Shown, source: int, result: Result, folder: Path) -> dict[Any, Any]:
+def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[Any, Any]:
     """Return the updates that show a result."""
-    table, report = folder / f"{space.name}.csv", folder / f"{space.name}.json"
-    # Spreadsheets recognize UTF-8 by the byte order mark.
-    harmless(result.details).to_csv(table, index=False, encoding="utf-8-sig", lineterminator="\r\n", quoting=1)
-    report.write_text(json.dumps(result.report, indent=1, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    run = result.scored
+    notes, signature = [*run.result["warnings"], *result.notes], run.result["signature"]
+    answer = (result.cards, result.ranking, result.verdict, notes, result.facts, signature, run.code, token)
     changes: dict[Any, Any] = {
-        shown.answer: result.answer,
+        shown.answer: panels.render("answer", *answer),
         shown.column: gr.update(visible=True),
         shown.table: _filled(result.details),
-        shown.downloads[0]: str(table),
-        shown.downloads[1]: str(report),
-        shown.source: source,
-        shown.scores[0]: gr.update(visible=result.scores is not None),
+        shown.downloads: panels.render("downloads", _downloads(space.metric.name, result)),
     }
-    if result.scores is not None:
-        changes[shown.scores[1]] = _filled(result.scores)
     choices = [(name, i) for i, name in enumerate(result.choices)]
     for chooser, chosen in zip(shown.choosers, [*result.chosen, *[None] * len(shown.choosers)], strict=False):
         changes[chooser] = gr.update(choices=choices, value=chosen, visible=len(choices) > len(shown.choosers))
     for (place, head, body), drawn, picture in zip(shown.pictures, result.pictures, space.pictures, strict=True):
         changes[place] = gr.update(visible=drawn is not None)
         if drawn is not None:
-            changes[body], changes[head] = drawn.content, panels.heading(picture.title, drawn.caption)
+            changes[body] = drawn.content
+            changes[head] = panels.render("heading", picture.title, drawn.caption)
     return changes
+
+
+def _downloads(name: str, result: Result) -> list[tuple[str, str, str]]:
+    """Return label, file name and link of each download: the page holds it, so the server keeps no file."""
+    table = harmless(result.details).to_csv(index=False, lineterminator="\r\n", quoting=1)
+    report = {"metric": name, **result.scored.result, **result.texts}
+    whole = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+    # Spreadsheets recognize UTF-8 by the byte order mark.
+    files = (("Details as CSV", "csv", table.encode("utf-8-sig")), ("Result as JSON", "json", whole.encode()))
+    return [(label, f"{name}.{ending}", panels.data_url(content, f"text/{ending}")) for label, ending, content in files]
 
 
 def _filled(table: pd.DataFrame) -> Any:

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from .panels import shorten
+from .core import TIE, first_maximum
 
 SERIES = ("#6366f1", "#e5622b")
-_HATCHES = ("", "/")
+_HATCHES, _SYMBOLS = ("", "/"), ("circle", "diamond")
 # Up to this size a cell of a heat map has room for its value.
 _LEGIBLE = 8
 
 
 def label(text: str, width: int = 60, lines: int = 6) -> str:
     """Escape, wrap and truncate a text for a label."""
-    wrapped = textwrap.wrap(shorten(text, width * lines), width) or ["(empty)"]
+    wrapped = textwrap.wrap(text, width, max_lines=lines, placeholder="…") or ["(empty)"]
     if any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
         # Isolates, so that each line runs in the direction of its script.
         wrapped = [f"\u2068{line}\u2069" for line in wrapped]
@@ -51,29 +51,85 @@ def _figure(height: int, *, legend: bool = False) -> go.Figure:
     return figure
 
 
-def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> go.Figure:
-    """Draw a similarity matrix of texts, of shape (n, n)."""
-    numbers = [str(i + 1) for i in range(len(texts))]
-    rgb = ", ".join(str(int(SERIES[series][i : i + 2], 16)) for i in (1, 3, 5))
-    names = [label(text, 48, 2) for text in texts]
+def heat_map(similarity: np.ndarray, names: Sequence[str], texts: Sequence[str]) -> go.Figure:
+    """Draw a similarity matrix of n texts, of shape (n, n), with their short names."""
+    rgb = ", ".join(str(int(SERIES[0][i : i + 2], 16)) for i in (1, 3, 5))
+    hovers = [label(text, 48, 2) for text in texts]
     figure = _figure(60 + max(240, min(420, 60 * len(texts))))
     figure.add_heatmap(
         z=similarity.tolist(),
-        x=numbers,
-        y=numbers,
+        x=names,
+        y=names,
         zmin=0,
         zmax=1,
         # Transparent to opaque, because the background is light or dark.
         colorscale=[[0, f"rgba({rgb}, 0.04)"], [1, f"rgba({rgb}, 0.62)"]],
         xgap=2,
         ygap=2,
-        customdata=[[[a, b] for b in names] for a in names],
+        customdata=[[[a, b] for b in hovers] for a in hovers],
         texttemplate="%{z:.2f}" if len(texts) <= _LEGIBLE else None,
         hovertemplate="%{y}: %{customdata[0]}<br>%{x}: %{customdata[1]}<br>similarity %{z:.3f}<extra></extra>",
         colorbar={"thickness": 8, "outlinewidth": 0, "len": 0.9, "tickvals": [0, 0.5, 1]},
     )
-    figure.update_xaxes(type="category", showgrid=False, constrain="domain", title="text")
-    figure.update_yaxes(type="category", showgrid=False, autorange="reversed", title="text")
+    figure.update_xaxes(type="category", showgrid=False, constrain="domain")
+    figure.update_yaxes(type="category", showgrid=False, autorange="reversed")
+    return figure
+
+
+def positions(similarity: np.ndarray) -> np.ndarray:
+    """Place n texts in two dimensions, (n, 2), by classical scaling of their cosines, of shape (n, n)."""
+    centred = similarity - similarity.mean(0) - similarity.mean(1)[:, None] + similarity.mean()
+    values, vectors = np.linalg.eigh(centred)
+    axes = vectors[:, [-1, -2]] * np.sqrt(np.maximum(values[[-1, -2]], 0.0))
+    # Eigenvectors have no sign of their own.
+    signs = np.sign(axes[first_maximum(np.abs(axes), 0), [0, 1]])
+    return axes * np.where(signs == 0, 1.0, signs)
+
+
+def text_map(
+    similarity: np.ndarray, names: Sequence[str], texts: Sequence[str], groups: Mapping[str, Sequence[int]], near: float
+) -> go.Figure:
+    """Draw n texts, n >= 2, as a map, with lines between those whose cosine is at least `near`.
+
+    groups : the indices of the texts of each set
+    """
+    places = positions(similarity)
+    figure = _figure(360, legend=len(groups) > 1)
+    ends = np.argwhere(np.triu(similarity >= near - TIE, 1))
+    lines = np.full((len(ends), 3, 2), np.nan)
+    lines[:, :2] = places[ends]
+    grey = {"color": "rgba(138,143,163,.7)", "width": 1.5}
+    figure.add_scatter(
+        x=lines[..., 0].ravel().tolist(),
+        y=lines[..., 1].ravel().tolist(),
+        mode="lines",
+        line=grey,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for series, (name, members) in enumerate(groups.items()):
+        # Texts at one place have one mark.
+        marks: dict[int, list[int]] = {}
+        for i in members:
+            marks.setdefault(next(j for j in members if similarity[i, j] >= 1 - TIE), []).append(i)
+        figure.add_scatter(
+            x=places[list(marks), 0].tolist(),
+            y=places[list(marks), 1].tolist(),
+            mode="markers+text",
+            name=html.escape(name, quote=False),
+            marker={"color": SERIES[series], "symbol": _SYMBOLS[series], "size": 11},
+            text=[", ".join(names[i] for i in of_mark) for of_mark in marks.values()],
+            textposition="top center",
+            customdata=["<br>".join(label(texts[i], 60, 3) for i in of_mark) for of_mark in marks.values()],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    # Room for the names at the margins.
+    reach = max(float(np.ptp(places, axis=0).max()), 0.2)
+    for update, axis in ((figure.update_xaxes, 0), (figure.update_yaxes, 1)):
+        low, high = places[:, axis].min() - 0.12 * reach, places[:, axis].max() + 0.12 * reach
+        update(showticklabels=False, showgrid=False, zeroline=False, range=[low, high])
+    figure.update_yaxes(scaleanchor="x")
+    figure.update_layout(margin={"l": 4, "r": 4, "b": 4})
     return figure
 
 
@@ -92,7 +148,7 @@ def bars(
     is_shared : whether each name has a bar of one group only
     """
     per_name = 1 if is_shared else len(groups)
-    figure = _figure(110 + max(24, 18 * per_name + 8) * len(names), legend=len(groups) > 1)
+    figure = _figure(110 + max(38 if is_shared else 24, 18 * per_name + 8) * len(names), legend=len(groups) > 1)
     # Positions, because truncated names may be equal.
     places = list(range(len(names)))
     for i, (name, values) in enumerate(groups.items()):

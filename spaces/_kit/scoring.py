@@ -1,6 +1,10 @@
 """Runs of the metric that a demo shows, one at a time, with their warnings."""
 
+import functools
+import os
+import pprint
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Sequence
@@ -11,21 +15,32 @@ from typing import Any, NamedTuple
 import evaluate
 import numpy as np
 
-# The file of the metrics, which the build copies.
-from .core_language import find_unread
+from . import reading
 
+# The encoder of the score, its figures and its contributions: a name, a folder, or an object with `encode`.
+MODEL: Any = "all-MiniLM-L6-v2"
 # The texts of larger sets are not left out one by one: it takes too long.
 MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
+# Sentences of ours that have nothing in common, for the yardstick.
+UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
 # Warnings are caught for all threads of a process.
 _ONE_RUN = threading.Lock()
 
 
 class Scored(NamedTuple):
-    """The result of a metric with its "warnings", and whether its model reads the texts."""
+    """A run of a metric.
+
+    result : of `compute`, with its "warnings"
+    is_read : whether the model reads the texts
+    code : Python code that computes the result
+    similarity : cosines of all texts, set after set, of shape (n, n), if the run was asked for them
+    """
 
     result: dict[str, Any]
     is_read: bool
+    code: str
+    similarity: np.ndarray
 
 
 def load(app: str, name: str) -> Any:
@@ -39,40 +54,74 @@ def part(metric: Any, name: str) -> ModuleType:
     return sys.modules[f"{package}.{name}"]
 
 
-def compute(metric: Any, english: Sequence[Sequence[str]] = (), **given: Any) -> Scored:
-    """Run a metric.
+def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
+    """Run a metric, with details, and with `MODEL` if it takes a model and no other is given.
 
-    english : lists of texts that its model reads in English only; the short ones of a list are judged together
+    english : lists of texts that the default model reads in English only; the short ones of a list are judged together
+    is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
-    with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
-        # Always, not once in a process, so that each visitor is warned.
-        warnings.simplefilter("always", UserWarning)
-        result = metric.compute(**given)
+    name = metric.name
+    texts: dict[str, Any] = {key: given.pop(key) for key in ("predictions", "references") if key in given}
+    if "model" in type(metric).settings.declared():
+        given = {"model": MODEL, **given}
+    settings = type(metric).settings.read(given, name)
+    with tempfile.TemporaryDirectory() as folder:
+        extra: dict[str, Any] = {"progress": True} if "model" in given else {}
+        if is_drawn:
+            extra["cache_dir"] = folder
+        with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
+            # Always, not once in a process, so that each visitor is warned.
+            warnings.simplefilter("always", UserWarning)
+            result = metric.compute(**texts, **given, **extra, details=True)
+        similarity = _similarity(metric, texts["predictions"], {**given, **extra}) if is_drawn else np.empty((0, 0))
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [str(warning.message) for warning in ours]
-    n_others = sum(len(find_unread(texts).other_language) for texts in english)
-    if n_others:
+    foreign: set[str] = set()
+    if english and settings.is_default:
+        foreign = {text for of_list in english for text in reading.find_foreign(of_list)}
+    if foreign:
+        n_texts, seem = len({text for of_list in english for text in of_list}), "seems" if len(foreign) == 1 else "seem"
         messages.append(
-            f"{n_others:,} of {sum(map(len, english)):,} texts {'is' if n_others == 1 else 'are'} not in English. The "
-            "model reads English only, so the score is no judgement of them."
+            f"{len(foreign):,} of {n_texts:,} different texts {seem} not to be in English. The model reads English "
+            "only, so the score is no judgement of them."
         )
     # By its name, because each metric has its own copy of the class.
-    is_read = not n_others and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
-    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read)
+    is_read = not foreign and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
+    code = _code(name, {**texts, **settings.passed()})
+    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, code, similarity)
 
 
-def similarities(metric: Any, sets: Sequence[Sequence[str]], cache_dir: str) -> list[np.ndarray]:
-    """Return the cosines of the texts of each set, of shape (k, k).
+def _code(name: str, arguments: dict[str, Any]) -> str:
+    """Return Python code that computes a result, with the metric of the Space or of a checkout."""
+    lines = ["import evaluate", "", f"{name} = evaluate.load({os.environ.get('SPACE_ID', f'metrics/{name}')!r})"]
+    if callable(getattr(arguments.get("model"), "encode", None)):
+        lines.append("# Besides: model=, the encoder of this demo.")
+        del arguments["model"]
+    shown = {key: pprint.pformat(value, width=100, compact=True, sort_dicts=False) for key, value in arguments.items()}
+    return "\n".join([*lines, f"{name}.compute(", *(f"    {key}={value}," for key, value in shown.items()), ")"])
 
-    cache_dir : of a call of `compute` for the same texts, whose embeddings are read from it
-    """
-    encoder = part(metric, "core")
-    settings = encoder.EncoderSettings(cache_dir=cache_dir)
-    vectors, *_ = encoder.encode([text for texts in sets for text in texts], settings)
+
+def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any]) -> np.ndarray:
+    """Return the cosines of all texts, by the encoder of a call of `compute`."""
+    core, settings = part(metric, "core"), type(metric).settings.read(given, metric.name)
+    vectors = core.embed_sets(core.parse_sets(sets), settings).rows
     vectors = vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    parts = np.split(vectors, np.cumsum([len(texts) for texts in sets])[:-1])
-    return [np.clip(part @ part.T, -1.0, 1.0) for part in parts]
+    return np.clip(vectors @ vectors.T, -1.0, 1.0)
+
+
+def blocks(similarity: np.ndarray, sets: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Cut the cosines of all texts into those of each set of k texts, (k, k)."""
+    ends = np.cumsum([len(texts) for texts in sets])
+    return [similarity[end - len(texts) : end, end - len(texts) : end] for end, texts in zip(ends, sets, strict=True)]
+
+
+@functools.lru_cache(256)
+def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
+    """Return the score of n sentences that have nothing in common; None if there are not as many."""
+    if not 1 < n <= len(UNRELATED):
+        return None
+    return float(metric.compute(predictions=[UNRELATED[:n]], model=MODEL, **settings)[metric.name])
 
 
 def contributions(
@@ -94,10 +143,10 @@ def contributions(
     added: list[list[float | None]] = [[None] * len(texts) for texts in sets]
     places = [(i, j) for i, row in enumerate(added) if 1 < len(row) <= MOST_LEFT_OUT for j in range(len(row))]
     if places:
-        kept = [(i, [k for k in range(len(sets[i])) if k != j]) for i, j in places]
+        rows = [(i, [k for k in range(len(sets[i])) if k != j]) for i, j in places]
         rests = metric.compute(
-            predictions=[[sets[i][k] for k in rows] for i, rows in kept],
-            similarity=[similarity[i][np.ix_(rows, rows)] for i, rows in kept],
+            predictions=[[sets[i][k] for k in of_set] for i, of_set in rows],
+            similarity=[similarity[i][np.ix_(of_set, of_set)] for i, of_set in rows],
             **settings,
         )
         for (i, j), rest in zip(places, rests["scores"], strict=True):

@@ -1,19 +1,26 @@
 """The server of a demo: Gradio's, with a bound on requests, and errors that tell no visitor's text to the log."""
 
 import functools
+import inspect
 import logging
 import os
+import tempfile
+import threading
+import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import HTMLResponse
+from markdown_it import MarkdownIt
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
+from . import panels
 from .inputs import InputError
 from .theme import SCRIPT, STYLE, theme
 
@@ -23,8 +30,11 @@ QUEUE = 40
 CONNECTIONS = 400
 # How many visitors may have a result whose settings they can still change.
 SESSIONS = 100
-# Files of visitors are looked for so often, and deleted at this age, in seconds.
+# Interval of the cleanup, and maximum age of uploads, in seconds.
 DELETE_CACHE = (60, 300)
+# Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for whoever has the link.
+REFUSED = ("/gradio_api/deep_link", "/gradio_api/openapi.json", "/openapi.json")
+DEMOS = ("chamfer_diversity", "gruen", "probeval", "self_bleu", "semantic_entropy", "vendi_embed")
 
 logger = logging.getLogger("demo")
 
@@ -32,16 +42,30 @@ logger = logging.getLogger("demo")
 class Demo(gr.Blocks):
     """Blocks whose events raise a gr.Error only: Gradio would log others with parts of the input."""
 
-    async def process_api(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Process one event."""
+    async def process_api(self, block_fn: Any, inputs: list[Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Process one event; settings that a call of the API leaves out have their defaults."""
         try:
-            return await super().process_api(*args, **kwargs)
+            if getattr(block_fn, "api_name", None) == "score":
+                inputs = completed(block_fn.fn, inputs)
+            return await super().process_api(block_fn, inputs, *args, **kwargs)
         except Exception as error:
             raise shown_error(error) from None
 
 
-def readable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function raise a gr.Error only: an input error as it is, and any other without its message."""
+def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
+    """Return the arguments of a call with the defaults of those that it leaves out."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if len(inputs) > len(parameters):
+        names = ", ".join(parameter.name for parameter in parameters)
+        raise InputError(f"“data” must have at most {len(parameters)} values: {names}. Got {len(inputs)}.")
+    for parameter in parameters[len(inputs) :]:
+        if parameter.default is parameter.empty:
+            raise InputError(f"“data” must have a value for {parameter.name}.")
+    return [*inputs, *(parameter.default for parameter in parameters[len(inputs) :])]
+
+
+def readable(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Let a function, under another name, raise a gr.Error only: an input error as it is, others without a message."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -50,7 +74,38 @@ def readable(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             raise shown_error(error) from None
 
+    call.__name__ = name or function.__name__
     return call
+
+
+def links(name: str, papers: Sequence[str]) -> list[tuple[str, str]]:
+    """Return text and address of the links of a page: the card, the papers, and on the Hub the other demos."""
+    owner = os.environ.get("SPACE_ID", "").partition("/")[0]
+    others = [(other, f"https://huggingface.co/spaces/{owner}/{other}") for other in DEMOS if other != name]
+    return [("Metric card", "card"), *((_title(paper), paper) for paper in papers), *(others if owner else [])]
+
+
+def _title(address: str) -> str:
+    """Return a short name of the address of a paper."""
+    host, _, rest = address.partition("://")[2].partition("/")
+    return {"arxiv.org": f"arXiv {rest.removeprefix('abs/')}", "doi.org": f"doi {rest}"}.get(host, host)
+
+
+def sweep(folder: Path, age: float) -> None:
+    """Remove folders without files that are older than the age, in seconds; Gradio removes the files only."""
+    for path in sorted(folder.glob("**/"), reverse=True):
+        try:
+            if path != folder and time.time() - path.stat().st_mtime > age:
+                path.rmdir()
+        except OSError:
+            continue
+
+
+def _sweep_forever() -> None:
+    folder = Path(os.environ.get("GRADIO_TEMP_DIR") or Path(tempfile.gettempdir()) / "gradio")
+    while True:
+        time.sleep(DELETE_CACHE[0])
+        sweep(folder, DELETE_CACHE[0])
 
 
 def shown_error(error: Exception) -> gr.Error:
@@ -90,6 +145,17 @@ _LOGGING = {
 }
 
 
+def _refuse() -> None:
+    raise HTTPException(404)
+
+
+def card() -> str:
+    """Return the page of the metric card: the README of the Space, without its front matter."""
+    text = Path("README.md").read_text(encoding="utf-8").partition("\n---\n")[2]
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    return panels.render("page", panels.Markup(body))
+
+
 def serve(demo: Demo, file_bytes: int) -> None:
     """Serve the page until the process ends."""
     # Those of a run are shown to its visitor; any other may contain a visitor's words.
@@ -97,6 +163,11 @@ def serve(demo: Demo, file_bytes: int) -> None:
     demo.queue(max_size=QUEUE, default_concurrency_limit=1, api_open=False)
     demo.state_session_capacity = SESSIONS
     app = FastAPI(openapi_url=None)
+    for path in REFUSED:
+        app.add_api_route(path, _refuse, methods=["GET", "POST"])
+        app.add_api_route(f"{path}/", _refuse, methods=["GET", "POST"])
+    app.add_api_route("/card", card, response_class=HTMLResponse)
+    threading.Thread(target=_sweep_forever, daemon=True).start()
     # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=2 * file_bytes + 100_000)
     gr.mount_gradio_app(
@@ -109,6 +180,7 @@ def serve(demo: Demo, file_bytes: int) -> None:
         footer_links=["api", "settings"],
         max_file_size=file_bytes,
         mcp_server=True,
+        app_kwargs={"openapi_url": None},
         run_history=False,
         enable_monitoring=False,
         show_error=False,

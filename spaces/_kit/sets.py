@@ -7,26 +7,38 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from . import panels, plots
-from .inputs import Limits, Row, blocks_of
-from .page import Box, Drawn, Example
+from . import panels, plots, reading
+from .core import TIE, first_maximum, first_minimum, tied_ranks
+from .inputs import InputError, Limits, Row, lines_of
+from .page import Box, Drawn, Example, Picture
+from .panels import Ranked
+from .scoring import NOT_READ, Scored
 
 LIMITS = Limits()
 SAMPLE = Path(__file__).with_name("sample.csv")
-BOX = Box(
-    "Your texts",
-    "One text a line. A blank line starts a second set.",
-    "A man walks his dog in the park.\nIn the park, a man is walking his dog.\n\nThe couple take a train to the sea.",
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+BOXES = (
+    Box("Name of A", "", "A", 1),
+    Box("Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog."),
+    Box("Name of B", "", "B", 1),
+    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea."),
 )
 STEPS = (
     "Write or paste texts, one a line, or upload a file. Or click an example.",
-    "Leave a blank line between two sets to compare them.",
+    "Write a second set to compare it with the first. A file may have more sets.",
     "Press Score.",
 )
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 ADDS = "The score of the set less its score without the text."
+# The map joins texts from this cosine on.
+NEAR = 0.7
 # A figure of more texts is slow and illegible.
 MOST_DRAWN = 60
+FIGURES = (
+    Picture("Map of the texts"),
+    Picture("Similarity of the texts"),
+    Picture("Most and least alike", "html", is_wide=True),
+)
 
 # Sentences of ours for the concepts walk, dog, take, park and couple of the CommonGen task.
 _DIFFERENT = """The couple walk in the park and take photos of a dog.
@@ -48,70 +60,142 @@ Leave the curtains open so that the sun falls on your face.
 Use an alarm that is out of reach, so that you must stand up.
 Have coffee ready on a timer: the smell gets you out of bed."""
 EXAMPLES = (
-    Example("Four stories, or one told four ways?", (f"{_DIFFERENT}\n\n{_PARAPHRASES}",)),
-    Example("Stories or shuffled words?", (f"{_DIFFERENT}\n\n{_SHUFFLED}",)),
-    Example("Advice on waking up", (_WAYS_TO_WAKE_UP,)),
+    Example("Four stories, or one told four ways?", ("Stories", _DIFFERENT, "Paraphrases", _PARAPHRASES)),
+    Example("Stories or shuffled words?", ("Stories", _DIFFERENT, "Shuffled words", _SHUFFLED)),
+    Example("Advice on waking up", ("", _WAYS_TO_WAKE_UP, "", "")),
 )
 
 
 class Sets(NamedTuple):
-    """Sets of texts with their names; "" is the name of a set that is alone."""
+    """Sets of texts with their names."""
 
     texts: list[list[str]]
     names: list[str]
 
+    def letter(self, i: int) -> str:
+        """Return the letter of a set, or its number if there are more than letters."""
+        return LETTERS[i] if len(self.texts) <= len(LETTERS) else f"{i + 1}"
+
+    def name(self, i: int) -> str:
+        """Return the letter and the name of a set; "" if it is alone."""
+        letter, name = self.letter(i), self.names[i]
+        return "" if len(self.texts) == 1 else f"{letter}: {panels.shorten(name, 30)}" if name else letter
+
     def figure_name(self, i: int) -> str:
         """Return the name of a set in a figure, which is never empty."""
-        return self.names[i] or "These texts"
+        return self.name(i) or "These texts"
 
     def text_name(self, i: int, j: int) -> str:
-        """Return the label of a text in a figure: set and text, such as "2.14"."""
-        return f"{i + 1}.{j + 1}" if len(self.texts) > 1 else f"{j + 1}"
+        """Return the label of a text in a figure: set and text, such as "B3"."""
+        dot = "" if len(self.texts) <= len(LETTERS) else "."
+        return f"{self.letter(i)}{dot}{j + 1}" if len(self.texts) > 1 else f"{j + 1}"
+
+    def members(self, i: int) -> range:
+        """Return the positions of the texts of a set among all texts."""
+        start = sum(map(len, self.texts[:i]))
+        return range(start, start + len(self.texts[i]))
 
     def choices(self) -> list[str]:
         """Name the sets for a list, each with the beginning of its first text."""
-        return [f"{name}: {panels.shorten(texts[0], 40)}" for name, texts in zip(self.names, self.texts, strict=True)]
+        return [f"{self.name(i)}: {panels.shorten(texts[0], 40)}" for i, texts in enumerate(self.texts)]
 
 
-def rows_of(box: str) -> list[Row]:
-    """Return a row for each line of a box; a blank line starts a set."""
-    return [Row(text, str(i)) for i, texts in enumerate(blocks_of(box), 1) for text in texts]
+def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
+    """Return a row for each line of the boxes of texts, with the name of its set."""
+    names = [name.strip() or letter for name, letter in ((name_a, "A"), (name_b, "B"))]
+    texts = [[line for line in lines_of(box) if line] for box in (a, b)]
+    if all(texts) and names[0] == names[1]:
+        raise InputError(f"Sets A and B must have different names. Both are “{names[0][:40]}”.")
+    return [Row(text, name) for name, lines in zip(names, texts, strict=True) for text in lines]
 
 
-def group(rows: list[Row]) -> Sets:
+def group(rows: Sequence[Row]) -> Sets:
     """Group rows into sets, in order of first appearance."""
     members: dict[str, list[str]] = {}
     for row in rows:
         members.setdefault(row.set, []).append(row.text)
-    names = [""]
-    if len(members) > 1:
-        given = enumerate(members, 1)
-        names = [
-            f"Set {i}" + (f" ({panels.shorten(name, 30)})" if name not in ("", str(i)) else "") for i, name in given
-        ]
+    # A name that is the letter says nothing more.
+    names = ["" if name == LETTERS[i : i + 1] else name for i, name in enumerate(members)]
     return Sets(list(members.values()), names)
 
 
-def two_of(chosen: Sequence[int | None], n_sets: int, most: int = 2) -> list[int]:
+def two_of(chosen: Sequence[Any], n_sets: int, most: int = 2) -> list[int]:
     """Select the sets to show: the selected ones, completed by the first."""
-    selected = [i for i in chosen if i is not None and 0 <= i < n_sets]
+    selected = [i for i in chosen if isinstance(i, int) and 0 <= i < n_sets]
     return list(dict.fromkeys([*selected, *range(n_sets)]))[:most]
 
 
-def heat_maps(sets: Sets, shown: Sequence[int], matrices: Sequence[np.ndarray]) -> list[Drawn | None]:
-    """Draw the similarities within one or two sets; None for a single text or a missing set."""
-    maps: list[Drawn | None] = []
+def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float) -> list[Drawn | None]:
+    """Draw the map, the similarities, and the most and least alike texts of one or two sets; None if there are none.
+
+    similarity : cosines of all texts, of shape (n, n)
+    near : the cosine from which on the map joins two texts
+    """
+    places = [(i, j) for i in shown for j in range(len(sets.texts[i]))]
+    drawn = places[:MOST_DRAWN]
+    if len(drawn) < 2:
+        return [None, None, None]
+    rows = [sets.members(i)[j] for i, j in drawn]
+    square = similarity[np.ix_(rows, rows)]
+    names, texts = [sets.text_name(i, j) for i, j in drawn], [sets.texts[i][j] for i, j in drawn]
+    groups = {sets.figure_name(i): [k for k, place in enumerate(drawn) if place[0] == i] for i in shown}
+    cut = first_of(len(drawn), len(places))
+    joined = (
+        f"Alike texts are near each other, and joined from a similarity of {near:.2f} on. Distances are approximate."
+    )
+    return [
+        Drawn(plots.text_map(square, names, texts, groups, near), joined + cut),
+        Drawn(plots.heat_map(square, names, texts), f"1 is the same meaning, 0 an unrelated one.{cut}"),
+        _alike(sets, shown, similarity),
+    ]
+
+
+def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | None:
+    """Show the most and the least alike pair of each set, in words."""
+    items = []
     for series, i in enumerate(shown):
-        matrix, texts = matrices[i][:MOST_DRAWN, :MOST_DRAWN], sets.texts[i][:MOST_DRAWN]
-        if len(matrix) < 2:
-            continue
-        apart = matrices[i] - 3 * np.eye(len(matrices[i]))
-        a, b = sorted(np.unravel_index(apart.argmax(), apart.shape))
-        closest = f"Texts {a + 1} and {b + 1} are the most similar ({matrices[i][a, b]:.2f})."
-        name = f"{sets.names[i]}. " if sets.names[i] else ""
-        caption = name + closest + first_of(len(texts), len(sets.texts[i]))
-        maps.append(Drawn(plots.heat_map(matrix, texts, series), caption))
-    return [*maps, None, None][:2]
+        texts, members = sets.texts[i], sets.members(i)
+        firsts, seconds = np.triu_indices(len(texts), 1)
+        if len(firsts):
+            cosines = similarity[np.ix_(members, members)][firsts, seconds]
+            for title, place in (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines))):
+                pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
+                items.append((sets.name(i), series, title, f"{cosines[place]:.2f}".replace("-", "−"), pair))
+                if len(firsts) == 1:
+                    break
+    return Drawn(panels.render("pairs", items)) if items else None
+
+
+def verdict(sets: Sets, scored: Scored, scores: Sequence[float | None], equal: float, more: str, same: str) -> str:
+    """Say which of two sets, or of more, has the highest score, unless the model does not read them.
+
+    equal : smaller differences are not named
+    more, same : what the set with the highest score has more of, and what is said of two equal ones
+    """
+    known = [(i, value) for i, value in enumerate(scores) if value is not None]
+    if not scored.is_read:
+        return NOT_READ
+    if len(known) < 2:
+        return ""
+    values = np.array([value for _, value in known])
+    if len(known) == 2 and abs(values[0] - values[1]) < equal:
+        return same
+    best = int(first_maximum(values))
+    than = f"any other of {len(known)} sets" if len(known) > 2 else sets.name(known[1 - best][0])
+    return f"{more} in {sets.name(known[best][0])} than in {than}."
+
+
+def unseen(sets: Sets, similarity: np.ndarray) -> dict[int, list[str]]:
+    """Return for each set, of which there are any, notes on texts that differ in what the encoder hardly sees."""
+    notes: dict[int, list[str]] = {}
+    for i, texts in enumerate(sets.texts):
+        members = sets.members(i)
+        square = similarity[np.ix_(members, members)]
+        for kind, pair in reading.differences(texts, square).items():
+            both = " and ".join(f"“{panels.shorten(texts[j], 80)}”" for j in pair)
+            seen = f"which the model hardly sees: it takes them for {square[pair]:.0%} alike."
+            notes.setdefault(i, []).append(f"{both} differ only in {kind}, {seen}")
+    return notes
 
 
 def text_bars(
@@ -129,29 +213,43 @@ def text_bars(
         sets.figure_name(of_group): [values[i][j] if i == of_group else None for i, j in drawn]  # type: ignore[index]
         for of_group in shown
     }
-    names = [sets.text_name(i, j) for i, j in drawn]
+    names = [f"{sets.text_name(i, j)}  {sets.texts[i][j]}" for i, j in drawn]
     figure = plots.bars(groups, names, title, [sets.texts[i][j] for i, j in drawn], is_shared=True)
     return Drawn(figure, caption + first_of(len(drawn), len(known)))
 
 
 def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
-    """Return the table of all texts; each column has a list for each set."""
-    table: dict[str, list[Any]] = {}
-    if len(sets.texts) > 1:
-        table["Set"] = [name for name, texts in zip(sets.names, sets.texts, strict=True) for _ in texts]
-    table["No."] = [j for texts in sets.texts for j in range(1, len(texts) + 1)]
-    table["Text"] = [text for texts in sets.texts for text in texts]
+    """Return the table of all texts, with columns that have a value for each text of each set."""
+    rows = [(sets.figure_name(i), j, text) for i, texts in enumerate(sets.texts) for j, text in enumerate(texts, 1)]
+    table: dict[str, Any] = dict(zip(("Set", "No.", "Text"), zip(*rows, strict=True), strict=True))
+    if len(sets.texts) == 1:
+        del table["Set"]
     return pd.DataFrame(
         table | {name: [cell for cells in column for cell in cells] for name, column in columns.items()}
     )
 
 
-def scores(sets: Sets, columns: dict[str, Sequence[float | None]]) -> pd.DataFrame | None:
-    """Return the table of the scores of each set, if there are more than two."""
+def ranking(sets: Sets, scores: Sequence[float | None], facts: Sequence[str] = ()) -> list[Ranked]:
+    """Rank sets by their scores, those without one left out, if there are more than two."""
     if len(sets.texts) < 3:
-        return None
-    firsts = [panels.shorten(texts[0], 60) for texts in sets.texts]
-    return pd.DataFrame({"Set": sets.names, "Texts": list(map(len, sets.texts)), "First text": firsts, **columns})
+        return []
+    return rank(
+        [
+            Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, facts[i] if facts else "")
+            for i, value in enumerate(scores)
+            if value is not None
+        ]
+    )
+
+
+def rank(items: Sequence[Ranked]) -> list[Ranked]:
+    """Order items by their scores, the highest first; equal scores have one place."""
+    places = tied_ranks([-item.value for item in items])
+    largest = max((item.value for item in items), default=0.0)
+    return [
+        items[i]._replace(place=int((places < places[i]).sum()) + 1, meter=items[i].value / max(largest, TIE))
+        for i in np.argsort(places, kind="stable")
+    ]
 
 
 def first_of(shown: int, total: int, what: str = "texts") -> str:

@@ -1,22 +1,24 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from _kit import inputs, panels, scoring, sets
+from _kit.core import TIE
 from _kit.page import Drawn, Picture, Result, Space, build, launch
 
 chamfer_diversity = scoring.load(__file__, "chamfer_diversity")
 
 # The greatest distance of near duplicates.
 NEAR = 0.05
+# Smaller differences of scores are not named.
+EQUAL = 0.02
 # Groups of near duplicates, and texts of a group, that are listed.
 MOST_GROUPS, MOST_CHIPS = 12, 5
 # The lower bound of each interpretation.
 WORDS = (
-    (0.7, "The texts are far apart: even the nearest neighbours say different things."),
+    (0.7, "Even the nearest neighbours say different things."),
     (0.4, "The texts are well separated."),
     (0.2, "Most texts have a somewhat similar neighbour."),
     (NEAR, "Most texts have a close neighbour."),
@@ -24,23 +26,23 @@ WORDS = (
 )
 
 
-def compute(texts: Any, cache_dir: str | None = None) -> scoring.Scored:
+def compute(texts: Any, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
-    settings = {"details": True, "progress": True, "cache_dir": cache_dir}
-    return scoring.compute(chamfer_diversity, given, predictions=given, singletons="skip", **settings)
+    return scoring.compute(chamfer_diversity, given, predictions=given, singletons="skip", is_drawn=is_drawn)
 
 
-def score(given: sets.Sets, chosen: Sequence[int | None]) -> Result:
+def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
     """Score all sets and draw one or two of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, is_read = compute(given.texts, cache_dir=folder)
-        matrices = scoring.similarities(chamfer_diversity, given.texts, folder)
-    shown = [i for i in sets.two_of(chosen, len(given.texts)) if result["details"][i] is not None]
-    adds = scoring.contributions(chamfer_diversity, given.texts, matrices, result["scores"], singletons="skip")
-    copies = [near_duplicates(matrix) for matrix in matrices]
+    given = sets.group(rows)
+    scored = compute(given.texts, is_drawn=True)
+    result, squares = scored.result, scoring.blocks(scored.similarity, given.texts)
+    scores = result["scores"]
+    shown = [i for i in sets.two_of(chosen, len(given.texts)) if scores[i] is not None]
+    adds = scoring.contributions(chamfer_diversity, given.texts, squares, scores, singletons="skip")
+    copies = [near_duplicates(square) for square in squares]
     details = [detail or {"distances": [None], "neighbours": [None]} for detail in result["details"]]
     distances: list[Any] = [detail["distances"] for detail in details]
     columns = {
@@ -48,21 +50,39 @@ def score(given: sets.Sets, chosen: Sequence[int | None]) -> Result:
         "Nearest no.": [[j if j is None else j + 1 for j in detail["neighbours"]] for detail in details],
         "Adds": adds,
         "Near duplicate of no.": [
-            [found[j] + 1 if j in found else None for j in range(len(texts))]
-            for found, texts in zip(copies, given.texts, strict=True)
+            [first[j] + 1 if j in first else None for j in range(len(texts))]
+            for first, texts in zip(copies, given.texts, strict=True)
         ],
     }
+    notes = [note for of_set in sets.unseen(given, scored.similarity).values() for note in of_set]
+    n_single = sum(value is None for value in scores)
+    if n_single:
+        notes.append(f"{n_single} of {len(scores)} sets contain a single text: not scored.")
+    if len(scores) == 2 and not n_single:
+        notes.append(sets.NO_QUALITY)
+        if len(given.texts[0]) != len(given.texts[1]):
+            notes.append("The sets differ in size: distances tend to be smaller in a larger set.")
     return Result(
-        answer=answer(given, result, is_read),
+        scored,
+        {"predictions": given.texts},
         pictures=[
             sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
-            sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
+            *sets.figures(given, shown, scored.similarity, sets.NEAR),
             duplicates_panel(given, shown, copies),
-            *sets.heat_maps(given, shown, matrices),
+            sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
         ],
         details=sets.details(given, columns),
-        report={"metric": "chamfer_diversity", **result, "predictions": given.texts},
-        scores=sets.scores(given, {"Chamfer diversity": result["scores"]}),
+        cards=cards(given, scored),
+        ranking=sets.ranking(given, scores),
+        verdict=sets.verdict(
+            given,
+            scored,
+            scores,
+            EQUAL,
+            "Texts that are further apart",
+            "The texts of both sets are equally far apart.",
+        ),
+        notes=notes,
         choices=given.choices(),
         chosen=shown,
     )
@@ -70,7 +90,7 @@ def score(given: sets.Sets, chosen: Sequence[int | None]) -> Result:
 
 def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
     """Return the texts of a set to remove, each with the first text that remains and to which it is near."""
-    near = similarity > 1 - NEAR
+    near = similarity >= 1 - NEAR - TIE
     copies: dict[int, int] = {}
     for i in range(len(near)):
         if i not in copies:
@@ -81,7 +101,7 @@ def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
 def duplicates_panel(given: sets.Sets, shown: Sequence[int], copies: list[dict[int, int]]) -> Drawn:
     """Return the near duplicates of each set below the text that remains, and a caption."""
     groups = [
-        panels.Group(
+        (
             given.texts[i][original],
             [(given.figure_name(i), [given.texts[i][j] for j, of in copies[i].items() if of == original], series)],
         )
@@ -89,46 +109,40 @@ def duplicates_panel(given: sets.Sets, shown: Sequence[int], copies: list[dict[i
         for original in sorted(set(copies[i].values()))
     ]
     if not groups:
-        return Drawn(panels.ledger([], f"None: no two texts of a set are closer than {NEAR}."))
+        return Drawn(panels.render("ledger", [], f"None found: no two texts of a set are within {NEAR} of each other."))
     n_copies = sum(len(copies[i]) for i in shown)
-    caption = f"{panels.count(n_copies, 'text')} closer than {NEAR} to the text above, which is the first of them."
+    caption = f"{panels.count(n_copies, 'text')} within {NEAR} of the text above, which is the first of them."
     cut = sets.first_of(min(len(groups), MOST_GROUPS), len(groups), "groups")
-    return Drawn(panels.groups(groups[:MOST_GROUPS], MOST_CHIPS), caption + cut)
+    return Drawn(panels.render("groups", groups[:MOST_GROUPS], MOST_CHIPS), caption + cut)
 
 
-def answer(given: sets.Sets, result: dict[str, Any], is_read: bool) -> str:
-    """Return the answer: the scores of one or two sets, or the mean of more."""
-    scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
-    n_sets, notes = len(given.texts), list(result["warnings"])
-    if len(scored) < n_sets:
-        notes.append(f"{n_sets - len(scored)} of {n_sets} sets contain a single text: not scored.")
-    if len(scored) > 2:
+def cards(given: sets.Sets, scored: scoring.Scored) -> list[panels.Card]:
+    """Return the scores of one or two sets, or the mean of more."""
+    result = scored.result
+    values = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
+    if len(values) > 2:
         facts = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
-        cards = [card("", result["chamfer_diversity"], f"on average over {len(scored)} sets", facts, is_read)]
-    else:
-        cards = [
-            card(given.names[i], value, "apart", facts_of(result["details"][i]), is_read, series)
-            for series, (i, value) in enumerate(scored)
-        ]
-    verdict = ""
-    if n_sets == len(scored) == 2:
-        more = 1 if scored[0][1] >= scored[1][1] else 2
-        verdict = f"Set {more}: its texts are further apart."
-        if abs(scored[0][1] - scored[1][1]) < 0.02:
-            verdict = "The texts of both sets are equally far apart."
-        notes.append(sets.NO_QUALITY)
-        if len(given.texts[0]) != len(given.texts[1]):
-            notes.append("The sets differ in size: distances tend to be smaller in a larger set.")
-    return panels.answer(cards, verdict if is_read else scoring.NOT_READ, notes, result["signature"])
-
-
-def card(
-    name: str, value: float, unit: str, facts: list[tuple[str, str, str]], is_read: bool, series: int = 0
-) -> panels.Card:
-    """Return the card of a score, with its interpretation if the model reads the texts."""
-    meaning = next(words for least, words in WORDS if value >= least) if is_read else ""
-    ends = ("0: duplicates", "1: unrelated")
-    return panels.Card(name, value, unit, meaning, value if is_read else None, ends, series, facts)
+        unit = f"apart, on average over {len(values)} sets"
+        return [panels.Card("", "", result["chamfer_diversity"], unit, facts=facts)]
+    found = []
+    for series, (i, value) in enumerate(values):
+        headline = next(words for least, words in WORDS if value >= least)
+        unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
+        found.append(
+            panels.Card(
+                given.name(i),
+                headline if scored.is_read else "",
+                value,
+                "from the nearest",
+                f"As many unrelated sentences score {unrelated:.2f}." if unrelated else "",
+                value if scored.is_read else None,
+                unrelated,
+                ("0: duplicates", "1: unrelated"),
+                series,
+                facts_of(result["details"][i]),
+            )
+        )
+    return found
 
 
 def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -157,23 +171,21 @@ def api(texts: list[list[str]]) -> dict[str, Any]:
 
 
 SPACE = Space(
-    name="chamfer_diversity",
+    metric=chamfer_diversity,
     title="How far is each text from its nearest neighbour?",
     lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "
     "meaning, to their nearest neighbours. English only.",
     limits=sets.LIMITS,
-    boxes=(sets.BOX,),
+    boxes=sets.BOXES,
     examples=sets.EXAMPLES,
     steps=sets.STEPS,
     rows=sets.rows_of,
-    group=sets.group,
     score=score,
     pictures=(
-        Picture("Distance to the nearest neighbour"),
-        Picture("What each text adds"),
+        Picture("Distance to the nearest neighbour", is_wide=True),
+        *sets.FIGURES,
         Picture("Near duplicates", "html", is_wide=True),
-        Picture("Similarity of the texts"),
-        Picture("Similarity of the texts"),
+        Picture("What each text adds", is_wide=True),
     ),
     api=api,
     sample=sets.SAMPLE,
@@ -184,5 +196,5 @@ SPACE = Space(
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    chamfer_diversity.compute(predictions=["warm", "up"])
+    scoring.yardstick(chamfer_diversity, 4)
     launch(SPACE, demo)

@@ -12,6 +12,11 @@ gruen = scoring.load(__file__, "gruen")
 
 LIMITS = inputs.Limits(texts=50, characters=3_500)
 COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "Repetition", "focus": "Focus"}
+EXPLAINED = {
+    "grammaticality": "0 to 1: are the sentences likely and acceptable?",
+    "non_redundancy": "0 or less: −0.1 for each sign of repetition that is found.",
+    "focus": "0 or −0.1: does each sentence continue the subject?",
+}
 DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
 NO_VERDICT = "GRUEN is for sentences of English prose, so this is no judgement of the text."
 # Above it, repetition and lost focus contrast with the grammar.
@@ -24,8 +29,9 @@ WORDS = (
     (0.2, "The model finds the sentences hardly fluent."),
     (0.0, "The model does not find the sentences fluent."),
 )
-# The lower bound of the score of a sentence with each label, and its colour.
-_LABELS = ((0.65, "high score", "#fdeee7"), (0.4, "doubtful", "#f7c9b5"), (0.0, "low score", "#ef9c77"))
+# Labels of sentences, and the score below which each holds; the strongest mark is the last.
+_LABELS = ("high score", "doubtful", "low score")
+_BELOW = (0.65, 0.4)
 # Upper bounds on what is drawn, and on the pairs of all texts together in a result.
 MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 10, 2_000
 # Characters of a repeated passage that are shown.
@@ -43,7 +49,8 @@ _EXAMPLES = (
         "It repeats itself",
         (
             "The hotel is near the station and has free parking. The hotel has free parking and is near the station. "
-            "Breakfast is served until ten. Breakfast at the hotel is served until ten.",
+            "Breakfast at the hotel is served in the garden until ten. At the hotel, breakfast is served in the garden "
+            "until ten.",
         ),
     ),
     Example(
@@ -66,52 +73,65 @@ _EXAMPLES = (
 def compute(texts: Any) -> scoring.Scored:
     """Check the input and compute the metric; any warning of it means that it does not read a text."""
     given = inputs.check_texts(texts, LIMITS)
-    result = scoring.compute(gruen, predictions=given, details=True, progress=True).result
+    scored = scoring.compute(gruen, predictions=given)
     most = max(MOST_LISTED, MOST_PAIRS // len(given))
-    for detail in result["details"]:
+    for detail in scored.result["details"]:
         # Their number, which the result states, may be the square of the number of sentences.
         detail["redundant_pairs"] = detail["redundant_pairs"][:most]
-    return scoring.Scored(result, not result["warnings"])
+    return scored._replace(is_read=not scored.result["warnings"])
 
 
-def score(texts: list[str], chosen: Sequence[int | None]) -> Result:
+def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
     """Score all texts and show the sentences of one."""
-    result, is_read = compute(texts)
+    texts = [row.text for row in rows]
+    scored = compute(texts)
+    result = scored.result
     shown = sets.two_of(chosen, len(texts))[0]
     detail = result["details"][shown]
-    rows = [
+    table = [
         (i, j, sentence["text"], *(sentence[name] for name in ("grammaticality", "likelihood", "acceptability")))
         for i, of_text in enumerate(result["details"], 1)
         for j, sentence in enumerate(of_text["sentences"], 1)
     ]
-    scores = {name: [of_text[part] for of_text in result["details"]] for part, name in COMPONENTS.items()}
-    begins = [panels.shorten(text, 60) for text in texts]
+    names = [f"Text {i}: {panels.shorten(text, 60)}" for i, text in enumerate(texts, 1)]
+    ranked = [
+        panels.Ranked(0, name, "", value, 0.0, components_of(of_text))
+        for name, value, of_text in zip(names, result["scores"], result["details"], strict=True)
+    ]
     return Result(
-        answer=answer(texts, result, is_read),
+        scored,
+        {"predictions": texts},
         pictures=[marked(detail), deductions(detail)],
-        details=pd.DataFrame(rows, columns=["Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"]),
-        report={"metric": "gruen", **result, "predictions": texts},
-        scores=pd.DataFrame({"Begins with": begins, "GRUEN": result["scores"], **scores}) if len(texts) > 2 else None,
-        choices=[f"Text {i}: {panels.shorten(text, 50)}" for i, text in enumerate(texts, 1)],
+        details=pd.DataFrame(table, columns=["Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"]),
+        cards=[card(result, len(texts), scored.is_read)],
+        ranking=sets.rank(ranked) if len(texts) > 2 else [],
+        verdict="" if scored.is_read else NO_VERDICT,
+        facts=[(signed(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
+        choices=names,
         chosen=[shown],
     )
 
 
+def components_of(detail: dict[str, Any]) -> str:
+    """Write the components of a text in a line."""
+    return ", ".join(f"{label} {signed(detail[name])}" for name, label in COMPONENTS.items())
+
+
 def marked(detail: dict[str, Any]) -> Drawn | None:
-    """Return the sentences, labelled by score; None if there are none."""
+    """Return the sentences, marked by score; None if there are none."""
     sentences = detail["sentences"][:MOST_SENTENCES]
-    pieces = []
-    for sentence in sentences:
-        grade = sentence["grammaticality"]
-        # A fragment has no grade.
-        label = None if grade is None else next(label for least, label, _ in _LABELS if grade >= least)
-        pieces += [(sentence["text"], label), (" ", None)]
+    pieces = [(each["text"], level_of(each["grammaticality"])) for each in sentences]
     suspects = [word for sentence in sentences for word in sentence["suspects"] or []]
-    caption = "A stronger colour marks a lower score. The details below have the numbers."
+    caption = "A stronger mark is a lower score. The details below have the numbers."
     if suspects:
         caption += f" Suspect words: {panels.shorten(', '.join(suspects), 100)}."
     cut = sets.first_of(len(sentences), len(detail["sentences"]), "sentences")
-    return Drawn(pieces, caption + cut) if pieces else None
+    return Drawn(panels.render("marked", [pieces], _LABELS, 1), caption + cut) if pieces else None
+
+
+def level_of(grade: float | None) -> int:
+    """Return the strength of the mark of a sentence; 0 for a fragment, which has no grade."""
+    return 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
 
 
 def deductions(detail: dict[str, Any]) -> Drawn:
@@ -133,23 +153,17 @@ def deductions(detail: dict[str, Any]) -> Drawn:
         i, j = gap["sentences"]
         text = f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar)."
         items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
-    return Drawn(panels.ledger(items, "None: no sentence repeats another, and each continues the subject before."))
+    return Drawn(
+        panels.render("ledger", items, "None found."), "Of repetition and of lost focus, as far as they are found."
+    )
 
 
-def answer(texts: list[str], result: dict[str, Any], is_read: bool) -> str:
-    """Return the answer: the score and its components."""
-    value, n = result["gruen"], len(texts)
+def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
+    """Return the card of the score."""
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
-    meaning, meter = (meaning_of(result), value) if is_read else ("", None)
-    explained = {
-        "grammaticality": "0 to 1: are the sentences likely and acceptable?",
-        "non_redundancy": "0 or less: −0.1 for each sign of repetition.",
-        "focus": "0 or −0.1: does each sentence continue the subject?",
-    }
-    facts = [(signed(result[name]), label, explained[name]) for name, label in COMPONENTS.items()]
-    card = panels.Card("", value, unit, meaning, meter, ("0: lowest", "1: highest"))
-    verdict = "" if is_read else NO_VERDICT
-    return panels.answer([card], verdict, result["warnings"], result["signature"], panels.tiles(facts))
+    headline, meter = (meaning_of(result), result["gruen"]) if is_read else ("", None)
+    ends = ("0: no sentence is likely English", "1: fluent, nothing repeated, one subject")
+    return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends)
 
 
 def meaning_of(result: dict[str, Any]) -> str:
@@ -185,7 +199,7 @@ def api(texts: list[str]) -> dict[str, Any]:
 
 
 SPACE = Space(
-    name="gruen",
+    metric=gruen,
     title="How well is this text written?",
     lead="GRUEN scores grammar, repetition and focus, sentence by sentence, without a reference text. It reads English "
     "only, and does not notice every error.",
@@ -202,13 +216,12 @@ SPACE = Space(
     steps=(
         "Write or paste a text. Leave a blank line between two texts. Or click an example.",
         "Press Score.",
-        "Look at the sentences with the strongest colours.",
+        "Look at the sentences with the strongest marks.",
     ),
     rows=lambda box: [inputs.Row("\n".join(lines)) for lines in inputs.blocks_of(box)],
-    group=lambda rows: [row.text for row in rows],
     score=score,
     pictures=(
-        Picture("Sentence by sentence", "marked", True, {label: colour for _, label, colour in _LABELS}),
+        Picture("Sentence by sentence", "html", True),
         Picture("Deductions", "html", True),
     ),
     api=api,

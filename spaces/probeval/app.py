@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, sets
+from _kit.core import first_maximum
 from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
 
 probeval = scoring.load(__file__, "probeval")
@@ -79,14 +80,14 @@ def compute(answers: Answers) -> scoring.Scored:
         [[text for text, _ in given] for given in answers],
         predictions=[{"id": "0", "answers": model}],
         references=[{"id": "0", "question": "", "answers": people}],
-        details=True,
-        progress=True,
     )
 
 
-def score(answers: Answers, chosen: Sequence[int | None]) -> Result:
+def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
     """Score a model, and draw the shares of the answers in each cluster."""
-    result, is_read = compute(answers)
+    answers = group(rows)
+    scored = compute(answers)
+    result = scored.result
     (detail,) = result["details"]
     names = {cluster["cluster"]: cluster["answers"][0]["text"] for cluster in detail["clusters"]}
     names[WRONG] = "wrong: in no cluster"
@@ -105,23 +106,32 @@ def score(answers: Answers, chosen: Sequence[int | None]) -> Result:
         "share of the answers",
         hovers,
     )
-    blocks = [
-        panels.Group(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)])
-        for label in labels
-    ]
-    rows = [
+    groups = [(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)]) for label in labels]
+    table = [
         (who, row["text"], row["count"], names[closest(row)])
         for who, key in (("people", "gold_assignments"), ("model", "assignments"))
         for row in detail[key]
     ]
+    notes, is_enough = cautions(answers)
+    facts = [
+        (f"{result['wrong_rate']:.0%}", "Wrong", "of the model's answers match no cluster."),
+        (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
+        (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
+    ]
     return Result(
-        answer=answer(answers, result, is_read),
+        scored,
+        answers._asdict(),
         pictures=[
             Drawn(bars, f"Of the answers in each cluster, named by its most common answer.{cut}"),
-            Drawn(panels.groups(blocks, MOST_CHIPS), f"Each answer is listed where it belongs the most.{cut}"),
+            Drawn(
+                panels.render("groups", groups, MOST_CHIPS), f"Each answer is listed where it belongs the most.{cut}"
+            ),
         ],
-        details=pd.DataFrame(rows, columns=["Who", "Answer", "Count", "Cluster"]),
-        report={"metric": "probeval", **result, **answers._asdict()},
+        details=pd.DataFrame(table, columns=["Who", "Answer", "Count", "Cluster"]),
+        cards=[card(result, detail, scored.is_read and is_enough)],
+        verdict="" if scored.is_read else scoring.NOT_READ,
+        facts=facts,
+        notes=notes,
     )
 
 
@@ -138,7 +148,7 @@ def shares_of(assignments: list[dict[str, Any]], labels: dict[str, str]) -> dict
 def closest(assignment: dict[str, Any]) -> str:
     """Return the cluster to which an answer belongs the most."""
     weights = assignment["clusters"]
-    return max(weights, key=lambda label: weights[label])
+    return list(weights)[int(first_maximum(list(weights.values())))]
 
 
 def members_of(assignments: list[dict[str, Any]], label: str) -> list[str]:
@@ -147,26 +157,21 @@ def members_of(assignments: list[dict[str, Any]], label: str) -> list[str]:
     return [f"{row['text']} × {row['count']:g}" for row in rows]
 
 
-def answer(answers: Answers, result: dict[str, Any], is_read: bool) -> str:
-    """Return the answer: the divergence in nats, wrong answers and coverage."""
-    (detail,), value = result["details"], result["probeval"]
+def cautions(answers: Answers) -> tuple[list[str], bool]:
+    """Return what to know about the numbers of answers, and whether they suffice for a verdict."""
     n_people, n_model = (sum(count for _, count in given) for given in answers)
-    is_enough, notes = min(n_people, n_model) >= LEAST, list(result["warnings"])
-    if not is_enough:
-        numbers = f"people gave {n_people:,} and the model {n_model:,}"
-        notes.append(f"No verdict: it takes at least {LEAST} answers of each side. Here {numbers}.")
-    largest = largest_divergence(detail)
-    meaning = f"It gives {result['coverage']:.0%} of people's answers." if is_read and is_enough else ""
-    meter = value / largest if is_read and is_enough else None
+    if min(n_people, n_model) >= LEAST:
+        return [], True
+    numbers = f"people gave {n_people:,} and the model {n_model:,}"
+    return [f"No verdict: it takes at least {LEAST} answers of each side. Here {numbers}."], False
+
+
+def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> panels.Card:
+    """Return the card of the divergence, in nats."""
+    value, largest = result["probeval"], largest_divergence(detail)
+    headline = f"The model gives {result['coverage']:.0%} of people's answers." if is_judged else ""
     ends = ("0: like people", f"{largest:.2f}: none of their answers")
-    facts = [
-        (f"{result['wrong_rate']:.0%}", "Wrong", "of the model's answers match no cluster."),
-        (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
-        (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
-    ]
-    card = panels.Card("", value, "nats apart", meaning, meter, ends)
-    verdict = "" if is_read else scoring.NOT_READ
-    return panels.answer([card], verdict, notes, result["signature"], panels.tiles(facts))
+    return panels.Card("", headline, value, "nats apart", meter=value / largest if is_judged else None, ends=ends)
 
 
 def largest_divergence(detail: dict[str, Any]) -> float:
@@ -197,7 +202,7 @@ def api(people: list[str], model: list[str]) -> dict[str, Any]:
 
 
 SPACE = Space(
-    name="probeval",
+    metric=probeval,
     title="Does a model answer as people do?",
     lead="A question of common sense has many right answers, some more common than others. ProbEval compares the "
     "distribution of a model's answers with that of people's. English only.",
@@ -213,7 +218,6 @@ SPACE = Space(
         "Press Score.",
     ),
     rows=rows_of,
-    group=group,
     score=score,
     pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", "html", is_wide=True)),
     api=api,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import gradio as gr
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, sets
+from _kit.core import TIE
 from _kit.page import Drawn, Picture, Result, Space, build, launch
 
 self_bleu = scoring.load(__file__, "self_bleu")
@@ -21,17 +22,17 @@ TOKENIZERS = {
 }
 # Orders of n-grams, and tokens that are marked: a browser is slow with more.
 MOST_ORDERS, _MOST_TOKENS = 5, 800
-# Labels of repeated phrases by their lengths, with the colours of their marks.
+# Labels of repeated phrases by their lengths.
 _LABELS = ("single", *(f"{n} in a row" for n in range(2, MOST_ORDERS + 1)))
-_WRITTEN = dict(zip(_LABELS, ("#dfe1fd", "#c8ccfb", "#b0b6f9", "#9a9ff7", "#8489f5"), strict=True))
-_SHUFFLED = dict(zip(_LABELS, ("#fbe0d5", "#f7c9b5", "#f3b296", "#ef9c77", "#eb865a"), strict=True))
+# Smaller differences of scores are not named.
+EQUAL = 0.005
 # The lower bound of each interpretation.
 WORDS = (
     (0.8, "They nearly copy each other."),
     (0.5, "They repeat each other's phrases a lot."),
     (0.2, "They repeat each other's phrases here and there."),
     (0.02, "They repeat few of each other's phrases."),
-    (0.0, "They share hardly any long phrase."),
+    (TIE, "They share hardly any long phrase."),
 )
 # Scripts without spaces between words: Thai to Myanmar, Khmer, and Chinese and Japanese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -45,41 +46,50 @@ def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no others to repeat: a set needs at least two. Write one a line.")
-    settings = {"max_order": int(max_order), "tokenizer": tokenizer, "singletons": "skip", "details": True}
+    settings = {"max_order": int(max_order), "tokenizer": tokenizer, "singletons": "skip"}
     return scoring.compute(self_bleu, predictions=given, **settings)
 
 
-def score(given: sets.Sets, chosen: Sequence[int | None], max_order: int, tokenizer: str) -> Result:
+def score(rows: list[inputs.Row], chosen: Sequence[Any], max_order: int, tokenizer: str) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
-    result = compute(given.texts, max_order, tokenizer).result
+    given, order = sets.group(rows), int(max_order)
+    scored = compute(given.texts, max_order, tokenizer)
+    result, scores = scored.result, scored.result["scores"]
     written = [[split(text, tokenizer) for text in texts] for texts in given.texts]
     mixed = [[shuffle(tokens, f"{i}") for i, tokens in enumerate(texts)] for texts in written]
     # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
     space = "" if tokenizer == "char" else " "
     shuffled = compute([[space.join(tokens) for tokens in texts] for texts in mixed], max_order, tokenizer).result
     shown = next(i for i in sets.two_of(chosen, len(written), len(written)) if len(written[i]) > 1)
-    name = f"{given.names[shown]}. " if given.names[shown] else ""
-    found = [phrases(texts, int(max_order)) for texts in written]
-    rows = [
+    name = f"{given.name(shown)}. " if given.name(shown) else ""
+    repeated = [phrases(texts, order) for texts in written]
+    table = [
         (given.figure_name(i), " ".join(phrase), len(phrase), ", ".join(str(j + 1) for j in sorted(where)))
-        for i, of_set in enumerate(found)
+        for i, of_set in enumerate(repeated)
         for phrase, where in sorted(of_set.items(), key=lambda item: (-len(item[0]), -len(item[1])))
     ]
     by_order = {
-        who: [scores["details"][shown][f"self_bleu_{n}"] for n in range(1, int(max_order) + 1)]
-        for who, scores in (("As written", result), ("Shuffled", shuffled))
+        who: [values["details"][shown][f"self_bleu_{n}"] for n in range(1, order + 1)]
+        for who, values in (("As written", result), ("Shuffled", shuffled))
     }
-    figure = plots.bars(by_order, [f"{n}-grams" for n in range(1, int(max_order) + 1)], "self-BLEU")
+    figure = plots.bars(by_order, [f"{n}-grams" for n in range(1, order + 1)], "self-BLEU")
+    unread, notes = cautions(given, written, order, tokenizer)
+    n_single = sum(value is None for value in scores)
+    if n_single:
+        notes.append(f"{n_single} of {len(scores)} sets contain a single text: not scored.")
     return Result(
-        answer=answer(given, written, result, shuffled, int(max_order), tokenizer),
+        scored,
+        {"predictions": given.texts},
         pictures=[
-            marked(written[shown], found[shown], f"{name}Phrases that another text contains, too."),
-            marked(mixed[shown], phrases(mixed[shown], int(max_order)), f"{name}In random order, which is nonsense."),
+            marked(written[shown], repeated[shown], f"{name}Phrases that another text contains, too.", 0),
+            marked(mixed[shown], phrases(mixed[shown], order), f"{name}In random order, which is nonsense.", 1),
             Drawn(figure, f"{name}Higher is less diverse."),
         ],
-        details=pd.DataFrame(rows, columns=["Set", "Phrase", "Length", "In texts no."]),
-        report={"metric": "self_bleu", **result, "predictions": given.texts},
-        scores=sets.scores(given, {"Self-BLEU": result["scores"], "Shuffled": shuffled["scores"]}),
+        details=pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."]),
+        cards=cards(given, result, shuffled, order, bool(unread)),
+        ranking=sets.ranking(given, scores),
+        verdict=unread or f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings.",
+        notes=notes,
         choices=given.choices(),
         chosen=[shown],
     )
@@ -106,56 +116,65 @@ def phrases(texts: list[list[str]], order: int) -> dict[tuple[str, ...], set[int
     return {phrase: where for phrase, where in holders.items() if len(where) > 1}
 
 
-def marked(texts: list[list[str]], repeated: dict[tuple[str, ...], set[int]], caption: str) -> Drawn:
-    """Return the texts as pieces, the repeated phrases labelled by their lengths."""
-    pieces: list[tuple[str, str | None]] = []
+def marked(texts: list[list[str]], repeated: dict[tuple[str, ...], set[int]], caption: str, series: int) -> Drawn:
+    """Return the texts with their repeated phrases marked by length."""
+    shown: list[list[tuple[str, int]]] = []
     n_shown = 0
-    for i, tokens in enumerate(texts, 1):
+    for tokens in texts:
         n_shown += len(tokens)
         if n_shown > _MOST_TOKENS:
-            return Drawn(pieces, caption + sets.first_of(i - 1, len(texts)))
-        pieces.append((f"{i}. ", None))
-        at = 0
+            break
+        pieces, at = [], 0
         while at < len(tokens):
             longest = range(min(MOST_ORDERS, len(tokens) - at), 0, -1)
             n = next((n for n in longest if tuple(tokens[at : at + n]) in repeated), 0)
-            pieces += [(" ".join(tokens[at : at + max(n, 1)]), _LABELS[n - 1] if n else None), (" ", None)]
+            pieces.append((" ".join(tokens[at : at + max(n, 1)]), n))
             at += max(n, 1)
-        pieces.append(("\n", None))
-    return Drawn(pieces, caption)
+        shown.append(pieces)
+    content = panels.render("marked", shown, _LABELS, series)
+    return Drawn(content, caption + sets.first_of(len(shown), len(texts)))
 
 
-def answer(
-    given: sets.Sets,
-    tokens: list[list[list[str]]],
-    result: dict[str, Any],
-    shuffled: dict[str, Any],
-    order: int,
-    tokenizer: str,
-) -> str:
-    """Return the answer: the scores of one or two sets, or the mean of more, and of the same words shuffled."""
-    unread, notes = cautions(given, tokens, order, tokenizer)
+def cards(
+    given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any], order: int, is_unread: bool
+) -> list[panels.Card]:
+    """Return the scores of one or two sets, or the mean of more, and of the same words shuffled."""
     scored = [i for i, value in enumerate(result["scores"]) if value is not None]
-    if len(scored) < len(given.texts):
-        notes.append(f"{len(given.texts) - len(scored)} of {len(given.texts)} sets contain a single text: not scored.")
-    pairs = [(given.names[i], result["scores"][i], shuffled["scores"][i], result["details"][i]) for i in scored]
+    rows = [(given.name(i), result["scores"][i], shuffled["scores"][i], result["details"][i]) for i in scored]
     if len(scored) > 2:
-        pairs = [(f"Mean of {len(scored)} sets", result["self_bleu"], shuffled["self_bleu"], result)]
-    cards = []
-    for series, (name, value, mixed, detail) in enumerate(pairs):
-        meaning = "" if unread else next(words for least, words in WORDS if value >= least)
+        rows = [(f"Mean of {len(scored)} sets", result["self_bleu"], shuffled["self_bleu"], result)]
+    nothing = f"No phrase of {panels.in_words(order)} words is shared."
+    ends = (f"0: no phrase of {panels.in_words(order)} shared", "1: copies")
+    found = []
+    for series, (name, value, mixed, detail) in enumerate(rows):
         facts = [
-            (f"{mixed:.2f}", "Shuffled", "the same words in random order."),
             (f"{detail['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
             (f"{detail['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the counts."),
+            *((f"{detail[f'self_bleu_{n}']:.2f}", f"Self-BLEU-{n}", "of shorter phrases.") for n in (2,) if order > n),
         ]
-        ends = ("0: nothing repeated", "1: copies")
-        cards.append(panels.Card(name, value, f"self-BLEU-{order}", meaning, value, ends, series, facts))
-    first, other = ("These texts repeat", "shuffled words") if len(pairs) == 1 else ("Set 1 repeats", "set 2")
-    gap = pairs[0][1] - (pairs[1][1] if len(pairs) == 2 else pairs[0][2])
-    than = "as much as" if abs(gap) < 0.005 else "more than" if gap > 0 else "less than"
-    verdict = f"{first} {than} {other}. Self-BLEU compares words, not meanings."
-    return panels.answer(cards, unread or verdict, notes, result["signature"])
+        headline = "" if is_unread else next((words for least, words in WORDS if value >= least), nothing)
+        remark = f"The same words in random order: {mixed:.2f}."
+        found.append(
+            panels.Card(name, headline, value, f"self-BLEU-{order}", remark, value, mixed, ends, series, facts)
+        )
+    return found
+
+
+def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any], order: int) -> str:
+    """Compare two sets, or the texts with their words shuffled, at the largest order at which one repeats anything."""
+    scored = [i for i, value in enumerate(result["scores"]) if value is not None]
+    names, sides = ["these texts", "shuffled words"], [result, shuffled]
+    if len(scored) == 2:
+        names, sides = [given.name(i) for i in scored], [result["details"][i] for i in scored]
+    n = next((n for n in range(order, 0, -1) if max(side[f"self_bleu_{n}"] for side in sides) > TIE), 0)
+    if not n:
+        return "No word is in two texts."
+    of_what = "" if n == order else f" of phrases of {panels.in_words(n)} words" if n > 1 else " of single words"
+    none = "" if n == order else f"No phrase of {panels.in_words(order)} words is shared. "
+    gap = sides[0][f"self_bleu_{n}"] - sides[1][f"self_bleu_{n}"]
+    if abs(gap) < EQUAL:
+        return f"{none}As much repetition{of_what} in {names[0]} as in {names[1]}."
+    return f"{none}{'More' if gap > 0 else 'Less'} repetition{of_what} in {names[0]} than in {names[1]}."
 
 
 def cautions(given: sets.Sets, tokens: list[list[list[str]]], order: int, tokenizer: str) -> tuple[str, list[str]]:
@@ -196,20 +215,19 @@ def api(
 
 
 SPACE = Space(
-    name="self_bleu",
+    metric=self_bleu,
     title="How much do these texts repeat each other?",
     lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
     "and they ignore meaning.",
     limits=sets.LIMITS,
-    boxes=(sets.BOX,),
+    boxes=sets.BOXES,
     examples=sets.EXAMPLES,
     steps=sets.STEPS,
     rows=sets.rows_of,
-    group=sets.group,
     score=score,
     pictures=(
-        Picture("Repeated phrases", "marked", colours=_WRITTEN),
-        Picture("The same texts, shuffled", "marked", colours=_SHUFFLED),
+        Picture("Repeated phrases", "html"),
+        Picture("The same texts, shuffled", "html"),
         Picture("Self-BLEU by order", is_wide=True),
     ),
     api=api,

@@ -1,6 +1,6 @@
 """Demo of semantic_entropy: into how many meanings texts fall."""
 
-import tempfile
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +14,8 @@ SAME = scoring.part(semantic_entropy, "semantic_entropy_settings").DEFAULT_SAME
 LEAST_SAME, MOST_SAME = 0.5, 1.0
 # Classes of a set, and texts of a class, that are listed.
 MOST_CLASSES, MOST_CHIPS = 12, 6
+# Smaller differences of scores are not named.
+EQUAL = 0.005
 _SURE = """She was late because she missed the bus.
 She missed the bus, so she was late.
 Because she missed her bus she came late.
@@ -24,28 +26,38 @@ A fallen tree blocked the road.
 Her child was ill at home."""
 
 
-def compute(texts: Any, same: Any, cache_dir: str | None = None) -> scoring.Scored:
+def compute(texts: Any, same: Any, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     inputs.check_number("same", same, LEAST_SAME, MOST_SAME)
     given = inputs.check_sets(texts, sets.LIMITS)
-    settings = {"details": True, "progress": True, "cache_dir": cache_dir}
-    return scoring.compute(semantic_entropy, given, predictions=given, same=float(same), **settings)
+    return scoring.compute(semantic_entropy, given, predictions=given, same=float(same), is_drawn=is_drawn)
 
 
-def score(given: sets.Sets, chosen: Sequence[int | None], same: float) -> Result:
+def score(rows: list[inputs.Row], chosen: Sequence[Any], same: float) -> Result:
     """Score all sets and show the classes of one or two of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, is_read = compute(given.texts, same, cache_dir=folder)
-        matrices = scoring.similarities(semantic_entropy, given.texts, folder)
+    given = sets.group(rows)
+    scored = compute(given.texts, same, is_drawn=True)
+    scores, counts = scored.result["scores"], scored.result["n_classes_scores"]
     shown = sets.two_of(chosen, len(given.texts))
-    classes = [detail["classes"] for detail in result["details"]]
-    columns = {"Entropy, nats": result["scores"], "Meanings": result["n_classes_scores"]}
+    classes = [detail["classes"] for detail in scored.result["details"]]
+    unseen = sets.unseen(given, scored.similarity)
+    notes = [note for of_set in unseen.values() for note in of_set]
+    if len(scores) == 2 and len(given.texts[0]) != len(given.texts[1]):
+        notes.append("The sets differ in size: a larger set can have more meanings.")
     return Result(
-        answer=answer(given, result, is_read),
-        pictures=[classes_panel(given, shown, classes, same), *sets.heat_maps(given, shown, matrices)],
+        scored,
+        {"predictions": given.texts},
+        pictures=[
+            classes_panel(given, shown, classes, same),
+            *sets.figures(given, shown, scored.similarity, float(same)),
+        ],
         details=sets.details(given, {"Meaning": [[label + 1 for label in labels] for labels in classes]}),
-        report={"metric": "semantic_entropy", **result, "predictions": given.texts},
-        scores=sets.scores(given, columns),
+        cards=cards(given, scored, set(unseen)),
+        ranking=sets.ranking(given, scores, [panels.count(int(k), "meaning") for k in counts]),
+        verdict=sets.verdict(
+            given, scored, scores, EQUAL, "More meanings, or more even ones,", "Both sets are equally certain."
+        ),
+        notes=notes,
         choices=given.choices(),
         chosen=shown,
     )
@@ -60,42 +72,37 @@ def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int
             members.setdefault(label, []).append(text)
         total += len(members)
         largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
-        groups += [
-            panels.Group(panels.count(len(texts), "text"), [(given.figure_name(i), texts, series)]) for texts in largest
-        ]
+        groups += [(panels.count(len(texts), "text"), [(given.figure_name(i), texts, series)]) for texts in largest]
     cut = sets.first_of(len(groups), total, "classes").replace("first", "largest")
     caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
-    return Drawn(panels.groups(groups, MOST_CHIPS), caption)
+    return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)
 
 
-def answer(given: sets.Sets, result: dict[str, Any], is_read: bool) -> str:
-    """Return the answer: the entropies of one or two sets, or the mean of more."""
-    scores, counts, sizes = result["scores"], result["n_classes_scores"], list(map(len, given.texts))
-    if len(scores) > 2:
-        unit, meaning = f"nats, on average over {len(scores)} sets", f"{result['n_classes']:.2f} meanings on average."
-        cards = [panels.Card("", result["semantic_entropy"], unit, meaning)]
-    else:
-        cards = [
+def cards(given: sets.Sets, scored: scoring.Scored, unsure: set[int]) -> list[panels.Card]:
+    """Return the entropies of one or two sets, or the mean of more."""
+    result = scored.result
+    if len(result["scores"]) > 2:
+        unit = f"nats and {result['n_classes']:.2f} meanings, on average over {len(result['scores'])} sets"
+        return [panels.Card("", "", result["semantic_entropy"], unit)]
+    found = []
+    for i, (value, k) in enumerate(zip(result["scores"], map(int, result["n_classes_scores"]), strict=True)):
+        n = len(given.texts[i])
+        headline = (
+            f"{panels.count(n, 'text')}, {panels.count(k, 'meaning')}{' as the model sees it' if i in unsure else ''}."
+        )
+        found.append(
             panels.Card(
-                given.names[i],
+                given.name(i),
+                headline if scored.is_read else "",
                 value,
-                "nats",
-                f"{panels.count(n, 'text')}, {panels.count(int(k), 'meaning')}." if is_read else "",
-                (k - 1) / (n - 1) if is_read and n > 1 else None,
-                ("1 meaning", f"{n} meanings"),
-                i,
+                "nats of entropy",
+                f"0 if all say the same, {math.log(n):.2f} if no two of {panels.in_words(n)} do." if n > 1 else "",
+                value / math.log(n) if scored.is_read and n > 1 else None,
+                ends=("sure: one meaning", "unsure: all different"),
+                series=i,
             )
-            for i, (value, k, n) in enumerate(zip(scores, counts, sizes, strict=True))
-        ]
-    verdict, notes = "", list(result["warnings"])
-    if len(scores) == 2:
-        more = 1 if scores[0] >= scores[1] else 2
-        verdict = f"The texts of set {more} have more meanings, or more even ones."
-        if abs(scores[0] - scores[1]) < 0.005:
-            verdict = "Both sets are equally certain."
-        if sizes[0] != sizes[1]:
-            notes.append("The sets differ in size: a larger set can have more meanings.")
-    return panels.answer(cards, verdict if is_read else scoring.NOT_READ, notes, result["signature"])
+        )
+    return found
 
 
 def api(texts: list[list[str]], same: float = SAME) -> dict[str, Any]:
@@ -115,21 +122,19 @@ def api(texts: list[list[str]], same: float = SAME) -> dict[str, Any]:
 
 
 SPACE = Space(
-    name="semantic_entropy",
+    metric=semantic_entropy,
     title="How many meanings do these answers have?",
     lead="A model that is sure of its answer says the same each time, in other words. Semantic entropy is the entropy "
     "of the meanings: 0 if all say the same. English only.",
     limits=sets.LIMITS,
-    boxes=(sets.BOX,),
-    examples=(Example("Sure or unsure?", (f"{_SURE}\n\n{_UNSURE}",)), *sets.EXAMPLES),
+    boxes=sets.BOXES,
+    examples=(Example("Sure or unsure?", ("Sure", _SURE, "Unsure", _UNSURE)), *sets.EXAMPLES),
     steps=sets.STEPS,
     rows=sets.rows_of,
-    group=sets.group,
     score=score,
     pictures=(
         Picture("Texts that say the same", "html", is_wide=True),
-        Picture("Similarity of the texts"),
-        Picture("Similarity of the texts"),
+        *sets.FIGURES,
     ),
     api=api,
     sample=sets.SAMPLE,

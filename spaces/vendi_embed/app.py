@@ -1,6 +1,5 @@
 """Demo of vendi_embed: the effective number of different texts in a set."""
 
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,79 +11,86 @@ vendi_embed = scoring.load(__file__, "vendi_embed")
 
 LEAST_ORDER, MOST_ORDER = 0.1, 5.0
 # Smaller differences of scores are not named.
-_EQUAL = 0.05
+EQUAL = 0.05
 
 
-def compute(texts: Any, q: Any, cache_dir: str | None = None) -> scoring.Scored:
+def compute(texts: Any, q: Any, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     inputs.check_number("q", q, LEAST_ORDER, MOST_ORDER)
     given = inputs.check_sets(texts, sets.LIMITS)
-    settings = {"details": True, "progress": True, "cache_dir": cache_dir}
-    return scoring.compute(vendi_embed, given, predictions=given, q=float(q), **settings)
+    return scoring.compute(vendi_embed, given, predictions=given, q=float(q), is_drawn=is_drawn)
 
 
-def score(given: sets.Sets, chosen: Sequence[int | None], q: float) -> Result:
+def score(rows: list[inputs.Row], chosen: Sequence[Any], q: float) -> Result:
     """Score all sets and draw one or two of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, is_read = compute(given.texts, q, cache_dir=folder)
-        matrices = scoring.similarities(vendi_embed, given.texts, folder)
-    shown = sets.two_of(chosen, len(given.texts))
-    adds = scoring.contributions(vendi_embed, given.texts, matrices, result["scores"], q=float(q))
+    given = sets.group(rows)
+    scored = compute(given.texts, q, is_drawn=True)
+    scores, similarity = scored.result["scores"], scored.similarity
+    shown, squares = sets.two_of(chosen, len(given.texts)), scoring.blocks(similarity, given.texts)
+    adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=float(q))
+    unseen = sets.unseen(given, similarity)
+    notes = [note for of_set in unseen.values() for note in of_set]
+    if len(scores) == 2:
+        notes.append(sets.NO_QUALITY)
+        if len(given.texts[0]) != len(given.texts[1]):
+            notes.append("The sets differ in size: a larger set can reach a larger score.")
     return Result(
-        answer=answer(given, result, is_read),
+        scored,
+        {"predictions": given.texts},
         pictures=[
-            *sets.heat_maps(given, shown, matrices),
+            *sets.figures(given, shown, similarity, sets.NEAR),
             sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
         ],
         details=sets.details(given, {"Adds": adds}),
-        report={"metric": "vendi_embed", **result, "predictions": given.texts},
-        scores=sets.scores(given, {"Vendi score": result["scores"]}),
+        cards=cards(given, scored, float(q), set(unseen)),
+        ranking=sets.ranking(given, scores),
+        verdict=sets.verdict(
+            given, scored, scores, EQUAL, "More different things", "As many different things in both sets."
+        ),
+        notes=notes,
         choices=given.choices(),
         chosen=shown,
     )
 
 
-def answer(given: sets.Sets, result: dict[str, Any], is_read: bool) -> str:
-    """Return the answer: the scores of one or two sets, or the mean of more."""
-    scores, sizes = result["scores"], list(map(len, given.texts))
+def cards(given: sets.Sets, scored: scoring.Scored, q: float, unsure: set[int]) -> list[panels.Card]:
+    """Return the scores of one or two sets, or the mean of more."""
+    scores = scored.result["scores"]
     if len(scores) > 2:
-        unit = f"on average over {len(scores)} sets"
-        meaning = f"The scores of the sets range from {min(scores):.2f} to {max(scores):.2f}."
-        cards = [panels.Card("", result["vendi_embed"], unit, meaning)]
-    else:
-        cards = [
+        return [panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets")]
+    found = []
+    for i, value in enumerate(scores):
+        n = len(given.texts[i])
+        unrelated = scoring.yardstick(vendi_embed, n, q=q)
+        headline = headline_of(value, n, unrelated or n)
+        if i in unsure:
+            headline = f"{headline.rstrip('.')}, as the model sees it."
+        found.append(
             panels.Card(
-                given.names[i],
+                given.name(i),
+                headline if scored.is_read else "",
                 value,
                 f"of {n}",
-                meaning_of(value, n) if is_read else "",
-                (value - 1) / (n - 1) if is_read and n > 1 else None,
+                f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}." if unrelated else "",
+                (value - 1) / (n - 1) if scored.is_read and n > 1 else None,
+                (unrelated - 1) / (n - 1) if unrelated else None,
                 ("1: all the same", f"{n}: all different"),
                 i,
             )
-            for i, (value, n) in enumerate(zip(scores, sizes, strict=True))
-        ]
-    verdict, notes = "", list(result["warnings"])
-    if len(scores) == 2:
-        more, less = (1, 2) if scores[0] >= scores[1] else (2, 1)
-        verdict = f"The texts of set {more} differ more from each other than those of set {less}."
-        if abs(scores[0] - scores[1]) < _EQUAL:
-            verdict = "Both sets are equally diverse."
-        notes.append(sets.NO_QUALITY)
-        if sizes[0] != sizes[1]:
-            notes.append("The sets differ in size: a larger set can reach a larger score.")
-    return panels.answer(cards, verdict if is_read else scoring.NOT_READ, notes, result["signature"])
+        )
+    return found
 
 
-def meaning_of(value: float, n: int) -> str:
-    """Return the interpretation of a score."""
+def headline_of(value: float, n: int, unrelated: float) -> str:
+    """Return the interpretation of a score beside that of unrelated sentences."""
+    texts = panels.in_words(n)
     if n == 1:
         return "A single text: there is nothing to compare."
     if value < 1.15:
-        return f"{'Both' if n == 2 else f'All {panels.in_words(n)}'} say nearly the same."
-    if value > n - 0.15:
-        return f"Each of the {panels.in_words(n)} says something of its own."
-    return f"As diverse as {value:.2f} texts that have no meaning in common."
+        return f"{'Both' if n == 2 else f'All {texts}'} texts say nearly the same."
+    if value > unrelated - 0.15:
+        return f"Each of the {texts} texts says something of its own."
+    return f"{texts.capitalize()} texts that say about {value:.1f} different things."
 
 
 def api(texts: list[list[str]], q: float = 1.0) -> dict[str, Any]:
@@ -104,22 +110,17 @@ def api(texts: list[list[str]], q: float = 1.0) -> dict[str, Any]:
 
 
 SPACE = Space(
-    name="vendi_embed",
+    metric=vendi_embed,
     title="How many different things do these texts say?",
     lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
     "English only.",
     limits=sets.LIMITS,
-    boxes=(sets.BOX,),
+    boxes=sets.BOXES,
     examples=sets.EXAMPLES,
     steps=sets.STEPS,
     rows=sets.rows_of,
-    group=sets.group,
     score=score,
-    pictures=(
-        Picture("Similarity of the texts"),
-        Picture("Similarity of the texts"),
-        Picture("What each text adds", is_wide=True),
-    ),
+    pictures=(*sets.FIGURES, Picture("What each text adds", is_wide=True)),
     api=api,
     sample=sets.SAMPLE,
     settings={
@@ -138,5 +139,5 @@ SPACE = Space(
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    vendi_embed.compute(predictions=["warm", "up"])
+    scoring.yardstick(vendi_embed, 4, q=1.0)
     launch(SPACE, demo)

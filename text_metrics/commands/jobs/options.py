@@ -95,6 +95,6 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> Comma
         raise ValueError("--system-key requires --id-key.")
     for name in ("batch_size", "set_size", "workers", "keep"):
         value = options.get(name)
-        if value is not None and value < 1:
+        if isinstance(value, int) and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
     return command

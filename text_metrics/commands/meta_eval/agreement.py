@@ -81,7 +81,7 @@ def choices(scores: Scores, pairs: pd.DataFrame, tie: float = _TIE) -> pd.DataFr
 
 
 def rule_choices(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Choose by what is no property of a set: its position, and the label that says how it was made."""
+    """Baselines that do not read the texts: its position, and the label that says how it was made."""
     chosen = pd.DataFrame({FIRST_RULE: 0.0}, index=pairs.index)
     first, second = (pairs[label] == "nonsensical" for label in ("label1", "label2"))
     if (first | second).any():

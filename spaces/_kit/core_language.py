@@ -1,1 +1,0 @@
-../../metrics/_core/core_language.py
