@@ -5,8 +5,9 @@
 The first file has the weights of commit 3acdd7b (`git show 3acdd7b:metrics/gruen/gruen_compact.safetensors`). A step
 learns from sentences and their corruptions, drawn from the frames of gruen_plain.toml and from Brown, ABC news and
 overheard conversations; and from what the first weights say of other sentences, so that they forget nothing.
-The heads of likelihood and the calibration stay. One seed, one thread, bfloat16. The metric still has the first weights:
-the model card says how far these steps come.
+The heads of likelihood and the calibration stay. One seed, one thread, bfloat16.
+
+The metric still has the first weights: its model card says how far these steps come.
 """
 
 import csv
