@@ -63,9 +63,9 @@ benchmark: $(VENV)/.installed-dev
 results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
 	$(BIN)/python -m scripts.results.probeval
-	$(BIN)/python -m scripts.results.polls
 	$(BIN)/python -m scripts.results.gruen
-	$(BIN)/python -m scripts.results.few_answers
+	$(BIN)/python -m scripts.results.people_sets
+	$(BIN)/python -m scripts.results.same
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill
 

@@ -34,10 +34,10 @@ def run(monkeypatch, capsys):
 
 
 def clusters_of(row):
-    found = {}
+    actual = {}
     for answer in row["answers"]:
-        found.setdefault(answer["cluster"], {})[answer["text"]] = answer["count"]
-    return found
+        actual.setdefault(answer["cluster"], {})[answer["text"]] = answer["count"]
+    return actual
 
 
 def test_answers_are_clustered(run, load, tmp_path):

@@ -175,7 +175,7 @@ def test_rows_are_what_the_metric_computes(report, references, files, load):
     rows, probeval = by_name(report), load("probeval")
     assert [row["name"] for row in report["rows"]] == ["good", "stuck", "wrong"]
     for name, answers in files.items():
-        cleaned = {key: {clean(text): n for text, n in own.items()} for key, own in answers.items()}
+        cleaned = {key: {clean(text): n for text, n in entry.items()} for key, entry in answers.items()}
         options = {"unknown": "skip", "missing": "skip", "confidence": 0.95}
         expected = probeval.compute(predictions=cleaned, references=references, **options)
         del expected["skipped"]
@@ -187,9 +187,9 @@ def test_rows_are_what_the_metric_computes(report, references, files, load):
 def test_other_people_are_as_close_as_people(load, rng):
     answers = [people(rng, 40) for _ in range(40)]
     references = [{"answers": labelled(people(rng, 60))} for _ in answers]
-    found = against_people(load("probeval").compute, answers, references, rounds=4, level=0.95)
-    assert found["p"] > 0.01
-    assert abs(found["difference"]) < 0.02
+    actual = against_people(load("probeval").compute, answers, references, rounds=4, level=0.95)
+    assert actual["p"] > 0.01
+    assert abs(actual["difference"]) < 0.02
 
 
 def test_models_unlike_people_are_farther(report):
@@ -229,10 +229,10 @@ def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
     assert "b|x: missing: q2, q3" in said
     assert "| b\\|x | 1 | 3–3 | " in shown
     first = (tmp_path / "r.json").read_bytes()
-    found = by_name(json.loads(first))
-    assert set(found) == {"a", "b|x"}
+    actual = by_name(json.loads(first))
+    assert set(actual) == {"a", "b|x"}
     # A blank answer beside others is wrong.
-    assert found["b|x"]["wrong_rate"] == pytest.approx(2 / 3)
+    assert actual["b|x"]["wrong_rate"] == pytest.approx(2 / 3)
     assert run(*command)[0] == 0
     assert (tmp_path / "r.json").read_bytes() == first
 
@@ -356,12 +356,12 @@ def test_sensitivity_on_released_targets(run, shared_data, tmp_path):
     assert "| top-1 accuracy | 1.000 |" in shown
     with (ROOT / "results" / "probe-sensitivity.csv").open(encoding="utf-8", newline="") as file:
         expected = [float(row["value"]) for row in csv.DictReader(file)]
-    found = {change["change"]: change["scores"] for change in json.loads(out.read_text(encoding="utf-8"))["changes"]}
-    order = ["a cluster dropped", "a rank swapped with the next", *(name for name in found if "share" in name)]
+    actual = {change["change"]: change["scores"] for change in json.loads(out.read_text(encoding="utf-8"))["changes"]}
+    order = ["a cluster dropped", "a rank swapped with the next", *(name for name in actual if "share" in name)]
     values = []
     for name in order:
         # One score after another.
-        for curve in found[name].values():
+        for curve in actual[name].values():
             values += curve[::2] if "share" in name else curve
     assert values == pytest.approx(expected, abs=5e-4)
 
@@ -373,7 +373,7 @@ def test_released_test_set(run, shared_data, tmp_path):
     command = ("report", folder / "targets.jsonl", f"tuned={model}", f"others={folder / 'human_predictions.json'}")
     code, _, said = run(*command, "--setting", "clustering=soft", "--rounds", 1, "--out", tmp_path / "r.json")
     assert code == 0, said
-    found = by_name(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
+    actual = by_name(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
     # Those of results/probe-models.csv: the released second sample of people is the first one.
-    assert found["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
-    assert found["tuned"]["probeval"] == pytest.approx(0.827, abs=0.0005)
+    assert actual["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
+    assert actual["tuned"]["probeval"] == pytest.approx(0.827, abs=0.0005)

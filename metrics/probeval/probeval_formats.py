@@ -148,20 +148,19 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if side == "references" and not parsed:
         raise ValueError(f"{where} has no answers: it needs at least one.")
     if parsed and item.get("total") is not None:
-        factor = parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT) / sum(row["count"] for row in parsed)
+        total, whole = (
+            parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT),
+            sum(a["count"] for a in parsed),
+        )
         # Without the rounding of shares.
-        parsed = [{**answer, "count": plain_count(round(answer["count"] * factor, 9))} for answer in parsed]
+        parsed = [{**answer, "count": plain_count(round(answer["count"] / whole * total, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}
 
 
 def _is_pair(value: Any) -> bool:
     """Tell whether a value is an answer and its count."""
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and isinstance(value[1], NUMBERS)
-    )
+    is_two = isinstance(value, (list, tuple)) and len(value) == 2
+    return is_two and isinstance(value[0], str) and isinstance(value[1], NUMBERS)
 
 
 def _answer(answer: Any, side: str, where: str) -> dict:

@@ -13,7 +13,7 @@ import pandas as pd
 from text_metrics import load
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
 
@@ -98,7 +98,8 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
     if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
-    result = load("semantic_entropy").compute(predictions=sets, same=DEFAULT_SAME, **encoder)
+    threshold = SemanticEntropySettings(contexts=encoder.get("contexts")).threshold
+    result = load("semantic_entropy").compute(predictions=sets, same=threshold, **encoder)
     yield Column("VS-Classes-0", result["n_classes_scores"], 1, "content", result["signature"])
     yield Column("VS-Classes-1", np.exp(result["scores"]), 1, "content", result["signature"])
 
