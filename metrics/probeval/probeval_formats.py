@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import NUMBERS, ROUNDED_SUM, as_list, check_characters, describe, parse_number
+from .core import NUMBERS, as_list, check_characters, describe, parse_number
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
@@ -240,17 +240,6 @@ def _question(place: int, given: dict, gold: dict) -> Question:
         gold_counts=table if is_clustered else table.sum(axis=1, keepdims=True),
         clusters=labels if is_clustered else None,
     )
-
-
-def check_totals(questions: list[Question]) -> None:
-    """Raise a ValueError for shares without a total: smoothing adds answers, whose weight depends on it."""
-    for question in questions:
-        for side, counts in (("predictions", question.counts), ("references", question.people)):
-            if (counts % 1).any() and counts.sum() <= 1 + ROUNDED_SUM:
-                raise ValueError(
-                    f"{side}, question {describe(question.name)}: the counts are shares, which smoothing cannot be "
-                    "added to. Pass the number of answers as 'total', or smoothing=0."
-                )
 
 
 def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
