@@ -63,8 +63,8 @@ benchmark: $(VENV)/.installed-dev
 results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
 	$(BIN)/python -m scripts.results.probeval
-	$(BIN)/python -m scripts.results.polls
 	$(BIN)/python -m scripts.results.gruen
+	$(BIN)/python -m scripts.results.gruen_plain
 	$(BIN)/python -m scripts.results.people_sets
 	$(BIN)/python -m scripts.results.same
 	$(BIN)/python -m scripts.results.report

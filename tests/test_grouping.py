@@ -90,16 +90,6 @@ def test_rows_of_a_key_may_be_anywhere(tmp_path, capsys, monkeypatch, kind):
         assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("value", ["1", 1, 1.0])
-def test_keys_of_several_types_are_one_key(tmp_path, capsys, value):
-    rows = [{"p": key, "text": "a dog"} for key in (1, value, "2", "2")]
-    assert score.main(score_words(write_jsonl(tmp_path / "data.jsonl", rows), "--id-key", "p")) == 0
-    assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [2, 2]
-    data = write_jsonl(tmp_path / "again.jsonl", [*rows, {"p": value, "text": "a cat"}])
-    assert score.main([*score_words(data, "--id-key", "p"), "--restart"]) == 0
-    assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [3, 2]
-
-
 def test_keys_are_texts():
     values = [1, 2.5, True, [1, "é"], {"b": 1, "a": 2}, "1"]
     found = [read_key({"p": value}, "p") for value in values]

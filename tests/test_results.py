@@ -74,7 +74,7 @@ def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
     ours = load("self_bleu").compute(predictions=sets, **settings)["self_bleu"]
     low, high = result["confidence_interval"]
     rest = [sets[:i] + sets[i + 1 :] for i in range(len(sets))]
-    left_out = np.array([load("self_bleu").compute(predictions=own, **settings)["self_bleu"] for own in rest])
+    left_out = np.array([load("self_bleu").compute(predictions=subset, **settings)["self_bleu"] for subset in rest])
     pseudo_values = len(sets) * ours - (len(sets) - 1) * left_out
     assert [low, high] == pytest.approx(Estimate.of(ours, pseudo_values - pseudo_values.mean()).interval(0.8))
     drawn = rng.integers(len(sets), size=(50, len(sets)))

@@ -186,16 +186,8 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
     unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), non-zero, set after set
-    contexts : ndarray of shape (m, d), float64, zero for a set without one, whose rows stay as they are
-    sizes : ndarray of shape (m,), the number of rows of each set
-    error : of ROW_ERRORS
-
-    Returns
-    -------
-    ndarray of shape (n, d), of the type of `rows`, all of length 1
+    Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
+    the type of the rows, all of length 1. The error is of ROW_ERRORS.
     """
     projected, directions = np.empty_like(rows), unit_vectors(contexts)
     set_of = np.repeat(np.arange(len(sizes)), sizes)

@@ -66,19 +66,9 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """Read `predictions` as sets of texts.
 
-    Parameters
-    ----------
-    predictions : list of lists of str, or list of str
-        Sets, or texts that make one set or, with `set_size`, consecutive sets.
-    set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists, their sizes are checked against it.
-
-    Raises
-    ------
-    TypeError
-        If `predictions` or a set is not a list, or a text is not a string.
-    ValueError
-        If there is no text, a set is empty, or `set_size` does not divide the number of texts.
+    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
+    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
+    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
@@ -205,17 +195,9 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
     """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
 
-    Returns
-    -------
-    ndarray of shape (n, d), float32 or float64: no copy where it is that already
-
-    Raises
-    ------
-    TypeError
-        If it is not an array of numbers.
-    ValueError
-        If its shape is wrong, or a row is not finite, or zero, so that its cosine is undefined, or float64 cannot hold
-        its square.
+    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
+    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
+    cosine is undefined, or float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -350,13 +332,7 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
-    """List the values of the texts of each set, with None for texts without one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,), or (k,) if only k texts have a value
-    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
-    """
+    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known

@@ -179,19 +179,10 @@ class Estimate(NamedTuple):
 
         For units without skewness it is Student's; docs/intervals.md has its coverage.
 
-        Parameters
-        ----------
-        level : in (0, 1)
-        bounds : range of the score; an end outside it is moved to it, but not past the estimate
-        size : mean number of texts of the sets, for an upper bound that is a function of it
-
-        Returns
-        -------
-        [low, high]; None for fewer than two units, and if the units do not differ
-
-        References
-        ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54, 221-228.
+        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
+        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
+        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
+        54, 221-228.
         """
         if not self.error > 0:
             return None
@@ -250,13 +241,9 @@ class ScoreSummary(NamedTuple):
     sizes: np.ndarray | None = None
 
     def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of the scores under a name, with `scores` and `confidence_interval`.
+        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
 
-        Parameters
-        ----------
-        values : ndarray of shape (m,), NaN for an item without a score
-        prefix : of the names of the last two
-        bounds : range of these values, if it is not that of the score
+        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
         """
         known = ~np.isnan(values)
         scores = [None if math.isnan(value) else value for value in values.tolist()]

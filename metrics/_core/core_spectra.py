@@ -74,10 +74,8 @@ def kernel_spectra(
 ) -> Iterator[Spectra]:
     """Find the eigenvalues of sets from their kernels.
 
-    Parameters
-    ----------
-    batches : pairs of the indices (b,) of sets of equal size k, and their kernels (b, k, k)
-    sizes, weights : as for `embedding_spectra`
+    Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
+    `embedding_spectra`.
     """
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
@@ -89,9 +87,7 @@ def kernel_spectra(
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
     """Vendi score of each set (Friedman & Dieng 2023; of any order q: Pasarkar & Dieng 2024).
 
-    Returns
-    -------
-    ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse
+    Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
@@ -109,13 +105,8 @@ def vendi_without_each(
     - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
     its error is about 1e-13.
 
-    Parameters
-    ----------
-    embeddings, sizes, device, error : as for `embedding_spectra`, without weights; all sizes >= 2
-
-    Returns
-    -------
-    ndarray of shape (n,), each in [1, size of the set - 1]
+    Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
+    each in [1, size of the set - 1].
     """
     scores, buffer = np.empty(len(embeddings)), _row_buffer(embeddings, device)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)

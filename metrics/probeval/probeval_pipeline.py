@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import TIE, describe, encode, load_vectors, tied_ranks
+from .core import ROUNDED_SUM, TIE, describe, encode, load_vectors, tied_ranks
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question, plain_count
 from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
@@ -201,14 +201,22 @@ def warn_of_closed_options(questions: Sequence[Question], settings: ProbevalSett
                 return
 
 
-def check_draws(question: Question, settings: ProbevalSettings) -> None:
-    """Raise a ValueError that names the question if answers cannot be drawn, or left out one by one."""
-    for option, counts in (("rarefy", question.counts), ("rarefy_people", question.people)):
+def check_counts(question: Question, settings: ProbevalSettings) -> None:
+    """Raise a ValueError that names the question if its answers cannot be smoothed, drawn, or left out one by one."""
+    sides = (("predictions", "rarefy", question.counts), ("references", "rarefy_people", question.people))
+    for side, option, counts in sides:
         size, n, name = getattr(settings, option), counts.sum(), describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
+        if not (counts % 1).any():
+            continue
+        if settings.smoothing and n <= 1 + ROUNDED_SUM:
+            raise ValueError(
+                f"{side}, question {name}: the counts are shares, which smoothing cannot be added to. Pass the number "
+                "of answers as 'total', or smoothing=0."
+            )
         repeats = settings.parity and settings.clustering == "hac"
-        if (size is not None or settings.debias or repeats) and (counts % 1).any():
+        if size is not None or settings.debias or repeats:
             option = option if size is not None else "debias" if settings.debias else "parity"
             raise ValueError(f"{option} needs counts that are integers. Question {name} has others.")
 
@@ -218,10 +226,9 @@ def score_question(
 ) -> dict[str, Any]:
     """Cluster, match and score a question; returns its results, and with settings.details its details.
 
-    `labels` are people's, for matcher="human". Raises a ValueError that names the question if it has too few or
-    too many answers to draw from, or if its divergence is infinite.
+    `labels` are people's, for matcher="human". Raises a ValueError that names the question if its divergence is
+    infinite.
     """
-    check_draws(question, settings)
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
     gold, model = both_sides(question, clusters, weights, settings)

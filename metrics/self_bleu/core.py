@@ -227,19 +227,9 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """Read `predictions` as sets of texts.
 
-    Parameters
-    ----------
-    predictions : list of lists of str, or list of str
-        Sets, or texts that make one set or, with `set_size`, consecutive sets.
-    set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists, their sizes are checked against it.
-
-    Raises
-    ------
-    TypeError
-        If `predictions` or a set is not a list, or a text is not a string.
-    ValueError
-        If there is no text, a set is empty, or `set_size` does not divide the number of texts.
+    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
+    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
+    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
@@ -366,17 +356,9 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
     """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
 
-    Returns
-    -------
-    ndarray of shape (n, d), float32 or float64: no copy where it is that already
-
-    Raises
-    ------
-    TypeError
-        If it is not an array of numbers.
-    ValueError
-        If its shape is wrong, or a row is not finite, or zero, so that its cosine is undefined, or float64 cannot hold
-        its square.
+    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
+    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
+    cosine is undefined, or float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -511,13 +493,7 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
-    """List the values of the texts of each set, with None for texts without one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,), or (k,) if only k texts have a value
-    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
-    """
+    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
@@ -1103,19 +1079,10 @@ class Estimate(NamedTuple):
 
         For units without skewness it is Student's; docs/intervals.md has its coverage.
 
-        Parameters
-        ----------
-        level : in (0, 1)
-        bounds : range of the score; an end outside it is moved to it, but not past the estimate
-        size : mean number of texts of the sets, for an upper bound that is a function of it
-
-        Returns
-        -------
-        [low, high]; None for fewer than two units, and if the units do not differ
-
-        References
-        ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54, 221-228.
+        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
+        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
+        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
+        54, 221-228.
         """
         if not self.error > 0:
             return None
@@ -1174,13 +1141,9 @@ class ScoreSummary(NamedTuple):
     sizes: np.ndarray | None = None
 
     def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of the scores under a name, with `scores` and `confidence_interval`.
+        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
 
-        Parameters
-        ----------
-        values : ndarray of shape (m,), NaN for an item without a score
-        prefix : of the names of the last two
-        bounds : range of these values, if it is not that of the score
+        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
         """
         known = ~np.isnan(values)
         scores = [None if math.isnan(value) else value for value in values.tolist()]
@@ -1430,13 +1393,7 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
-    """Count the n-grams of each order from 1 to `max_order`.
-
-    Parameters
-    ----------
-    tokens : Tokens of n texts
-    sizes : ndarray of shape (m,): the number of texts in each set
-    """
+    """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
     n_texts = len(tokens.lengths)
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -1514,12 +1471,9 @@ def leave_one_out_matches(table: NgramTable) -> np.ndarray:
 
 
 def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Find, for each text, the length closest to its own among the other texts of its set; the shorter on a tie.
+    """Find, for each text, the length closest to its own among the other texts of its set; the shorter on a tie: (n,).
 
-    Parameters
-    ----------
-    lengths : ndarray of shape (n,)
-    sizes : ndarray of shape (m,), all >= 2
+    All sizes are >= 2.
     """
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((lengths, set_of))
@@ -1537,11 +1491,7 @@ def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np.ndarray) -> BleuStatistics:
     """Compute the statistics of BLEU of each text, with the other texts of its set as references.
 
-    Parameters
-    ----------
-    tables : n-gram tables of orders 1 to max_order
-    lengths : ndarray of shape (n,): tokens in each text
-    sizes : ndarray of shape (m,), all >= 2
+    `tables` are of orders 1 to max_order, `lengths` (n,) the numbers of tokens, and all sizes (m,) >= 2.
     """
     return BleuStatistics(
         np.stack([leave_one_out_matches(table) for table in tables]),
@@ -1552,16 +1502,10 @@ def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np
 
 
 def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
-    """Compute BLEU of every order up to max_order from its statistics (Papineni et al. 2002, with uniform weights).
+    """Compute BLEU of every order up to max_order (Papineni et al. 2002, with uniform weights).
 
-    Parameters
-    ----------
-    statistics : BleuStatistics with c columns, single or pooled
-    smoothing : "nlg-eval" (its constants), "method1" (Chen & Cherry 2014, as in NLTK) or "none"
-
-    Returns
-    -------
-    ndarray of shape (max_order, c), in [0, 1]
+    Maps statistics with c columns, single or pooled, to (max_order, c), in [0, 1]. The smoothing is "nlg-eval" (its
+    constants), "method1" (Chen & Cherry 2014, as in NLTK) or "none".
     """
     matches, totals = statistics.matches, statistics.totals
     hypothesis, reference = statistics.hypothesis_lengths, statistics.reference_lengths
@@ -1583,14 +1527,7 @@ def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
 def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
     """Distinct-n (Li et al. 2016): the share of n-grams that are distinct; 0 without n-grams.
 
-    Parameters
-    ----------
-    pooled : bool
-        Count over all sets together.
-
-    Returns
-    -------
-    ndarray of shape (m,), or (1,) when pooled, in [0, 1]; higher is more diverse
+    Returns an ndarray of shape (m,), or (1,) when counted over all sets together, in [0, 1]; higher is more diverse.
     """
     _, owners, totals = _group_totals(table, sizes, pooled)
     n_distinct = np.bincount(owners, minlength=len(totals))
@@ -1600,9 +1537,7 @@ def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.n
 def entropy(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
     """Entropy-n (Zhang et al. 2018): Shannon entropy, in nats, of the n-gram distribution; 0 without n-grams.
 
-    Returns
-    -------
-    ndarray of shape (m,), or (1,) when pooled, >= 0; higher is more diverse
+    Returns an ndarray of shape (m,), or (1,) when pooled, >= 0; higher is more diverse.
     """
     counts, owners, totals = _group_totals(table, sizes, pooled)
     shares = counts / totals[owners]
@@ -1632,16 +1567,8 @@ def ngram_kernels(
     Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
     longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
 
-    Parameters
-    ----------
-    tables : n-gram tables of the orders to average
-    sizes : ndarray of shape (m,), the number of texts in each set
-    max_rows : texts computed at a time
-
-    Yields
-    ------
-    members : ndarray of shape (b,), indices of sets
-    kernels : ndarray of shape (b, k, k), positive semi-definite with unit diagonal
+    Yields the indices (b,) of sets of equal size, of at most `max_rows` texts, and their kernels (b, k, k), positive
+    semi-definite with unit diagonal.
     """
     from scipy import sparse
 

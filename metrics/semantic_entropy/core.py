@@ -310,19 +310,9 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """Read `predictions` as sets of texts.
 
-    Parameters
-    ----------
-    predictions : list of lists of str, or list of str
-        Sets, or texts that make one set or, with `set_size`, consecutive sets.
-    set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists, their sizes are checked against it.
-
-    Raises
-    ------
-    TypeError
-        If `predictions` or a set is not a list, or a text is not a string.
-    ValueError
-        If there is no text, a set is empty, or `set_size` does not divide the number of texts.
+    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
+    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
+    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
@@ -449,17 +439,9 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
     """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
 
-    Returns
-    -------
-    ndarray of shape (n, d), float32 or float64: no copy where it is that already
-
-    Raises
-    ------
-    TypeError
-        If it is not an array of numbers.
-    ValueError
-        If its shape is wrong, or a row is not finite, or zero, so that its cosine is undefined, or float64 cannot hold
-        its square.
+    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
+    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
+    cosine is undefined, or float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -594,13 +576,7 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
-    """List the values of the texts of each set, with None for texts without one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,), or (k,) if only k texts have a value
-    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
-    """
+    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
@@ -1186,19 +1162,10 @@ class Estimate(NamedTuple):
 
         For units without skewness it is Student's; docs/intervals.md has its coverage.
 
-        Parameters
-        ----------
-        level : in (0, 1)
-        bounds : range of the score; an end outside it is moved to it, but not past the estimate
-        size : mean number of texts of the sets, for an upper bound that is a function of it
-
-        Returns
-        -------
-        [low, high]; None for fewer than two units, and if the units do not differ
-
-        References
-        ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54, 221-228.
+        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
+        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
+        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
+        54, 221-228.
         """
         if not self.error > 0:
             return None
@@ -1257,13 +1224,9 @@ class ScoreSummary(NamedTuple):
     sizes: np.ndarray | None = None
 
     def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of the scores under a name, with `scores` and `confidence_interval`.
+        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
 
-        Parameters
-        ----------
-        values : ndarray of shape (m,), NaN for an item without a score
-        prefix : of the names of the last two
-        bounds : range of these values, if it is not that of the score
+        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
         """
         known = ~np.isnan(values)
         scores = [None if math.isnan(value) else value for value in values.tolist()]
@@ -1562,16 +1525,8 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
     unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), non-zero, set after set
-    contexts : ndarray of shape (m, d), float64, zero for a set without one, whose rows stay as they are
-    sizes : ndarray of shape (m,), the number of rows of each set
-    error : of ROW_ERRORS
-
-    Returns
-    -------
-    ndarray of shape (n, d), of the type of `rows`, all of length 1
+    Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
+    the type of the rows, all of length 1. The error is of ROW_ERRORS.
     """
     projected, directions = np.empty_like(rows), unit_vectors(contexts)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -1904,22 +1859,12 @@ def model_similarities(
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
 
-    Parameters
-    ----------
-    rule : "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is for
-        texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0
-    contexts : what each set answers, put before both texts of a pair; or None
-    settings : of which batch_size, device and progress are used
+    The rule is "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is
+    for texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0.
+    `contexts`, what each set answers, are put before both texts of a pair.
 
-    Returns
-    -------
-    matrices : list of m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1
-    signed : the entries of a signature
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found, has other classes, or gives a score outside [0, 1].
+    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
+    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
     """
     texts = with_contexts(sets, contexts)
     places = all_pairs(sets.sizes)

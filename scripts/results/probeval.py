@@ -10,7 +10,8 @@ the sets of a question, averaged over questions, with a 95 % bootstrap interval 
 Most released answers equal a gold answer, and those are easy to match. For the next two columns, half of the gold
 strings of each cluster are held out to serve as the model's, with the one wrong answer that the set has, "wrong", or
 with people's answers to other questions. results/probeval-schemes.csv has the released answers by scheme, and
-results/probeval-clusters.csv the agreement of automatic clusters with people's.
+results/probeval-clusters.csv the agreement of automatic clusters with people's. results/probeval-polls.csv compares
+scores of the closed options of polls, with shares that are drawn for each scale, with the divergence of the options.
 """
 
 import itertools
@@ -27,19 +28,37 @@ from sklearn.metrics import adjusted_rand_score
 
 from scripts import ROOT
 from scripts.arguments import data_folder
+from text_metrics import load
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.metrics.probeval import probeval_pipeline as pipeline
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_matching import cluster_maximum
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
 from text_metrics.metrics.probeval.probeval_released import from_released, labels_from_cfc
-from text_metrics.metrics.probeval.probeval_sampling import kl_divergence
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("soft", "cosine", "wordnet", "gp")
 PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
+POLLS = {
+    "exact": {"matcher": "exact"},
+    "default": {},
+    "none, cosine": {"clustering": "none"},
+    "hac, cosine": {"clustering": "hac"},
+}
+SCALES = (
+    ("Yes", "No"),
+    ("Acceptable", "Unacceptable"),
+    ("Strongly agree", "Agree", "Neither agree nor disagree", "Disagree", "Strongly disagree"),
+    ("Very satisfied", "Somewhat satisfied", "Somewhat dissatisfied", "Very dissatisfied"),
+    ("Very likely", "Somewhat likely", "Not too likely", "Not at all likely"),
+    ("Always", "Often", "Sometimes", "Rarely", "Never"),
+    ("Excellent", "Good", "Only fair", "Poor", "Don't know"),
+    ("Increased", "Stayed about the same", "Decreased"),
+)
+N_POLLS = 15  # for each scale, with 1000 answers of each side
 N_SETS = 50  # for each question and scheme
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool
@@ -254,6 +273,28 @@ def correlate(ours: np.ndarray, theirs: np.ndarray) -> float:
     return float(spearmanr(ours, theirs).statistic) if np.ptp(theirs) else float("nan")
 
 
+def compare_polls() -> pandas.DataFrame:
+    """Score drawn polls, and compare with KL(people ‖ model) over the options, with the smoothing."""
+    rng = np.random.default_rng(SEED)
+    sides: dict[str, list[dict[str, int]]] = {"references": [], "predictions": []}
+    by_hand, table = [], {}
+    for scale in (scale for scale in SCALES for _ in range(N_POLLS)):
+        counts = np.array([rng.multinomial(1000, rng.dirichlet(np.ones(len(scale)))) for _ in sides])
+        for rows, drawn in zip(sides.values(), counts, strict=True):
+            rows.append(dict(zip(scale, drawn.tolist(), strict=True)))
+        # An option that nobody chose is wrong.
+        chosen = counts[0] > 0
+        p, q = smooth(np.column_stack([counts[:, chosen], counts[:, ~chosen].sum(axis=1)]), 1.0)
+        by_hand.append(float(kl_divergence(p, q)))
+    for name, settings in POLLS.items():
+        scores = load("probeval").compute(**sides, **settings)["scores"]
+        differences = np.abs(np.subtract(scores, by_hand))
+        rank = spearmanr(scores, by_hand).statistic
+        table[name] = [f"{(differences > 0.01).sum()} of {len(scores)}", f"{differences.mean():.3f}", f"{rank:.3f}"]
+    columns = ["off by more than 0.01", "mean difference", "Spearman's correlation"]
+    return pandas.DataFrame.from_dict(table, orient="index", columns=columns)
+
+
 def mean_cell(values: np.ndarray) -> str:
     """Format the mean over questions, with its 95 % bootstrap interval."""
     values = values[~np.isnan(values)]
@@ -267,7 +308,8 @@ def main() -> None:
     """Write the tables."""
     folder = data_folder(make_parser(__doc__)) / "probeval"
     targets, predictions = folder / "cfc_dev_targets.jsonl", folder / "cfc_dev_annotated_predictions.json"
-    questions = read_questions(*pair_rows(**from_released(targets, predictions))[:2])
+    rows = from_released(targets, predictions)
+    questions = read_questions(*pair_rows(rows["predictions"], rows["references"])[:2])
     labels = labels_from_cfc(predictions)
     given: dict[str, Labelled] = {
         q.name: {text: (labels[q.name][text], int(n)) for text, n in zip(q.answers, q.counts, strict=True)}
@@ -287,8 +329,8 @@ def main() -> None:
         rng = np.random.default_rng(SEED)
         # A pool and its sets are drawn before the next pool.
         pools = (make(question, rng) for question in questions)
-        rows = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
-        arrays: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        per_pool = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
+        arrays: dict[str, Any] = {name: np.array([row[name] for row in per_pool]) for name in per_pool[0]}
         table[view] = {name: mean_cell(values.mean(axis=1)) for name, values in arrays.items()}
         if view == "released answers":
             cells = {name: map("{:.3f}".format, np.nanmean(values, axis=0)) for name, values in arrays.items()}
@@ -298,7 +340,8 @@ def main() -> None:
         settings = pipelines["soft, soft" if name == "soft" else f"{name}, cosine"]
         indices[name] = mean_cell(np.array([agreement(question, settings, resources) for question in questions]))
     clusters = pandas.DataFrame({"adjusted Rand index": indices})
-    frames = {"probeval": pandas.DataFrame(table), "probeval-schemes": schemes, "probeval-clusters": clusters}
+    frames = {"probeval": pandas.DataFrame(table), "probeval-schemes": schemes}
+    frames |= {"probeval-clusters": clusters, "probeval-polls": compare_polls()}
     for name, frame in frames.items():
         frame.to_csv(ROOT / "results" / f"{name}.csv", index_label="clusters, matcher")
 

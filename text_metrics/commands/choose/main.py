@@ -126,8 +126,8 @@ def _shortened(value: Any, n_texts: int, places: list[int], has_cells: bool) -> 
     entries = parse_list(value) if has_cells else value
     if not isinstance(entries, list) or len(entries) != n_texts:
         return value
-    kept = [entries[i] for i in places]
-    return to_line(kept).rstrip("\n") if isinstance(value, str) else kept
+    entries = [entries[i] for i in places]
+    return to_line(entries).rstrip("\n") if isinstance(value, str) else entries
 
 
 def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:

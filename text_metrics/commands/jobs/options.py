@@ -90,7 +90,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> Comma
     options = vars(command)
     options["columns"] = parse_columns(command)
     del options["column"]
-    options["settings"] = parse_settings(options.pop("setting"))
+    options["settings"] = parse_settings(options.pop("setting"), command.metric)
     if command.system_key is not None and command.id_key is None:
         raise ValueError("--system-key requires --id-key.")
     for name in ("batch_size", "set_size", "workers", "keep"):

@@ -60,12 +60,12 @@ def score_sets(
     sets: list[list[str]],
     model: str = DEFAULT_MODEL,
     cache_dir: Path | None = None,
-    own: Sequence[str] = (),
+    paths: Sequence[str] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics; `own` are paths of metrics."""
+    """Score all sets by all metrics; `paths` are those of your metrics."""
     # What may fail comes before what takes long.
-    own_columns = [own_column(path, sets) for path in own]
+    own_columns = [own_column(path, sets) for path in paths]
     with tempfile.TemporaryDirectory() as folder:
         # Each text is encoded once for all metrics.
         encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty()}

@@ -18,7 +18,7 @@ from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.commands.shared.statistics import holm, randomization_p
 from text_metrics.metrics._core.core_numbers import tied_ranks
 from text_metrics.metrics._core.core_results import mean_estimate
-from text_metrics.metrics.probeval.probeval_formats import Question, plain_count
+from text_metrics.metrics.probeval.probeval_formats import Question
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -91,7 +91,7 @@ def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str
     counts: dict[str, Counter[str]] = {}
     for question in questions:
         answers: Counter[str] = Counter()
-        for text, count in zip(question.answers, map(plain_count, question.counts), strict=True):
+        for text, count in zip(question.answers, question.counts.tolist(), strict=True):
             answers[clean(text)] += count
         if any(text.strip() for text in answers):
             counts[question.name] = answers

@@ -31,8 +31,8 @@ def named_files(words: Sequence[str]) -> dict[str, Path]:
 
 def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
     """Return the stem of a path, with as many of its folders as tell it from the others."""
-    parts, others = _parts(path), [_parts(other) for other in paths if other is not path]
-    depth = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in others)), len(parts))
+    parts, rivals = _parts(path), [_parts(other) for other in paths if other is not path]
+    depth = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in rivals)), len(parts))
     return "/".join(parts[-depth:])
 
 
