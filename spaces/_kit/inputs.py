@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-PLAIN, TABLES = ".txt", (".csv", ".jsonl")
+ENDINGS = (".csv", ".jsonl")
 
 
 class InputError(ValueError):
@@ -37,15 +37,10 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def blocks_of(text: str) -> list[list[str]]:
-    """Parse one text a line, with a blank line between blocks."""
-    blocks: list[list[str]] = [[]]
-    for line in lines_of(text):
-        if line:
-            blocks[-1].append(line)
-        elif blocks[-1]:
-            blocks.append([])
-    return blocks if blocks[-1] else blocks[:-1]
+def blocks_of(text: str) -> list[str]:
+    """Split at blank lines."""
+    blocks = "\n".join(lines_of(text)).split("\n\n")
+    return [block.strip() for block in blocks if block.strip()]
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
@@ -122,6 +117,14 @@ def read_file(path: str | None, limits: Limits) -> str:
     if not text.strip():
         raise InputError("The file contains no text.")
     return text
+
+
+def read_table(path: str | None, limits: Limits) -> list[Row]:
+    """Read the rows of a file; raises an InputError if it is not one that a demo reads."""
+    text, ending = read_file(path, limits), Path(path or "").suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"The file name must end in {' or '.join(ENDINGS)}. Got {ending or 'no ending'}.")
+    return parse_table(text, ending)
 
 
 def parse_table(text: str, ending: str) -> list[Row]:

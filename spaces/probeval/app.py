@@ -2,14 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, sets
 from _kit.core import first_maximum
-from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
+from _kit.page import Box, Drawn, Picture, Result, Space, build, launch
 
 probeval = scoring.load(__file__, "probeval")
 
@@ -25,15 +24,6 @@ SIDES = ("people", "model")
 _COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
 # "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
 _COUNTED = re.compile(r"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t)([-+−]?[0-9][0-9.,]*)")
-_KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
-_EXAMPLES = (
-    Example(
-        "Boil water: much like people",
-        (_KETTLE, "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5"),
-    ),
-    Example("Boil water: only the favourite", (_KETTLE, "kettle × 100")),
-    Example("Boil water: odd ideas", (_KETTLE, "cup × 40\nhelicopter × 25\nkettle × 20\nfridge × 15")),
-)
 
 
 class Answers(NamedTuple):
@@ -83,7 +73,7 @@ def compute(answers: Answers) -> scoring.Scored:
     )
 
 
-def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
+def score(rows: list[inputs.Row]) -> Result:
     """Score a model, and draw the shares of the answers in each cluster."""
     answers = group(rows)
     scored = compute(answers)
@@ -211,7 +201,7 @@ SPACE = Space(
         Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
         Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 6),
     ),
-    examples=_EXAMPLES,
+    examples=Path(__file__).with_name("examples.json"),
     steps=(
         "Write people's answers to a question, one a line, with an optional count.",
         "Write a model's answers to it. Or click an example.",
