@@ -304,7 +304,10 @@ def test_equal_scores_have_one_place(kit):
     """Whatever the rounding, and in the order in which they came."""
     sys.path_importer_cache.clear()
     sets = importlib.import_module("_kit.sets")
-    items = [kit.panels.Ranked(0, name, "", value, 0.0) for name, value in zip("abcd", (0.2, 0.5, 0.5 + 1e-9, 0.1))]
+    items = [
+        kit.panels.Ranked(0, name, "", value, 0.0)
+        for name, value in zip("abcd", (0.2, 0.5, 0.5 + 1e-9, 0.1), strict=True)
+    ]
     assert [(row.place, row.name) for row in sets.rank(items)] == [(1, "b"), (1, "c"), (3, "a"), (4, "d")]
     assert sets.shown_of([None, 0.5, 0.1, 0.5 + 1e-9, 0.1 - 1e-9]) == [1, 2]
 

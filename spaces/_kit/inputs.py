@@ -57,8 +57,8 @@ def check_typed(texts: Sequence[str], limits: Limits) -> None:
     _check_total(texts, 2 * limits.characters, limits)
 
 
-def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
-    """Check the form and the size of sets; raises an InputError that names the set and the text."""
+def check_sets(sets: Any, limits: Limits, contexts: Any = None) -> list[list[str]]:
+    """Check sets of texts, and the contexts of each; raises an InputError that names the set and the text."""
     if not isinstance(sets, list) or not all(isinstance(texts, list) for texts in sets):
         raise InputError('Texts must be a list of sets, each a list of texts: [["a text", "another"]].')
     if not any(sets):
@@ -70,6 +70,12 @@ def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
             raise InputError(f"Set {i} is empty: a set contains at least one text.")
         check_texts(texts, limits, f" of set {i}" if len(sets) > 1 else "")
     check_texts([text for texts in sets for text in texts], limits)
+    if contexts is not None:
+        if not isinstance(contexts, list) or len(contexts) != len(sets):
+            raise InputError(f"contexts must be a list with a text for each of {len(sets):,} sets.")
+        check_texts(contexts[:1], limits, " of contexts")
+        if any(context != contexts[0] for context in contexts):
+            check_texts(contexts, limits, " of contexts")
     return sets
 
 

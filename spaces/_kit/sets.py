@@ -10,7 +10,7 @@ import pandas as pd
 
 from . import panels, plots, reading
 from .core import TIE, first_maximum, first_minimum, tied_ranks
-from .inputs import InputError, Limits, Row, check_texts, lines_of
+from .inputs import InputError, Limits, Row, lines_of
 from .page import Box, Drawn, Picture, Result, Space
 from .panels import Card, Ranked
 from .scoring import NOT_READ, Scored
@@ -104,12 +104,9 @@ def prompt_box() -> gr.Textbox:
     return gr.Textbox(label="What were they asked? (optional)", info=info, lines=1, max_lines=3)
 
 
-def contexts_of(sets: Sets, prompt: str) -> dict[str, Any]:
-    """Return the setting of a prompt, if there is one."""
-    if not (prompt or "").strip():
-        return {}
-    check_texts([prompt], LIMITS, " (the question)")
-    return {"contexts": [prompt] * len(sets.texts)}
+def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
+    """Return the prompt for each set, if there is one."""
+    return [prompt] * len(sets.texts) if prompt and prompt.strip() else None
 
 
 def shown_of(scores: Sequence[float | None]) -> list[int]:

@@ -27,18 +27,20 @@ WORDS = (
 )
 
 
-def compute(texts: Any, is_drawn: bool = False, **prompt: Any) -> scoring.Scored:
+def compute(texts: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
-    given = inputs.check_sets(texts, sets.LIMITS)
+    given = inputs.check_sets(texts, sets.LIMITS, contexts)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
-    return scoring.compute(chamfer_diversity, given, predictions=given, singletons="skip", is_drawn=is_drawn, **prompt)
+    return scoring.compute(
+        chamfer_diversity, given, predictions=given, singletons="skip", contexts=contexts, is_drawn=is_drawn
+    )
 
 
 def score(rows: list[inputs.Row], prompt: str) -> Result:
     """Score all sets and draw one or two of them."""
     given = sets.group(rows)
-    scored = compute(given.texts, is_drawn=True, **sets.contexts_of(given, prompt))
+    scored = compute(given.texts, sets.contexts_of(given, prompt), is_drawn=True)
     scores, squares = scored.result["scores"], scoring.blocks(scored.similarity, given.texts)
     shown = sets.shown_of(scores)
     adds = scoring.contributions(chamfer_diversity, given.texts, squares, scores, singletons="skip")
@@ -135,7 +137,7 @@ def api(texts: list[list[str]], contexts: list[str] | None = None) -> dict[str, 
         score.
 
     """
-    return compute(texts, contexts=contexts).result
+    return compute(texts, contexts).result
 
 
 SPACE = sets.space(

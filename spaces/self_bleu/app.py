@@ -1,7 +1,6 @@
 """Demo of self_bleu: how much texts repeat each other's n-grams, and the same for shuffled words."""
 
 import random
-import re
 from typing import Any, Literal
 
 import gradio as gr
@@ -33,8 +32,7 @@ WORDS = (
     (0.02, "They repeat few of each other's phrases."),
     (TIE, "They share hardly any long phrase."),
 )
-# Scripts without spaces between words: Thai to Myanmar, Khmer, and Chinese and Japanese.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+NOT_COMPARED = "The score says little about some of these texts."
 
 
 def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
@@ -72,7 +70,8 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
         for who, values in (("As written", result), ("Shuffled", shuffled))
     }
     figure = plots.bars(by_order, [f"{n}-grams" for n in range(1, order + 1)], "self-BLEU")
-    unread, notes = cautions(given, written, order, tokenizer)
+    # It warns of texts that are too short, and of those that its tokenizer does not split.
+    unread = NOT_COMPARED if result["warnings"] else ""
 
     def card_of(name: str, value: float, mixed: float, detail: dict[str, Any]) -> panels.Card:
         phrase = f"phrase of {panels.in_words(order)} words"
@@ -98,7 +97,7 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
         lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i]),
         card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result),
         unread or f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings.",
-        notes,
+        sets.size_notes(given, "self-BLEU tends to be larger in a larger set."),
     )
 
 
@@ -157,20 +156,6 @@ def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any
     if abs(gap) < EQUAL:
         return f"{none}As much repetition{of_what} in {names[0]} as in {names[1]}."
     return f"{none}{'More' if gap > 0 else 'Less'} repetition{of_what} in {names[0]} than in {names[1]}."
-
-
-def cautions(given: sets.Sets, tokens: list[list[list[str]]], order: int, tokenizer: str) -> tuple[str, list[str]]:
-    """Say why the score says nothing, "" if it does, and what else to know about the texts."""
-    scored = [text for texts in tokens if len(texts) > 1 for text in texts]
-    letters = "".join(letter for text in scored for word in text for letter in word if letter.isalpha())
-    if tokenizer not in ("char", "zh") and 2 * len(_UNSPACED.findall(letters)) > len(letters):
-        return "These texts have no spaces between words: choose Chinese or Characters for “Split texts at”.", []
-    n_short, notes = sum(len(text) < order for text in scored), list[str]()
-    if n_short == len(scored):
-        return f"Too short to compare: no text has {order} words. Make the longest phrase shorter.", []
-    if n_short:
-        notes.append(f"{n_short:,} of {len(scored):,} texts are shorter than the longest phrase.")
-    return "", [*notes, *sets.size_notes(given, "self-BLEU tends to be larger in a larger set.")]
 
 
 def api(

@@ -22,21 +22,20 @@ MOST_CLASSES, MOST_CHIPS = 12, 6
 EQUAL = 0.005
 
 
-def compute(texts: Any, same: Any, is_drawn: bool = False, **prompt: Any) -> scoring.Scored:
+def compute(texts: Any, same: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric; the default of `same` stands for that of the metric."""
     inputs.check_number("same", same, LEAST_SAME, MOST_SAME)
-    given = inputs.check_sets(texts, sets.LIMITS)
+    given = inputs.check_sets(texts, sets.LIMITS, contexts)
     # Other models have no default.
-    if same != SAME or not scoring.is_default():
-        prompt["same"] = float(same)
-    return scoring.compute(semantic_entropy, given, predictions=given, is_drawn=is_drawn, **prompt)
+    least = None if same == SAME and scoring.is_default() else float(same)
+    return scoring.compute(semantic_entropy, given, predictions=given, same=least, contexts=contexts, is_drawn=is_drawn)
 
 
 def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
     """Score all sets and show the classes of one or two of them."""
     given = sets.group(rows)
     contexts = sets.contexts_of(given, prompt)
-    scored = compute(given.texts, same, is_drawn=True, **contexts)
+    scored = compute(given.texts, same, contexts, is_drawn=True)
     scores, counts = scored.result["scores"], list(map(int, scored.result["n_classes_scores"]))
     if contexts and same == SAME and scoring.is_default():
         same = SAME_IN_CONTEXT
@@ -100,7 +99,7 @@ def api(texts: list[list[str]], same: float = SAME, contexts: list[str] | None =
         set; "details" with the class of each text; "warnings"; and the "signature" to report with the score.
 
     """
-    return compute(texts, same, contexts=contexts).result
+    return compute(texts, same, contexts).result
 
 
 SPACE = sets.space(

@@ -15,17 +15,17 @@ ORDER = "A small order gives more weight to rare meanings. 1 is Shannon entropy.
 EQUAL = 0.05
 
 
-def compute(texts: Any, q: Any, is_drawn: bool = False, **prompt: Any) -> scoring.Scored:
+def compute(texts: Any, q: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     inputs.check_number("q", q, LEAST_ORDER, MOST_ORDER)
-    given = inputs.check_sets(texts, sets.LIMITS)
-    return scoring.compute(vendi_embed, given, predictions=given, q=float(q), is_drawn=is_drawn, **prompt)
+    given = inputs.check_sets(texts, sets.LIMITS, contexts)
+    return scoring.compute(vendi_embed, given, predictions=given, q=float(q), contexts=contexts, is_drawn=is_drawn)
 
 
 def score(rows: list[inputs.Row], prompt: str, q: float) -> Result:
     """Score all sets and draw one or two of them."""
     given = sets.group(rows)
-    scored = compute(given.texts, q, is_drawn=True, **sets.contexts_of(given, prompt))
+    scored = compute(given.texts, q, sets.contexts_of(given, prompt), is_drawn=True)
     scores, similarity, q = scored.result["scores"], scored.similarity, float(q)
     shown, squares = sets.shown_of(scores), scoring.blocks(similarity, given.texts)
     adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=q)
@@ -85,7 +85,7 @@ def api(texts: list[list[str]], q: float = 1.0, contexts: list[str] | None = Non
         "details" with the eigenvalues; "warnings"; and the "signature" to report with the score.
 
     """
-    return compute(texts, q, contexts=contexts).result
+    return compute(texts, q, contexts).result
 
 
 SPACE = sets.space(
