@@ -301,7 +301,10 @@ def test_what_was_asked_is_taken_out(demo, chromium, load):
         ["She was late as she missed the bus.", "She was late as it rained.", "Late? No."],
     )
     write(page, ("", "\n".join(texts), "", ""))
+    press_score(page)
+    expect_numbers(page, load(demo.name).compute(predictions=texts)["scores"])
     page.get_by_label("What were they asked?").fill(question)
+    expect_old(page)
     page.get_by_label("What were they asked?").press("Enter")
     expect_numbers(page, load(demo.name).compute(predictions=texts, contexts=question)["scores"])
     assert "contexts:projected" in page.locator("#answer pre").first.text_content()
@@ -314,7 +317,7 @@ def test_two_zeros_are_no_comparison(demo, chromium, load):
     """No phrase of four words is shared; the texts are compared by the longest phrases that one side shares."""
     texts = ["the red cat sat", "a red cat ran", "one red cat lay here"]
     detail = load(demo.name).compute(predictions=texts, details=True)
-    assert detail["self_bleu"] == 0 < detail["self_bleu_2"]
+    assert detail["self_bleu"] < 1e-6 < 0.1 < detail["self_bleu_2"]
     page = open_page(chromium, demo.url, LAPTOP)
     write(page, ("", "\n".join(texts), "", ""))
     press_score(page)
@@ -337,12 +340,15 @@ def test_lower_scores_have_stronger_marks(demo, chromium, scheme):
     press_score(page)
     page.locator(".tm-marked mark").first.wait_for()
     legend = page.locator(".tm-legend mark").all()
-    page_colour = page.evaluate("getComputedStyle(document.querySelector('.tm-picture')).backgroundColor")
-    distances = [
-        colour_distance(mark.evaluate("each => getComputedStyle(each).backgroundColor"), page_colour) for mark in legend
-    ]
-    assert distances == sorted(distances)
-    assert distances[0] > 0.02
+    for _ in range(100):
+        # The style of a page that has just opened comes a moment later.
+        background = page.evaluate("getComputedStyle(document.querySelector('.tm-picture')).backgroundColor")
+        colours = [mark.evaluate("each => getComputedStyle(each).backgroundColor") for mark in legend]
+        distances = [colour_distance(colour, background) for colour in colours]
+        if 0.02 < distances[0] < distances[1] < distances[2]:
+            break
+        page.wait_for_timeout(100)
+    assert 0.02 < distances[0] < distances[1] < distances[2]
     page.close()
 
 

@@ -32,6 +32,7 @@ NOT_SETS = [
     ([[[SECRET, "b"]] * 60], "Too many sets"),
     ([[["a", "broken \ud800"]]], "broken character"),
 ]
+NOT_CONTEXTS = [SECRET, [], [3], [SECRET, SECRET], [LONG]]
 NOT_TEXTS = [
     ([[]], "no text"),
     ([SECRET], "no text"),
@@ -111,6 +112,10 @@ def test_what_the_api_refuses(demo):
         answer = call(demo, [[[SECRET, "b"]], value, *rest])
         assert isinstance(answer, str), value
         assert INTERNAL not in answer, value
+    for value in NOT_CONTEXTS if demo.name in WITH_CONTEXTS else []:
+        answer = call(demo, [[[SECRET, "b"]], *DEFAULTS.get(demo.name, []), value])
+        assert isinstance(answer, str), value
+        assert INTERNAL not in answer, value
 
 
 @in_every_demo
@@ -124,6 +129,7 @@ def test_a_call_may_leave_settings_out(demo, load):
     assert "at most" in call(demo, [*data, *[1] * 9])
 
 
+WITH_CONTEXTS = ("vendi_embed", "chamfer_diversity", "semantic_entropy")
 DEFAULTS = {"vendi_embed": [1], "semantic_entropy": [0.83], "self_bleu": [4, "whitespace"]}
 
 

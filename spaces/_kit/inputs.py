@@ -73,9 +73,7 @@ def check_sets(sets: Any, limits: Limits, contexts: Any = None) -> list[list[str
     if contexts is not None:
         if not isinstance(contexts, list) or len(contexts) != len(sets):
             raise InputError(f"contexts must be a list with a text for each of {len(sets):,} sets.")
-        check_texts(contexts[:1], limits, " of contexts")
-        if any(context != contexts[0] for context in contexts):
-            check_texts(contexts, limits, " of contexts")
+        check_texts(list({repr(context): context for context in contexts}.values()), limits, " of contexts")
     return sets
 
 

@@ -101,7 +101,7 @@ def space(settings: dict[str, Any], **given: Any) -> Space:
 def prompt_box() -> gr.Textbox:
     """Make the box of the prompt that all sets answer."""
     info = "What the texts share with it is not counted as likeness."
-    return gr.Textbox(label="What were they asked? (optional)", info=info, lines=1, max_lines=3)
+    return gr.Textbox(label="What were they asked? (optional)", info=info, lines=1, max_lines=1)
 
 
 def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
@@ -201,9 +201,7 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
     names, texts = [sets.text_name(i, j) for i, j in drawn], [sets.texts[i][j] for i, j in drawn]
     groups = {sets.figure_name(i): [k for k, place in enumerate(drawn) if place[0] == i] for i in shown}
     cut = first_of(len(drawn), len(places))
-    joined = (
-        f"Alike texts are near each other, and joined from a similarity of {near:.2f} on. Distances are approximate."
-    )
+    joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Distances are approximate."
     return [
         Drawn(plots.text_map(square, names, texts, groups, near), joined + cut),
         Drawn(plots.heat_map(square, names, texts), f"1 is the same meaning, 0 an unrelated one.{cut}"),
@@ -219,11 +217,10 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
         firsts, seconds = np.triu_indices(len(texts), 1)
         if len(firsts):
             cosines = similarity[np.ix_(members, members)][firsts, seconds]
-            for title, place in (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines))):
+            ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines)))
+            for title, place in ends[: len(firsts)]:
                 pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
                 items.append((sets.name(i), series, title, f"{cosines[place]:.2f}".replace("-", "−"), pair))
-                if len(firsts) == 1:
-                    break
     return Drawn(panels.render("pairs", items)) if items else None
 
 

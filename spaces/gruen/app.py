@@ -60,8 +60,8 @@ def score(rows: list[inputs.Row]) -> Result:
     ]
     names = [f"Text {i}: {panels.shorten(text, 60)}" for i, text in enumerate(texts, 1)]
     ranked = [
-        panels.Ranked(0, name, "", value, 0.0, components_of(of_text))
-        for name, value, of_text in zip(names, result["scores"], result["details"], strict=True)
+        panels.Ranked(0, name, ", ".join(f"{label} {signed(part[key])}" for key, label in COMPONENTS.items()), value, 0)
+        for name, value, part in zip(names, result["scores"], result["details"], strict=True)
     ]
     return Result(
         scored,
@@ -73,11 +73,6 @@ def score(rows: list[inputs.Row]) -> Result:
         verdict="" if scored.is_read else NO_VERDICT,
         facts=[(signed(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
     )
-
-
-def components_of(detail: dict[str, Any]) -> str:
-    """Write the components of a text in a line."""
-    return ", ".join(f"{label} {signed(detail[name])}" for name, label in COMPONENTS.items())
 
 
 def marked(details: list[dict[str, Any]]) -> Drawn | None:

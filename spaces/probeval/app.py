@@ -85,21 +85,16 @@ def score(rows: list[inputs.Row]) -> Result:
     # Wrong answers are always shown, and come last.
     ranked = sorted(names, key=lambda label: (label != WRONG, -max(share[label] for share in shares.values())))
     labels = [label for label in names if label in ranked[:MOST_CLUSTERS]]
-    members = {
-        label: [members_of(detail[key], label) for key in ("gold_assignments", "assignments")] for label in names
-    }
+    keys = ("gold_assignments", "assignments")
+    members = {label: [members_of(detail[key], label) for key in keys] for label in names}
     cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
     hovers = [", ".join(members[label][0]) or names[label] for label in labels]
-    bars = plots.bars(
-        {who: [share[label] for label in labels] for who, share in shares.items()},
-        [names[label] for label in labels],
-        "share of the answers",
-        hovers,
-    )
+    values = {who: [share[label] for label in labels] for who, share in shares.items()}
+    bars = plots.bars(values, [names[label] for label in labels], "share of the answers", hovers)
     groups = [(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)]) for label in labels]
     table = [
         (who, row["text"], row["count"], names[closest(row)])
-        for who, key in (("people", "gold_assignments"), ("model", "assignments"))
+        for who, key in zip(SIDES, keys, strict=True)
         for row in detail[key]
     ]
     notes, is_enough = cautions(answers)
@@ -152,8 +147,7 @@ def cautions(answers: Answers) -> tuple[list[str], bool]:
     n_people, n_model = (sum(count for _, count in given) for given in answers)
     if min(n_people, n_model) >= LEAST:
         return [], True
-    numbers = f"people gave {n_people:,} and the model {n_model:,}"
-    return [f"No verdict: it takes at least {LEAST} answers of each side. Here {numbers}."], False
+    return [f"No verdict: each side needs {LEAST} answers. People gave {n_people:,}, the model {n_model:,}."], False
 
 
 def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> panels.Card:
