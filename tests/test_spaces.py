@@ -325,6 +325,7 @@ def test_two_zeros_are_no_comparison(demo, chromium, load):
     verdict.wait_for()
     assert "phrases of two words" in verdict.inner_text()
     assert "As much" not in verdict.inner_text()
+    assert "No phrase of four words is shared" in page.locator("#answer .tm-headline").inner_text()
     assert "nothing repeated" not in page.locator("#answer").inner_text()
     page.close()
 

@@ -296,8 +296,3 @@ def _filled(table: pd.DataFrame) -> Any:
 def harmless(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table in whose cells no spreadsheet finds a formula."""
     return table.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
-
-
-def launch(space: Space, demo: server.Demo) -> None:
-    """Serve the page until the process ends."""
-    server.serve(demo, space.limits.file_bytes)

@@ -5,9 +5,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from _kit import inputs, panels, scoring, sets
+from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Drawn, Picture, Result, build, launch
+from _kit.page import Drawn, Picture, Result, build
 
 chamfer_diversity = scoring.load(__file__, "chamfer_diversity")
 
@@ -160,4 +160,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     scoring.yardstick(chamfer_diversity, 4)
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from _kit import inputs, panels, scoring, sets
-from _kit.page import Box, Drawn, Picture, Result, Space, build, launch
+from _kit import inputs, panels, scoring, server, sets
+from _kit.page import Box, Drawn, Picture, Result, Space, build
 
 gruen = scoring.load(__file__, "gruen")
 
@@ -185,4 +185,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     gruen.compute(predictions=["It warms up. Then it runs."])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

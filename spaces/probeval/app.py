@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from _kit import inputs, panels, plots, scoring, sets
+from _kit import inputs, panels, plots, scoring, server, sets
 from _kit.core import first_maximum
-from _kit.page import Box, Drawn, Picture, Result, Space, build, launch
+from _kit.page import Box, Drawn, Picture, Result, Space, build
 
 probeval = scoring.load(__file__, "probeval")
 
@@ -213,4 +213,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     probeval.compute(predictions=[["warm"]], references=[["up"]])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import gradio as gr
 import pandas as pd
-from _kit import inputs, panels, plots, scoring, sets
-from _kit.core import TIE
-from _kit.page import Drawn, Picture, Result, build, launch
+from _kit import inputs, panels, plots, scoring, server, sets
+from _kit.page import Drawn, Picture, Result, build
 
 self_bleu = scoring.load(__file__, "self_bleu")
 
@@ -30,7 +29,7 @@ WORDS = (
     (0.5, "They repeat each other's phrases a lot."),
     (0.2, "They repeat each other's phrases here and there."),
     (0.02, "They repeat few of each other's phrases."),
-    (TIE, "They share hardly any long phrase."),
+    (0.0, "They share hardly any long phrase."),
 )
 NOT_COMPARED = "The score says little about some of these texts."
 
@@ -73,14 +72,18 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
     # It warns of texts that are too short, and of those that its tokenizer does not split.
     unread = NOT_COMPARED if result["warnings"] else ""
 
-    def card_of(name: str, value: float, mixed: float, detail: dict[str, Any]) -> panels.Card:
+    longest = [max(map(len, of_set), default=0) for of_set in repeated]
+
+    def card_of(name: str, value: float, mixed: float, detail: dict[str, Any], length: int) -> panels.Card:
         phrase = f"phrase of {panels.in_words(order)} words"
         facts = [
             (f"{detail['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
             (f"{detail['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the counts."),
             *([(f"{detail['self_bleu_2']:.2f}", "Self-BLEU-2", "of phrases of two.")] if order > 2 else []),
         ]
-        headline = next((words for least, words in WORDS if value >= least), f"No {phrase} is shared.")
+        headline = next(words for least, words in WORDS if value >= least)
+        if length < order:
+            headline = f"No {phrase} is shared."
         remark, ends = f"The same words in random order: {mixed:.2f}.", (f"0: no {phrase} shared", "1: copies")
         unit = f"self-BLEU-{order}"
         return panels.Card(name, "" if unread else headline, value, unit, remark, value, mixed, ends, facts=facts)
@@ -94,8 +97,8 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
             Drawn(figure, f"{name}Higher is less diverse."),
         ],
         pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."]),
-        lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i]),
-        card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result),
+        lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i], longest[i]),
+        card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result, max(longest)),
         unread or f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings.",
         sets.size_notes(given, "self-BLEU tends to be larger in a larger set."),
     )
@@ -147,11 +150,11 @@ def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any
     names, sides = ["these texts", "shuffled words"], [result, shuffled]
     if len(scored) == 2:
         names, sides = [given.name(i) for i in scored], [result["details"][i] for i in scored]
-    n = next((n for n in range(order, 0, -1) if max(side[f"self_bleu_{n}"] for side in sides) > TIE), 0)
+    n = next((n for n in range(order, 0, -1) if max(side[f"self_bleu_{n}"] for side in sides) >= EQUAL), 0)
     if not n:
         return "No word is in two texts."
     of_what = "" if n == order else f" of phrases of {panels.in_words(n)} words" if n > 1 else " of single words"
-    none = "" if n == order else f"No phrase of {panels.in_words(order)} words is shared. "
+    none = "" if n == order else f"Hardly any phrase of {panels.in_words(order)} words is shared. "
     gap = sides[0][f"self_bleu_{n}"] - sides[1][f"self_bleu_{n}"]
     if abs(gap) < EQUAL:
         return f"{none}As much repetition{of_what} in {names[0]} as in {names[1]}."
@@ -203,4 +206,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     self_bleu.compute(predictions=["warm up", "warm up"])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from _kit import inputs, panels, scoring, sets
-from _kit.page import Drawn, Picture, Result, build, launch
+from _kit import inputs, panels, scoring, server, sets
+from _kit.page import Drawn, Picture, Result, build
 
 semantic_entropy = scoring.load(__file__, "semantic_entropy")
 
@@ -121,4 +121,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     semantic_entropy.compute(predictions=["warm", "up"])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

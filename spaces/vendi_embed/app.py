@@ -4,8 +4,8 @@ from itertools import chain
 from typing import Any
 
 import gradio as gr
-from _kit import inputs, panels, scoring, sets
-from _kit.page import Picture, Result, build, launch
+from _kit import inputs, panels, scoring, server, sets
+from _kit.page import Picture, Result, build
 
 vendi_embed = scoring.load(__file__, "vendi_embed")
 
@@ -106,4 +106,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     scoring.yardstick(vendi_embed, 4, q=1.0)
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)
