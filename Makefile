@@ -15,7 +15,7 @@ $(shell rm -f $(VENV)/.installed*)
 endif
 endif
 
-.PHONY: demo test test-integrations lint benchmark results release spaces vendor chromium clean
+.PHONY: demo test test-discrete test-integrations lint benchmark results release spaces vendor chromium clean
 
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
@@ -24,6 +24,13 @@ demo: $(VENV)/.installed
 # one thread of torch.
 test: $(VENV)/.installed-dev chromium lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
+
+# Tests of what is decided discretely, with sums in other orders: by instruction set and number of threads.
+test-discrete: $(VENV)/.installed-dev
+	for capability in avx2 default; do for threads in 1 2; do \
+	  ATEN_CPU_CAPABILITY=$$capability OMP_NUM_THREADS=$$threads \
+	    $(BIN)/python -m pytest -q -m discrete $$(grep -l mark.discrete tests/*.py) || exit 1; \
+	done; done
 
 # The evaluation harnesses, by their own commands: with -j2, both at once.
 test-integrations: test-lm-eval test-inspect
@@ -57,7 +64,9 @@ results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
 	$(BIN)/python -m scripts.results.probeval
 	$(BIN)/python -m scripts.results.gruen
-	$(BIN)/python -m scripts.results.few_answers
+	$(BIN)/python -m scripts.results.gruen_plain
+	$(BIN)/python -m scripts.results.people_sets
+	$(BIN)/python -m scripts.results.same
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill
 

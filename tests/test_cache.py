@@ -121,8 +121,8 @@ def put_numbers(folder, numbers, size):
         cache.put({text: np.full(300, float(text), dtype=np.float32) for text in missing})
         sys.stdout.write("stored\n")
         sys.stdout.flush()
-    found = cache.get(texts)
-    assert (np.array([found[text] for text in texts])[:, 7] == list(numbers)).all()
+    stored = cache.get(texts)
+    assert (np.array([stored[text] for text in texts])[:, 7] == list(numbers)).all()
 
 
 def putting(folder, *numbers):

@@ -26,8 +26,8 @@ def test_equals_the_plain_definition(vectors):
     sizes = np.array([len(vectors)])
     distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
     np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-9)
-    own = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
-    np.testing.assert_allclose(own, distances, atol=1e-9)
+    to_neighbours = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
+    np.testing.assert_allclose(to_neighbours, distances, atol=1e-9)
     assert (neighbours != np.arange(len(vectors))).all()
     assert core_similarity.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
         reference.mean_pairwise_distance(vectors), abs=1e-9
@@ -69,11 +69,11 @@ def test_the_first_of_tied_neighbours_is_named(load, rng, monkeypatch, set_block
         return [detail["neighbours"] for detail in result["details"]]
 
     together = neighbours(texts, sets)
-    for vectors, found in zip(sets, together, strict=True):
+    for vectors, indices in zip(sets, together, strict=True):
         cosines = reference.cosines(vectors.astype(np.float64)) - 3 * np.eye(14)
-        assert found == [int(np.flatnonzero(row >= row.max() - 1e-6)[0]) for row in cosines]
-        assert found[13] == 0
-        assert found[12] == 5
+        assert indices == [int(np.flatnonzero(row >= row.max() - 1e-6)[0]) for row in cosines]
+        assert indices[13] == 0
+        assert indices[12] == 5
     assert [neighbours([members], [vectors])[0] for members, vectors in zip(texts, sets, strict=True)] == together
 
 
@@ -103,10 +103,10 @@ def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
     vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
     distances, _ = core_similarity.nearest_neighbours(vectors, sizes)
     means = core_similarity.mean_pairwise_distances(vectors, sizes)
-    for part, own, mean in zip(
+    for part, nearest, mean in zip(
         np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
     ):
-        np.testing.assert_allclose(own, reference.nearest_distances(part.astype(np.float64)), atol=1e-6)
+        np.testing.assert_allclose(nearest, reference.nearest_distances(part.astype(np.float64)), atol=1e-6)
         assert mean == pytest.approx(reference.mean_pairwise_distance(part.astype(np.float64)), abs=1e-6)
 
 
@@ -145,9 +145,9 @@ def test_singletons_are_refused_or_left_out(load):
     result = load("chamfer_diversity").compute(
         predictions=predictions, singletons="skip", quality=[[1.0] * 4, [0.0], [1.0] * 2], details=True
     )
-    kept = load("chamfer_diversity").compute(predictions=[SETS[0], SETS[1]])
-    assert result["scores"] == [kept["scores"][0], None, kept["scores"][1]]
+    expected = load("chamfer_diversity").compute(predictions=[SETS[0], SETS[1]])
+    assert result["scores"] == [expected["scores"][0], None, expected["scores"][1]]
     assert result["quality_scores"] == pytest.approx(result["scores"])
-    assert result["chamfer_diversity"] == kept["chamfer_diversity"]
+    assert result["chamfer_diversity"] == expected["chamfer_diversity"]
     assert result["n_singletons"] == 1
     assert result["details"][1] is None

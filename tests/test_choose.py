@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import SETS
 from tests.files import read_jsonl, write_jsonl
 from tests.references import diversity
+from text_metrics.commands.choose import greedy
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.choose.greedy import choose as choose_greedily
 from text_metrics.commands.choose.greedy import subset_score
@@ -42,6 +43,33 @@ def test_the_choice_equals_the_plain_loop(rng, with_quality):
     for start, size, k, places in zip(np.cumsum(sizes) - sizes, sizes, keep, found, strict=True):
         part = slice(start, start + size)
         assert places.tolist() == plain_greedy(diversity.cosines(vectors[part]), quality[part], k, ranks[part])
+
+
+@pytest.mark.discrete
+@pytest.mark.parametrize("kind", ["ones", "random", "copies", "few directions"])
+@pytest.mark.parametrize("min_distance", [0.0, 0.5])
+def test_a_large_group_is_chosen_from_as_a_small_one(rng, monkeypatch, kind, min_distance):
+    """By bounds, where not all sums are computed at each step: the same choices, in the same order."""
+    n, keep = 900, 200
+    vectors = rng.standard_normal((n, 6)) + 0.4
+    vectors = vectors[rng.integers(100, size=n)] if kind == "copies" else vectors
+    vectors = np.eye(6)[rng.integers(6, size=n)] if kind == "few directions" else vectors
+    quality = rng.integers(5, size=n) / 4 if kind in ("random", "few directions") else np.ones(n)
+    arguments = (vectors, quality, np.array([n]), np.array([keep]), rng.permutation(n), min_distance)
+    found = []
+    for rows in (n, 8, 100):
+        monkeypatch.setattr(greedy, "_LAZY_ROWS", rows)
+        found.append(choose_greedily(*arguments)[0].tolist())
+    assert found[0] == found[1] == found[2]
+    cosines = diversity.cosines(vectors[found[0]]) - 2 * np.eye(len(found[0]))
+    if min_distance:
+        assert cosines.max() <= 1 - min_distance + 1e-6
+        # Only what is too near is left.
+        left = np.setdiff1d(np.arange(n), found[0])
+        nearest = diversity.cosines(vectors)[np.ix_(left, found[0])].max(axis=1)
+        assert len(found[0]) == keep or nearest.min() > 1 - min_distance - 1e-6
+    else:
+        assert len(found[0]) == keep
 
 
 def test_the_score_is_quality_times_vendi(rng):
@@ -110,7 +138,8 @@ def test_rows_of_lists(tmp_path):
     assert run(data, "--keep", 3, "--column", "quality=q", key="answers") == 0
     found = read_jsonl(tmp_path / "out.jsonl")
     assert found[0] == {"answers": [SETS[0][0], SETS[0][1], SETS[0][3]], "q": [0.9, 0.9, 0.9], "id": 0}
-    assert [row["answers"] for row in found[1:3]] == SETS[1:3]
+    # Of equal texts, one is a candidate.
+    assert [row["answers"] for row in found[1:3]] == [SETS[1], SETS[2][1:]]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
@@ -149,6 +178,47 @@ def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
             assert row["one"] == original["one"]
 
 
+def test_equal_texts_are_merged(tmp_path):
+    """Of equal ones, the first of the best quality is a candidate, whatever else is in the row."""
+    texts = ["a dog", "the sea", "a dog", "a dog", "the sea"]
+    rows = [{"t": text, "q": q, "i": i} for i, (text, q) in enumerate(zip(texts, [0.5, 1, 0.9, 0.9, 1], strict=True))]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    for keep in ("all", 4):
+        words = ["--one-set", "--keep", keep, "--column", "quality=q", "--restart"]
+        assert run(data, *words, key="t") == 0
+        assert [row["i"] for row in read_jsonl(tmp_path / "out.jsonl")] == [1, 2]
+        summary = summary_of(data)
+        assert (summary["n_texts"], summary["n_merged"], summary["n_chosen"]) == (5, 3, 2)
+
+
+def test_near_duplicates_are_removed(load, tmp_path):
+    texts = [*SETS[0], "The couple take their dog to a park.", "Cats sleep on the sofa.", *SETS[1], "A DOG BARKS."]
+    data = write_jsonl(tmp_path / "data.jsonl", [{"t": text, "q": i / 10} for i, text in enumerate(texts)])
+    words = ["--one-set", "--keep", "all", "--min-distance", 0.3, "--column", "quality=q"]
+    assert run(data, *words, key="t") == 0
+    stay = [row["t"] for row in read_jsonl(tmp_path / "out.jsonl")]
+    details = load("chamfer_diversity").compute(predictions=[stay], details=True)["details"][0]
+    assert min(details["distances"]) >= 0.3
+    # Of two that are near, the one of higher quality stays; what is removed is near to one that stays.
+    assert texts[0] not in stay
+    assert texts[4] in stay
+    for text in set(texts) - set(stay):
+        assert load("chamfer_diversity").compute(predictions=[[text, other] for other in stay])["scores"]
+        assert min(load("chamfer_diversity").compute(predictions=[[text, other] for other in stay])["scores"]) < 0.3
+
+
+def test_what_texts_share_with_their_prompt_is_no_diversity(load, tmp_path):
+    contexts = ["Describe a dog in a park.", None, "", "What do you like?", "Say something about doors."]
+    rows = [{"t": members, "c": context} for members, context in zip(SETS, contexts, strict=True)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert run(data, "--keep", 2, "--context-key", "c", key="t") == 0
+    summary = summary_of(data)
+    chosen = [row["t"] for row in read_jsonl(tmp_path / "out.jsonl")]
+    expected = load("vendi_embed").compute(predictions=chosen, contexts=contexts, q=2)
+    assert summary["chosen_score"] == pytest.approx(expected["vendi_embed"], abs=1e-5)
+    assert summary["contexts"] == "projected"
+
+
 def test_all_rows_are_one_group(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
     assert run(data, "--one-set", "--keep", 5, "--column", "quality=reward", out="out.csv") == 0
@@ -180,6 +250,7 @@ def test_other_files_give_the_same(tmp_path):
     ("options", "message"),
     [
         (("--keep", 0), "--keep"),
+        (("--keep", 1, "--min-distance", 3), "--min-distance"),
         (("--keep", 1, "--column", "weights=reward"), "--column weights"),
         (("--keep", 1, "--set", "q=2"), "'q'"),
         (("--keep", 1, "--batch-size", 0), "--batch-size"),

@@ -1,5 +1,6 @@
 """Clusters of answers by a chat model, against a real server."""
 
+import itertools
 import re
 import sys
 
@@ -33,10 +34,10 @@ def run(monkeypatch, capsys):
 
 
 def clusters_of(row):
-    found = {}
+    actual = {}
     for answer in row["answers"]:
-        found.setdefault(answer["cluster"], {})[answer["text"]] = answer["count"]
-    return found
+        actual.setdefault(answer["cluster"], {})[answer["text"]] = answer["count"]
+    return actual
 
 
 def test_answers_are_clustered(run, load, tmp_path):
@@ -68,7 +69,9 @@ def test_answers_are_clustered(run, load, tmp_path):
 def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(run, tmp_path):
     out = tmp_path / "clustered.jsonl"
     arguments = (TARGETS, "--out", out, "--attempts", 2)
-    with serve(lambda question, _: "I cannot." if "boil" in question else reply_by_last_word(question)) as server:
+    # No file can hold an unpaired surrogate.
+    bad = itertools.cycle(["I cannot.", cluster_answers.in_json(["half \ud83d"] * 7)])
+    with serve(lambda question, _: next(bad) if "boil" in question else reply_by_last_word(question)) as server:
         code, shown = run(*arguments, "--base-url", server.url)
         assert code == 1
         assert "question 'q1': none of 2 answers can be parsed" in shown
@@ -85,7 +88,6 @@ def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(r
         ("none", "numbers 1 to 2"),
         ('{"1": "a"}', "numbers 1 to 2"),
         ('{"1": "a", "2": "b", "3": "c"}', "numbers 1 to 2"),
-        ('{"1": "a", "2": "half \\ud83d"}', "surrogates"),
         ('{"1": "a", "2": " "}', "' '"),
         ('{"1": "Wrong", "2": "b"}', "'Wrong'"),
         ('{"1": 1, "2": "b"}', "1"),

@@ -225,3 +225,36 @@ def test_quality_of_another_scale(load, tmp_path, scale):
     assert [row["quality_scores"] for row in found] == pytest.approx(expected["quality_scores"])
     # The column itself stays what it was.
     assert [row["q"] for row in found] == [row["q"] for row in rows]
+
+
+CONTEXTS = ["Describe a dog in a park.", None, "", "What do you like?", "Say something about doors."]
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "semantic_entropy"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "single.parquet"])
+def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
+    rows = [{"texts": members, "c": context or ""} for members, context in zip(SETS, CONTEXTS, strict=True)]
+    more = ["--context-key", "c"]
+    if kind.startswith("single"):
+        rows, more = of_single_texts(rows, {"texts"}), [*more, "--id-key", "key"]
+    data = write_sets(tmp_path / f"data.{kind}", rows)
+    assert score.main(score_words(data, name, *more, size=6)) == 0
+    expected = load(name).compute(predictions=SETS, contexts=CONTEXTS)
+    assert [row[name] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected["scores"], abs=1e-5)
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    assert summary["signature"] == expected["signature"]
+
+
+def test_context_embeddings_are_a_column(load, tmp_path):
+    rng = np.random.default_rng(0)
+    embeddings = [rng.normal(size=(len(members), 3)).tolist() for members in SETS]
+    vectors = rng.normal(size=(len(SETS), 3)).tolist()
+    rows = [
+        {"texts": members, "e": of_set, "v": vector}
+        for members, of_set, vector in zip(SETS, embeddings, vectors, strict=True)
+    ]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    columns = {"embeddings": "e", "context_embeddings": "v"}
+    assert score.main(score_words(data, "vendi_embed", *as_words({}, columns))) == 0
+    expected = load("vendi_embed").compute(predictions=SETS, embeddings=embeddings, context_embeddings=vectors)
+    assert [row["vendi_embed"] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected["scores"])

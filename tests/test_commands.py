@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -174,3 +176,18 @@ def test_values_of_another_kind_are_named(run, command, i):
     path.write_text(lines(*WRONG[command][i]))
     code, shown = run(*COMMANDS[command](path))
     assert_one_sentence(code, shown, path.name)
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("text-metrics sc", "score"),
+        ("text-metrics choose data.jsonl --min", "--min-distance"),
+        ("text-metrics nothing ", ""),
+    ],
+)
+def test_a_shell_completes_commands_and_options(line, completed):
+    names = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+    shell = ["sh", "-c", 'exec "$0" -m text_metrics 8>&1 9>/dev/null', sys.executable]
+    shown = subprocess.run(shell, env={**os.environ, **names}, capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == completed

@@ -269,3 +269,14 @@ def test_bad_input_is_named(run, a, b, options, message):
     code, out, shown = run(a, b, *options)
     assert (code, out) == (2, "")
     assert message in shown
+
+
+def test_contexts_are_taken_out_of_both_systems(run, tmp_path, load):
+    contexts = [f"Say something about {members[0].split()[1]}." for members in SETS]
+    a, b = ([{"t": t, "c": c} for t, c in zip(sets, contexts, strict=True)] for sets in (SETS, OTHER))
+    options = ("--metric", "vendi_embed", "--text-key", "t", "--by-line", "--context-key", "c")
+    assert run(a, b, *options, "--out", tmp_path / "c.json")[0] == 0
+    items = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["items"]
+    for side, sets in zip("ab", (SETS, OTHER), strict=True):
+        expected = load("vendi_embed").compute(predictions=sets, contexts=contexts)["scores"]
+        assert [item[side] for item in items] == pytest.approx(expected, abs=1e-5)

@@ -123,8 +123,8 @@ def test_metrics_may_compute_at_once(load):
         warnings.simplefilter("ignore")
         names = ("vendi_embed", "chamfer_diversity") * 4
         done = list(pool.map(lambda name, texts: load(name).compute(predictions=texts), names, sets * 2))
-    found = [result["vendi_embed"] for result in done if "vendi_embed" in result]
-    assert found == pytest.approx([expected[i] for i in (0, 2, 0, 2)], abs=1e-6)
+    scores = [result["vendi_embed"] for result in done if "vendi_embed" in result]
+    assert scores == pytest.approx([expected[i] for i in (0, 2, 0, 2)], abs=1e-6)
 
 
 def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
@@ -132,8 +132,8 @@ def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
     (folder / "extra.txt").write_text("makes this one new")
     files = core_models.find_model(folder)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(core_encoder.load_encoder, [files] * 4, ["cpu"] * 4))
-    assert len({id(model) for model in found}) == 1
+        models = list(pool.map(core_encoder.load_encoder, [files] * 4, ["cpu"] * 4))
+    assert len({id(model) for model in models}) == 1
 
 
 def test_the_default_is_the_packages_copy_under_both_names():

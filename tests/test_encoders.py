@@ -98,9 +98,9 @@ def test_a_folder_of_model2vec(load, static_words, tmp_path):
     model = static(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
     model.save_pretrained(str(tmp_path / "static"))
     metric = load("chamfer_diversity")
-    found = metric.compute(predictions=KNOWN, model=str(tmp_path / "static"))
+    result = metric.compute(predictions=KNOWN, model=str(tmp_path / "static"))
     expected = metric.compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
-    assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
 def test_folders_of_sentence_transformers(load, static_words, tmp_path):
@@ -115,9 +115,9 @@ def test_folders_of_sentence_transformers(load, static_words, tmp_path):
     for name, module in modules.items():
         model = SentenceTransformer(modules=[module], device="cpu")
         model.save(str(tmp_path / name))
-        found = load("chamfer_diversity").compute(predictions=KNOWN, model=str(tmp_path / name))
+        result = load("chamfer_diversity").compute(predictions=KNOWN, model=str(tmp_path / name))
         expected = load("chamfer_diversity").compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
-        assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
 def test_a_folder_without_pooling_is_no_encoder(load, tiny_model, tmp_path):

@@ -16,6 +16,7 @@ PRINTED = {
     "collapse": "after  0.681        2.257             0.989 1.531   1.514",
     "score_a_file": "Name a pet.    2 meanings, utility 0.54",
     "calibrate_classes": "same=0.83: balanced accuracy 0.850",
+    "noveltybench": "distinct 2.33, utility 5.83: as in their summary.json",
 }
 
 

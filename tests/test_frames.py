@@ -54,19 +54,19 @@ def rows(tmp_path):
 
 
 def test_open_slots_of_twelve_sentences(rows):
-    found = {name: {} for name in OPEN}
+    actual = {name: {} for name in OPEN}
     for row in rows:
         name, variable, slot = row["id"].split(".")
         assert slot == row["slot"]
-        found[name].setdefault(variable, set()).add(slot)
-    assert found == OPEN
+        actual[name].setdefault(variable, set()).add(slot)
+    assert actual == OPEN
 
 
 def test_questions_in_words(rows):
-    asked = {row["id"]: row for row in rows}
-    assert {name: asked[name]["question"] for name in QUESTIONS} == QUESTIONS
-    assert asked["goat.e.time"]["sentence"] == "A goat eats hay in a stable."
-    assert asked["word.l.time"]["frame"] == "look-up-05"
+    requested = {row["id"]: row for row in rows}
+    assert {name: requested[name]["question"] for name in QUESTIONS} == QUESTIONS
+    assert requested["goat.e.time"]["sentence"] == "A goat eats hay in a stable."
+    assert requested["word.l.time"]["frame"] == "look-up-05"
 
 
 def test_malformed_graphs_are_named_and_skipped(tmp_path, capsys, rows):
@@ -87,9 +87,9 @@ def test_malformed_graphs_are_named_and_skipped(tmp_path, capsys, rows):
 
 
 def test_only_some_kinds(tmp_path, rows):
-    code, kept = ask(FOLDER / "sentences.amr", tmp_path / "kept.jsonl", "--keep", "time", "--keep", "ARG0")
+    code, retained = ask(FOLDER / "sentences.amr", tmp_path / "kept.jsonl", "--keep", "time", "--keep", "ARG0")
     assert code == 0
-    assert kept == [row for row in rows if row["slot"] in ("time", "ARG0")]
+    assert retained == [row for row in rows if row["slot"] in ("time", "ARG0")]
 
 
 def test_draws_do_not_depend_on_company(tmp_path, rows):

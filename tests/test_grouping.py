@@ -90,16 +90,6 @@ def test_rows_of_a_key_may_be_anywhere(tmp_path, capsys, monkeypatch, kind):
         assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("value", ["1", 1, 1.0])
-def test_keys_of_several_types_are_one_key(tmp_path, capsys, value):
-    rows = [{"p": key, "text": "a dog"} for key in (1, value, "2", "2")]
-    assert score.main(score_words(write_jsonl(tmp_path / "data.jsonl", rows), "--id-key", "p")) == 0
-    assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [2, 2]
-    data = write_jsonl(tmp_path / "again.jsonl", [*rows, {"p": value, "text": "a cat"}])
-    assert score.main([*score_words(data, "--id-key", "p"), "--restart"]) == 0
-    assert [len(row["text"]) for row in results_of(tmp_path / "data.jsonl")[0]] == [3, 2]
-
-
 def test_keys_are_texts():
     values = [1, 2.5, True, [1, "é"], {"b": 1, "a": 2}, "1"]
     found = [read_key({"p": value}, "p") for value in values]
@@ -173,6 +163,12 @@ def rows_of_equal_texts(n_sets, bad, size=4):
     return rows
 
 
+def rows_of_texts(n_sets, bad):
+    """Make sets of four different texts."""
+    rows = rows_of_equal_texts(n_sets, bad)
+    return [{**row, "text": row["text"] and f"{row['text']} {WORDS[i % 4]}"} for i, row in enumerate(rows)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_a_bad_row_makes_its_own_set_bad(tmp_path, kind, grouping):
@@ -197,15 +193,13 @@ def test_a_bad_row_makes_its_own_set_bad(tmp_path, kind, grouping):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_a_choice_goes_on_without_a_bad_row(tmp_path, kind, grouping):
-    rows = [
-        {"id": str(i), **row, "q": "0.9" if i % 4 else "1"} for i, row in enumerate(rows_of_equal_texts(10, bad=[1]))
-    ]
+    rows = [{"id": str(i), **row, "q": "0.9" if i % 4 else "1"} for i, row in enumerate(rows_of_texts(10, bad=[1]))]
     data = write_data(tmp_path, kind, rows)
-    words = choose_words(data, *grouping, "--keep", 3, "--column", "quality=q")
+    words = choose_words(data, *grouping, "--keep", 4, "--column", "quality=q")
     assert choose.main(words) == score.EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert [row["row"] for row in bad] == [2 + (kind == "csv")]
-    assert [row["id"] for row in chosen] == ["0", "2", "3", *(str(i) for i in range(4, 40) if i % 4 < 3)]
+    assert [row["id"] for row in chosen] == [str(i) for i in range(40) if i != 1]
     counts = {"n_groups": 10, "n_bad": 1, "n_incomplete": 1, "n_texts": 39}
     assert {name: summary[name] for name in counts} == counts
 
@@ -213,7 +207,7 @@ def test_a_choice_goes_on_without_a_bad_row(tmp_path, kind, grouping):
 @pytest.mark.parametrize("value", [None, "good", 1.5, True, ""])
 @pytest.mark.parametrize("options", [*GROUPINGS, ("--one-set",)])
 def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
-    rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_equal_texts(5, bad=[]))]
+    rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_texts(5, bad=[]))]
     rows[6]["q"] = value
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     assert choose.main(choose_words(data, *options, "--keep", 20, "--column", "quality=q")) == score.EXIT_BAD_ROWS
@@ -239,6 +233,7 @@ def test_rows_that_are_left_over(tmp_path):
     assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_BAD_ROWS
     written, bad, summary = results_of(data)
     assert (len(written), summary["n_incomplete"], [row["row"] for row in bad]) == (5, 1, [21, 22])
+    data = write_jsonl(data, rows_of_texts(6, bad=[])[:22])
     assert choose.main(choose_words(data, "--set-size", 4, "--keep", 3, "--restart")) == score.EXIT_BAD_ROWS
     written, bad, summary = results_of(data)
     assert (len(written), summary["n_incomplete"], bad) == (17, 1, [])

@@ -95,6 +95,21 @@ def test_a_shared_name_or_phrase_does_not(first, second):
     assert flags(first, second) == []
 
 
+@pytest.mark.parametrize(
+    ("frame", "is_repeated"),
+    [
+        # Runs of five of six words, of weight 8, 9 and 10.
+        ("Add of the large cups {}.", False),
+        ("Add three large cups of {}.", False),
+        ("Add three large paper cups {}.", True),
+        ("Rain fell again and again, {}.", False),
+    ],
+)
+def test_a_long_run_counts_from_a_weight_of_10(frame, is_repeated):
+    (first,) = flags(frame.format("flour"), frame.format("sugar")) or ([],)
+    assert ("longest_substring" in first) == is_repeated
+
+
 def test_an_opening_clause_said_again_is_one_flag():
     clause = "The Golden Lion, an old hotel by the market square,"
     assert flags(f"{clause} was sold to a bank in March.", f"{clause} will open in June.") == [["edit_distance"]]
@@ -142,7 +157,7 @@ def joined(form):
         "*{text}*", "**{text}**", "> {text}", '{{"answer": "{text}"}}', '{{"a": "{half}", "b": "{half}"}}',
         '"{half}" "{half}"', "<p>{half}</p><p>{half}</p>", "<b>{half}</b> <i>{half}</i>", "{half}\\n{half}",
         "\ufeff{half} {half}", "<br>", "</li><li>", "… ", "... ", "; ", " | ", ", ", " — ", " – ", ": ", " • ", "\\n",
-        "\n", "\n- ", " / ",
+        "\n", "\n- ", " / ", "{half} &lt;br/&gt; {half}",
     ],
 )  # fmt: skip
 def test_a_loop_cannot_hide(load, form):

@@ -179,11 +179,11 @@ def test_numbers_come_in_any_form_of_an_array(load, tmp_path, names, predictions
     values = np.array(values, dtype=np.float64)
     np.save(tmp_path / "values.npy", values)
     rows = np.random.default_rng(0).standard_normal((sum(map(len, predictions)), 3))
-    others = {"embeddings": rows} if argument not in ("embeddings", "similarity") else {}
+    context = {"embeddings": rows} if argument not in ("embeddings", "similarity") else {}
     for name in names:
-        expected = load(name).compute(predictions=predictions, **{argument: values}, **others)
+        expected = load(name).compute(predictions=predictions, **{argument: values}, **context)
         for given in (FORMS[form](values), np.load(tmp_path / "values.npy", mmap_mode="r")):
-            assert load(name).compute(predictions=predictions, **{argument: given}, **others) == expected
+            assert load(name).compute(predictions=predictions, **{argument: given}, **context) == expected
 
 
 @pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])

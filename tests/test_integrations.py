@@ -56,8 +56,10 @@ def check_scores(load, found, sets, answers):
     assert [len(texts) for texts in answers] == [K] * len(people())
     assert all(len(set(texts)) > 1 for texts in sets), "the samples of a prompt are copies"
     flat = [text for texts in sets for text in texts]
+    prompts = [row["prompt"] for row in tiny_causal.read("prompts.jsonl")]
     expected = {
         "vendi_embed": load("vendi_embed").compute(predictions=sets)["vendi_embed"],
+        "vendi_embed_contexts": load("vendi_embed").compute(predictions=sets, contexts=prompts)["vendi_embed"],
         "gruen": load("gruen").compute(predictions=flat)["gruen"],
         "probeval": load("probeval").compute(predictions=answers, references=people())["probeval"],
     }
@@ -66,8 +68,13 @@ def check_scores(load, found, sets, answers):
 
 def test_functions_of_the_lm_eval_tasks(load):
     padded = [f" {text}\n" for text in SETS[0]]
-    expected = {"vendi_embed": SETS[0], "gruen": SETS[0]}
+    expected = {"vendi_embed": SETS[0], "vendi_embed_contexts": (SETS[0], "Say something."), "gruen": SETS[0]}
     assert scores.texts({"prompt": "Say something."}, [padded]) == expected
+    asked = ["Say something.", None, "Sing!", "", "Why?"]
+    with_prompts = load("vendi_embed").compute(predictions=SETS, contexts=asked)["vendi_embed"]
+    assert scores.vendi_embed_contexts(list(zip(SETS, asked, strict=True))) == with_prompts
+    without = scores.vendi_embed_contexts([(texts, None) for texts in SETS])
+    assert without == pytest.approx(scores.vendi_embed(SETS), abs=1e-6)
     assert scores.vendi_embed(SETS) == load("vendi_embed").compute(predictions=SETS)["vendi_embed"]
     assert scores.gruen(SETS[:2]) == load("gruen").compute(predictions=[*SETS[0], *SETS[1]])["gruen"]
     given = [[" a kettle"] * 3 + ["a spoon"], ["the owner", "\n"], ["under the mat"]]
@@ -98,6 +105,7 @@ def test_lm_eval(causal_model, tmp_path, load):
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     found = {
         "vendi_embed": results["text_metrics_diversity"]["vendi_embed,samples"],
+        "vendi_embed_contexts": results["text_metrics_diversity"]["vendi_embed_contexts,samples"],
         "gruen": results["text_metrics_diversity"]["gruen,samples"],
         "probeval": results["text_metrics_probeval"]["probeval,samples"],
     }

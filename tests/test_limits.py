@@ -9,14 +9,13 @@ from tests.conftest import SETS
 CALLS = [
     ("vendi_embed", {"q": [0, 1, 2], "details": True}),
     ("vendi_embed", {"kernel": "ngram"}),
-    ("chamfer_diversity", {"details": True}),
-    ("semantic_entropy", {"same": 0.5, "details": True}),
+    pytest.param("chamfer_diversity", {"details": True}, marks=pytest.mark.discrete),
+    pytest.param("semantic_entropy", {"same": 0.5, "details": True}, marks=pytest.mark.discrete),
     ("semantic_entropy", {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}),
     ("self_bleu", {"repetition": True}),
 ]
 
 
-@pytest.mark.discrete
 @pytest.mark.parametrize(("name", "settings"), CALLS)
 @pytest.mark.parametrize("tiny", [1, 3])
 def test_tiny_blocks_change_nothing(load, name, settings, tiny, tmp_path, monkeypatch):

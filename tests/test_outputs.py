@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import io
 import json
 import os
 import sys
@@ -287,7 +288,6 @@ GUARDED = {
     "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
-    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--out", "out.json"], "out.json"),
 }
 
 
@@ -330,6 +330,16 @@ def test_what_cannot_be_printed_is_named(run, monkeypatch):
         code, shown = run(*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts")
     assert code == 2
     assert "standard output" in shown
+
+
+def test_a_terminal_without_a_character_shows_what_it_can(run, monkeypatch):
+    Path("data.jsonl").rename("数据.jsonl")
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stdout)
+    words = ["compare", "数据.jsonl", *COMPARE[2:4], "self_bleu", "--by-line", "--text-key", "texts"]
+    code, shown = run(*words)
+    assert code == 0, shown
+    assert b"other.jsonl" in stdout.buffer.getvalue()
 
 
 # Binary columns.

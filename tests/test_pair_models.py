@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoTokenizer, BertForSequenceClassification
 
+import text_metrics
 from text_metrics.metrics._core.core_similarity import nearest_correlation
 
 EMBEDDED = ["vendi_embed", "chamfer_diversity"]
@@ -156,3 +157,13 @@ def test_errors_name_the_argument(load, models, name, given):
         load(name).compute(predictions=SETS, similarity=given)
     with pytest.raises(ValueError, match=r"similarity.*two classes"):
         load(name).compute(predictions=SETS, similarity=f"pairs:{models['nli'][0]}")
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_contributions_ask_the_model_too(load, models, name):
+    settings = {"similarity": rule(models, "two"), "contexts": PROMPTS[0]}
+    texts = SETS[0][:4]
+    (values,) = text_metrics.contributions(load(name), texts, **settings)
+    whole = load(name).compute(predictions=texts, **settings)[name]
+    rests = [load(name).compute(predictions=texts[:i] + texts[i + 1 :], **settings)[name] for i in range(4)]
+    assert values == pytest.approx([whole - rest for rest in rests], abs=1e-4)

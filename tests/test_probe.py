@@ -175,7 +175,7 @@ def test_rows_are_what_the_metric_computes(report, references, files, load):
     rows, probeval = by_name(report), load("probeval")
     assert [row["name"] for row in report["rows"]] == ["good", "stuck", "wrong"]
     for name, answers in files.items():
-        cleaned = {key: {clean(text): n for text, n in own.items()} for key, own in answers.items()}
+        cleaned = {key: {clean(text): n for text, n in entry.items()} for key, entry in answers.items()}
         options = {"unknown": "skip", "missing": "skip", "confidence": 0.95}
         expected = probeval.compute(predictions=cleaned, references=references, **options)
         del expected["skipped"]
@@ -187,9 +187,9 @@ def test_rows_are_what_the_metric_computes(report, references, files, load):
 def test_other_people_are_as_close_as_people(load, rng):
     answers = [people(rng, 40) for _ in range(40)]
     references = [{"answers": labelled(people(rng, 60))} for _ in answers]
-    found = against_people(load("probeval").compute, answers, references, rounds=4, level=0.95)
-    assert found["p"] > 0.01
-    assert abs(found["difference"]) < 0.02
+    actual = against_people(load("probeval").compute, answers, references, rounds=4, level=0.95)
+    assert actual["p"] > 0.01
+    assert abs(actual["difference"]) < 0.02
 
 
 def test_models_unlike_people_are_farther(report):
@@ -229,10 +229,10 @@ def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
     assert "b|x: missing: q2, q3" in said
     assert "| b\\|x | 1 | 3–3 | " in shown
     first = (tmp_path / "r.json").read_bytes()
-    found = by_name(json.loads(first))
-    assert set(found) == {"a", "b|x"}
+    actual = by_name(json.loads(first))
+    assert set(actual) == {"a", "b|x"}
     # A blank answer beside others is wrong.
-    assert found["b|x"]["wrong_rate"] == pytest.approx(2 / 3)
+    assert actual["b|x"]["wrong_rate"] == pytest.approx(2 / 3)
     assert run(*command)[0] == 0
     assert (tmp_path / "r.json").read_bytes() == first
 
@@ -251,15 +251,22 @@ def test_each_answer_is_encoded_once(run, tmp_path, monkeypatch, references, fil
     assert len(seen) == len(set(seen))
 
 
-@pytest.mark.parametrize("side", ["people", "model"])
-def test_fractions_cannot_be_drawn(run, tmp_path, side):
-    rows = {
-        who: [{"id": "q1", "answers": {"Yes": 40.5 if who == side else 40, "No": 9}}] for who in ("people", "model")
-    }
-    paths = [write_jsonl(tmp_path / f"{who}.jsonl", rows[who]) for who in rows]
-    code, _, said = run("report", *paths)
+def test_polls_are_reported(run, tmp_path):
+    """Shares of a total, and weighted counts: they are rounded only to draw samples."""
+    shares = {"Agree": 0.2, "Neither": 0.333, "Disagree": 0.467}
+    people = write_jsonl(tmp_path / "people.jsonl", [{"id": "q1", "answers": shares, "total": 1500}])
+    model = write_jsonl(tmp_path / "m.jsonl", [{"id": "q1", "answers": {"agree": 80.5, "Unsure": 19.5}}])
+    words = ("report", people, model, "--setting", "matcher=exact", "--out", tmp_path / "r.json", "--rounds", 2)
+    code, _, said = run(*words)
+    assert code == 0, said
+    (row,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["rows"]
+    assert (row["n_answers"], row["wrong_rate"], row["coverage"]) == ([100], 0.195, pytest.approx(0.2))
+    p, q = np.array([301, 500.5, 701.5, 1]) / 1504, np.array([81.5, 1, 1, 20.5]) / 104
+    assert row["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
+    write_jsonl(people, [{"id": "q1", "answers": shares}])
+    code, _, said = run(*words)
     assert code == 2
-    assert f"{side}: counts must be integers" in said
+    assert "'total'" in said
 
 
 REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
@@ -349,12 +356,12 @@ def test_sensitivity_on_released_targets(run, shared_data, tmp_path):
     assert "| top-1 accuracy | 1.000 |" in shown
     with (ROOT / "results" / "probe-sensitivity.csv").open(encoding="utf-8", newline="") as file:
         expected = [float(row["value"]) for row in csv.DictReader(file)]
-    found = {change["change"]: change["scores"] for change in json.loads(out.read_text(encoding="utf-8"))["changes"]}
-    order = ["a cluster dropped", "a rank swapped with the next", *(name for name in found if "share" in name)]
+    actual = {change["change"]: change["scores"] for change in json.loads(out.read_text(encoding="utf-8"))["changes"]}
+    order = ["a cluster dropped", "a rank swapped with the next", *(name for name in actual if "share" in name)]
     values = []
     for name in order:
         # One score after another.
-        for curve in found[name].values():
+        for curve in actual[name].values():
             values += curve[::2] if "share" in name else curve
     assert values == pytest.approx(expected, abs=5e-4)
 
@@ -366,7 +373,7 @@ def test_released_test_set(run, shared_data, tmp_path):
     command = ("report", folder / "targets.jsonl", f"tuned={model}", f"others={folder / 'human_predictions.json'}")
     code, _, said = run(*command, "--setting", "clustering=soft", "--rounds", 1, "--out", tmp_path / "r.json")
     assert code == 0, said
-    found = by_name(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
+    actual = by_name(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
     # Those of results/probe-models.csv: the released second sample of people is the first one.
-    assert found["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
-    assert found["tuned"]["probeval"] == pytest.approx(0.827, abs=0.0005)
+    assert actual["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
+    assert actual["tuned"]["probeval"] == pytest.approx(0.827, abs=0.0005)

@@ -208,13 +208,13 @@ def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
 
 
 def test_gp_equals_a_regression_for_each_cluster(rng):
-    gold, asked = rng.standard_normal((12, 5)), rng.standard_normal((7, 5))
-    gold, asked = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gold, asked))
+    gold, requested = rng.standard_normal((12, 5)), rng.standard_normal((7, 5))
+    gold, requested = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gold, requested))
     counts = np.zeros((12, 3))
     counts[np.arange(12), np.arange(12) % 3] = rng.integers(1, 9, 12)
     counts[0] = [2, 3, 0]  # an answer in two clusters
-    expected = reference.gp_scores(asked, gold, counts)
-    np.testing.assert_allclose(gp_scores(asked, gold, counts), expected, atol=1e-6)
+    expected = reference.gp_scores(requested, gold, counts)
+    np.testing.assert_allclose(gp_scores(requested, gold, counts), expected, atol=1e-6)
 
 
 def test_ties_split_evenly_and_the_rest_is_wrong():
@@ -244,9 +244,9 @@ def test_clusterings_find_what_is_there(rng):
 def test_k_means_counts_an_answer_as_often_as_it_was_given(probeval, rng, method):
     points, _ = blobs(rng, each=12)
     times = rng.integers(1, 6, len(points)).astype(float)
-    found = np.repeat(method(points, times, 0), times.astype(int))
+    actual = np.repeat(method(points, times, 0), times.astype(int))
     each = np.repeat(points, times.astype(int), axis=0)
-    assert adjusted_rand_score(found, method(each, np.ones(len(each)), 0)) == 1
+    assert adjusted_rand_score(actual, method(each, np.ones(len(each)), 0)) == 1
     people = [{"a kettle": 50, "a dog": 50}]
     result = probeval.compute(predictions=[{"a kettle": 100}], references=people, clustering=method.__name__)
     assert (result["n_clusters"], result["coverage"]) == (2, 0.5)
@@ -258,11 +258,11 @@ def test_parity_lets_repeated_answers_weigh_in_the_linkage(probeval):
     people = [answers(kettle=9, pot=1, cup=1)]
     # From {kettle, pot} to cup: (1.21 + 0.69) / 2, or with counts (9 * 1.21 + 0.69) / 10.
     settings = {"clustering": "hac", "distance": 1.0, "vectors": vectors}
-    found = [
+    actual = [
         probeval.compute(predictions=[["pot"]], references=people, **settings, parity=parity)["n_clusters"]
         for parity in (False, True)
     ]
-    assert found == [1, 2]
+    assert actual == [1, 2]
     with pytest.raises(ValueError, match="at most 20,000 answers"):
         probeval.compute(predictions=[["pot"]], references=[answers(kettle=10**6)], **settings, parity=True)
 
@@ -347,8 +347,8 @@ def test_questions_without_a_partner_are_left_out_and_named(probeval):
     both = {"unknown": "skip", "missing": "skip"}
     result = probeval.compute(predictions=predictions, references=references, **settings, **both)
     assert result.pop("skipped") == {"unknown": ["a"], "missing": ["d"]}
-    kept = [{key: side[key] for key in ("b", "c")} for side in (predictions, references)]
-    assert result == probeval.compute(predictions=kept[0], references=kept[1], **settings)
+    retained = [{key: side[key] for key in ("b", "c")} for side in (predictions, references)]
+    assert result == probeval.compute(predictions=retained[0], references=retained[1], **settings)
     for policy, message in (({"missing": "skip"}, "predictions .*'a'"), ({"unknown": "skip"}, "references .*'d'")):
         with pytest.raises(ValueError, match=message):
             probeval.compute(predictions=predictions, references=references, **policy)

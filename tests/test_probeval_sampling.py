@@ -47,10 +47,10 @@ def truths(kind, divergence):
     direction = np.random.default_rng(3).normal(size=len(people))
 
     def tilted(t):
-        found = people * np.exp(t * direction)
-        found *= 0.7 / found.sum()
-        found[-1] += 0.3
-        return found
+        actual = people * np.exp(t * direction)
+        actual *= 0.7 / actual.sum()
+        actual[-1] += 0.3
+        return actual
 
     at = brentq(lambda t: kl_divergence(people @ weights, tilted(t) @ weights) - divergence, 0, 30)
     return people, tilted(at)
@@ -77,7 +77,7 @@ def rarefied(gold, model, size, seeds):
 def test_equal_numbers_compare_and_debias_does_not(kind):
     """Drawn down to 20 and 20, samples of any numbers have the mean of samples of 20 and 20; debias leaves a bias."""
     rng, rounds, divergence = np.random.default_rng(7), 60 * TIMES, 0.862
-    found = {}
+    actual = {}
     for n, m in ((20, 20), (20, 500), (500, 20), (500, 500)):
         rows = []
         for _ in range(rounds):
@@ -85,10 +85,10 @@ def test_equal_numbers_compare_and_debias_does_not(kind):
             value = plain(gold, model)
             seeds = rng.integers(2**60, size=2).tolist()
             rows.append((value, value - jackknife_bias(gold, model), rarefied(gold, model, 20, seeds)))
-        found[n, m] = np.array(rows).T
-    expected = found[20, 20][0]
-    removed = {sizes: (debiased - plains).mean() for sizes, (plains, debiased, _) in found.items()}
-    for (_, m), (plains, debiased, rare) in found.items():
+        actual[n, m] = np.array(rows).T
+    expected = actual[20, 20][0]
+    removed = {sizes: (debiased - plains).mean() for sizes, (plains, debiased, _) in actual.items()}
+    for (_, m), (plains, debiased, rare) in actual.items():
         assert abs(rare.mean() - expected.mean()) < 4 * math.hypot(rare.std(), expected.std()) / math.sqrt(rounds)
         # Nor does drawing add noise.
         assert rare.std() < 1.3 * expected.std()
@@ -96,9 +96,9 @@ def test_equal_numbers_compare_and_debias_does_not(kind):
             assert abs(debiased.mean() - divergence) < 0.7 * abs(plains.mean() - divergence)
     # With few people and many answers, little is removed, and noise is added: 0 to 0.35 and 1.18 to 1.28 over 8 seeds.
     assert removed[20, 500] < 0.5 * removed[20, 20]
-    assert found[20, 500][1].std() > 1.1 * found[20, 500][0].std()
+    assert actual[20, 500][1].std() > 1.1 * actual[20, 500][0].std()
     # What debias leaves differs by the numbers of answers.
-    few, many = found[20, 20][1], found[500, 500][1]
+    few, many = actual[20, 20][1], actual[500, 500][1]
     assert abs(few.mean() - many.mean()) > 3 * math.hypot(few.std(), many.std()) / math.sqrt(rounds)
     assert abs(many.mean() - divergence) < 0.06
 
@@ -106,19 +106,19 @@ def test_equal_numbers_compare_and_debias_does_not(kind):
 def test_rarefy_is_the_mean_over_subsets(probeval):  # noqa: F811
     model = {"kettle": 2, "pot": 2, "spoon": 1}
     answers = list(Counter(model).elements())
-    expected = [unclustered(probeval, Counter(own), PEOPLE)["probeval"] for own in combinations(answers, 3)]
+    expected = [unclustered(probeval, Counter(entry), PEOPLE)["probeval"] for entry in combinations(answers, 3)]
     result = unclustered(probeval, model, PEOPLE, rarefy=3, details=True)
     assert result["probeval"] == pytest.approx(np.mean(expected), abs=4 * np.std(expected) / math.sqrt(1000))
     assert result["n_answers"] == [5]
     assert result["wrong_rate"] == pytest.approx(1 / 5)
-    coverage = [unclustered(probeval, Counter(own), PEOPLE)["coverage"] for own in combinations(answers, 3)]
+    coverage = [unclustered(probeval, Counter(entry), PEOPLE)["coverage"] for entry in combinations(answers, 3)]
     assert result["coverage"] == pytest.approx(np.mean(coverage), abs=4 * np.std(coverage) / math.sqrt(1000))
     assert "|rarefy:3|draws:1000|" in result["signature"]
     # People's answers are drawn down alike, in the clusters of all of them.
     people = list(Counter({"kettle": 3, "pot": 2}).elements())
     clusters = ["kettle", "pot", "wrong"]
     q = smooth(np.array([2, 2, 1]), 1.0)
-    drawn = [[Counter(own)[label] for label in clusters] for own in combinations(people, 3)]
+    drawn = [[Counter(entry)[label] for label in clusters] for entry in combinations(people, 3)]
     expected = kl_divergence(smooth(np.array(drawn), 1.0), q)
     result = unclustered(probeval, model, {"kettle": 3, "pot": 2}, rarefy_people=3)
     assert result["probeval"] == pytest.approx(expected.mean(), abs=4 * expected.std() / math.sqrt(1000))
@@ -145,7 +145,7 @@ def leave_one_out(gold, model):
         for k in np.repeat(np.arange(len(side.times)), side.times.astype(int)):
             counts = np.maximum(side.times @ side.weights - side.weights[k], 0)
             other = smooth(counts, side.smoothing)
-            p, q = (own.distributions(own.times[None])[0] for own in (gold, model))
+            p, q = (entry.distributions(entry.times[None])[0] for entry in (gold, model))
             without.append(kl_divergence(other, q) if place == 0 else kl_divergence(p, other))
         bias += (n - 1) * (np.mean(without) - plain(gold, model))
     return bias

@@ -55,9 +55,9 @@ def counted(table):
     ],
 )
 def test_words_of_an_answer(text, content, head):
-    found = words(text)
-    assert (found.content, found.head) == (content, head)
-    assert found.head in found.stems
+    actual = words(text)
+    assert (actual.content, actual.head) == (content, head)
+    assert actual.head in actual.stems
 
 
 def test_spelling_variants_say_the_same_for_certain():
@@ -73,18 +73,18 @@ def test_features_are_what_their_names_say():
     gold = ["red wine", "the wines", "wine cellar", "tea"]
     embeddings = embed(*gold, "green tea")
     features = dict(zip(WEIGHTS, np.moveaxis(pair_features(["green tea"], gold, embeddings), -1, 0), strict=True))
-    (own,), reference = embeddings.look_up(["green tea"], gold)
-    assert features["cosine"][0] == pytest.approx(reference @ own)
+    (entry,), reference = embeddings.look_up(["green tea"], gold)
+    assert features["cosine"][0] == pytest.approx(reference @ entry)
     assert features["shared words"].tolist() == [[0, 0, 0, 0.5]]
     assert features["same head"].tolist() == [[0, 0, 0, 1]]
     center = reference.mean(axis=0)
-    expected = (own - center) @ (reference[3] - center)
-    expected /= np.linalg.norm(own - center) * np.linalg.norm(reference[3] - center)
+    expected = (entry - center) @ (reference[3] - center)
+    expected /= np.linalg.norm(entry - center) * np.linalg.norm(reference[3] - center)
     assert features["centred cosine"][0, 3] == pytest.approx(expected)
-    cosines = np.sort(reference @ own)[::-1]
+    cosines = np.sort(reference @ entry)[::-1]
     neighbours = np.sort(reference @ reference[3])[::-1]
     assert features["cosine above the neighbours'"][0, 3] == pytest.approx(
-        2 * reference[3] @ own - cosines[1:].mean() - neighbours[1:].mean()
+        2 * reference[3] @ entry - cosines[1:].mean() - neighbours[1:].mean()
     )
     wines = dict(zip(WEIGHTS, np.moveaxis(pair_features(gold, gold, embeddings), -1, 0), strict=True))
     assert wines["same head"][0, 1] == wines["head in the other"][1, 2] == 1
@@ -95,14 +95,14 @@ def test_memberships_are_shares_by_probability():
     groups = soft_groups(probability)
     assert groups[0] == groups[1] != groups[2]
     members = np.array([[True, False], [True, False], [False, True]])
-    found = memberships(probability, members, np.array([4.0, 1.0, 1.0]))
+    actual = memberships(probability, members, np.array([4.0, 1.0, 1.0]))
     # The square roots of the counts are the weights, (2 * 1 + 0.8) / 3 and 0.1, and that of an answer's own count.
     expected = np.array([2 * ((2 + 0.8) / 3) ** 2, 0.1**2])
-    assert found[0] == pytest.approx(expected / expected.sum())
+    assert actual[0] == pytest.approx(expected / expected.sum())
     # An answer that equals none has no count of its own.
     (new,) = memberships(np.array([[0.8, 0.8, 0.4]]), members, np.array([4.0, 1.0, 1.0]))
     assert new == pytest.approx(np.array([0.8, 0.2]))
-    assert found.sum(axis=1) == pytest.approx(1)
+    assert actual.sum(axis=1) == pytest.approx(1)
     assert soft_groups(np.ones((1, 1))).tolist() == [0]
     assert memberships(np.zeros((1, 3)), members, np.ones(3)) == pytest.approx(np.array([[0.5, 0.5]]))
 
@@ -114,8 +114,8 @@ def test_answers_distributed_as_people_s_diverge_by_nothing(probeval):  # noqa: 
     assert (result["wrong_rate"], result["coverage"]) == (0, 1)
     assert "|clustering:soft|matcher:soft|threshold:0.475|" in result["signature"]
     (row,) = result["details"]
-    assert sorted(answer["text"] for own in row["clusters"] for answer in own["answers"]) == sorted(PEOPLE)
-    assert sum(own["count"] for own in row["clusters"]) == pytest.approx(sum(PEOPLE.values()))
+    assert sorted(answer["text"] for entry in row["clusters"] for answer in entry["answers"]) == sorted(PEOPLE)
+    assert sum(entry["count"] for entry in row["clusters"]) == pytest.approx(sum(PEOPLE.values()))
     first = {answer["text"] for answer in row["clusters"][0]["answers"]}
     assert {"kettle", "a kettle", "electric kettle"} <= first
     kettle = next(answer for answer in row["assignments"] if answer["text"] == "kettle")

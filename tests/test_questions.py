@@ -274,6 +274,21 @@ def test_groups_with_contexts(load, vectors):
         assert found["within_scores"][0] == pytest.approx(within, abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
+def test_a_model_of_pairs(load, nli_model, name):
+    given = {"similarity": f"pairs:{nli_model}", "contexts": ["a b"]}
+    texts = ["a b c", "a b d", "x y z", "z z"]
+    (found,) = text_metrics.contributions(name, [texts], **given)
+    whole = load(name).compute(predictions=[texts], **given)[name]
+    rests = [load(name).compute(predictions=[texts[:i] + texts[i + 1 :]], **given)[name] for i in range(4)]
+    assert found == pytest.approx([whole - rest for rest in rests], abs=1e-9)
+    reward = text_metrics.for_rewards(name, 4, similarity=given["similarity"], contexts="prompts")
+    assert reward(prompts=["a b"] * 4, completions=texts) == pytest.approx(found, abs=1e-9)
+    scorer = text_metrics.Scorer(name, "texts", similarity=given["similarity"], contexts="asked")
+    assert list(scorer({"texts": [texts], "asked": ["a b"]})[name]) == pytest.approx([whole], abs=1e-6)
+    assert text_metrics.rarefied(name, [texts], 4, **given)[name] == pytest.approx(whole, abs=1e-9)
+
+
 def test_a_bare_context_of_one_set(load):
     texts = SETS[1]
     for bare, listed in (

@@ -224,7 +224,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, mo
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
     shutil.copytree(tiny_model, tmp_path / "models" / "tiny")
-    more = ["--column", "quality=good", "--column", "confidence_by=note", "--set", "model=models/tiny"]
+    more = ["--column", "quality=good", "--cluster-key", "note", "--set", "model=models/tiny"]
     here, there = (
         command((tmp_path / folder / "data.jsonl").relative_to(tmp_path), *more, metric="vendi_embed")
         for folder in ("here", "there")

@@ -216,6 +216,8 @@ def test_low_quality_and_nonsense_are_named_in_the_first_lines(report):
     for value, mean in zip(quality["values"], (0.2, 0.7, 0.8), strict=True):
         value.update(mean=mean, interval=[mean - 0.01, mean + 0.01])
     quality["order"] = [2, 1, 0]
+    assert "wide is first, with" in sentences(parse(poor))["first"]
+    assert "and lowest in quality (GRUEN 0.2" in sentences(parse(poor))["first"]
     said = sentences(parse(poor))["quality"]
     assert re.search(r"lower quality .*: wide \(", said)
     assert "nonsense" in said

@@ -1,6 +1,7 @@
 """Rows of files: lines of JSON as `json` reads them, and pieces with the same rows as in one reading."""
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from text_metrics.commands.score import main as score
 from text_metrics.commands.shared import files
 from text_metrics.commands.shared.keys import SHOWN, read_value
 from text_metrics.commands.shared.rows import Form, Source
+from text_metrics.commands.shared.systems import named_files
 
 LINES, NUMBERS, FILES = 1_500, 2_000, 150
 ROWS = [
@@ -130,7 +132,9 @@ def test_forms_of_files(tmp_path, name, suffix):
 @pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.txt", "data.jsonl.gz", "data.json.gz"])
 def test_a_pipe_has_the_rows_of_its_file(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    values = [{"text": f"a text {i}, and {hash(i + 0.5)} more of it"} for i in range(9000)]
+    draw = random.Random(0)
+    # More than a pipe holds, compressed too.
+    values = [{"text": f"a text and {draw.getrandbits(128):x} more of it"} for _ in range(9000)]
     path = Path(name.removesuffix(".gz"))
     if path.suffix == ".json":
         path.write_text(json.dumps(values))
@@ -233,3 +237,39 @@ def test_files_of_another_file_system(tmp_path, capsys, monkeypatch):
     fsspec.filesystem("memory").pipe("memory://test/data.jsonl", b'{"text": ["a", "b"]}\n')
     assert score.main(["memory://test/data.jsonl", *words, "--out", str(tmp_path / "new.jsonl"), "--quiet"]) == 0
     assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["a/x.jsonl", "b/y.csv.gz"], ["x", "y"]),
+        (["a/x.jsonl", "b/x.jsonl", "a/y.csv"], ["a/x", "b/x", "y"]),
+        (["c/a/x.jsonl", "d/a/x.jsonl"], ["c/a/x", "d/a/x"]),
+        (["one=a/*.jsonl", "2.5=b", "b"], ["one", "2.5", "b"]),
+        (["a/[xz].jsonl", "b=d/a/x.jsonl"], ["x", "z", "b"]),
+        (["llama-3.5", "a=b=c.jsonl"], ["llama-3.5", "a"]),
+        (["a/x.jsonl", "x=b/x.jsonl"], None),
+        (["a/x.jsonl", "a/x.jsonl"], None),
+        (["./a/x.jsonl", "x=none/x.jsonl"], None),
+    ],
+)
+def test_files_name_their_systems(tmp_path, monkeypatch, words, names):
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "a/x.jsonl",
+        "a/z.jsonl",
+        "a/y.csv",
+        "b/x.jsonl",
+        "b/y.csv.gz",
+        "c/a/x.jsonl",
+        "d/a/x.jsonl",
+        "b=c.jsonl",
+    ):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    Path("llama-3.5").mkdir()
+    if names is None:
+        with pytest.raises(ValueError, match="name of its own"):
+            named_files(words)
+    else:
+        assert list(named_files(words)) == names

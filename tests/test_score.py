@@ -12,8 +12,10 @@ import pytest
 
 from tests.conftest import SETS
 from tests.files import compress, read_jsonl, write_jsonl
+from text_metrics import METRICS
 from text_metrics.commands.jobs import job
 from text_metrics.commands.score import main as score
+from text_metrics.commands.score import scoring
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 
@@ -175,6 +177,7 @@ COLUMNS = {
     "an empty object between others": ([{"a": 1}, {}, {"a": 2}], [{"a": 1}, {"a": None}, {"a": 2}]),
     "an integer beyond floats, and a float": ([2**53 + 1, 1, 0.5], [str(2**53 + 1), "1", "0.5"]),
     "a float, and an integer beyond floats": ([0.5, 1, 2**53 + 1], ["0.5", "1", str(2**53 + 1)]),
+    "an integer beyond any type": ([2**70, "two", None], [str(2**70), "two", None]),
     "integers and floats": ([1, 2, 0.5], [1.0, 2.0, 0.5]),
     "lists of several types": ([[1], [2], ["x"]], ["[1]", "[2]", '["x"]']),
     "nulls": ([None, None, None], [None] * 3),
@@ -202,17 +205,6 @@ def test_lines_of_json_from_parquet_are_strict(tmp_path):
             json.loads(values.get("text", "0"), parse_constant=pytest.fail)
     first, last = read_jsonl(tmp_path / "out.jsonl")
     assert (first["x"], first["in"], last["x"], last["in"]) == (None, {"y": [None, None]}, 0.5, {"y": [0.5, -0.5]})
-
-
-def test_columns_of_json_that_change_their_type(tmp_path):
-    values = [1, "two", None, {"three": 3}, 4.5, [5], 2**70]
-    rows = [{**row, "mixed": value} for row, value in zip(make_rows(7), values, strict=True)]
-    rows[3]["late"] = 1
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(command(data, out="out.parquet", size=3)) == 0
-    written = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert [row["mixed"] for row in written] == ["1", "two", None, '{"three": 3}', "4.5", "[5]", str(2**70)]
-    assert [row["late"] for row in written] == [None, None, None, 1, None, None, None]
 
 
 # Bad rows: the line, and a part of the error that names what was got.
@@ -543,3 +535,21 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
         assert not (tmp_path / "out.jsonl.parts").exists()
     else:
         assert summary_of(data)["n_bad"] == n_bad
+
+
+@pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
+def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
+    loaded, load_metric = [], scoring.load_metric
+    monkeypatch.setattr(scoring, "load_metric", lambda name: loaded.append(name) or load_metric(name))
+    monkeypatch.chdir(tmp_path)
+    assert score.main(command(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more)) == 0
+    assert loaded == ["self_bleu"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_settings_of_a_metric_are_listed(load, tmp_path, capsys, metric):
+    with pytest.raises(SystemExit) as stop:
+        score.main(["data.jsonl", "--metric", metric, "--setting", "help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(f"{name} (" in shown or f"`{name}`" in shown for name in load(metric).settings.declared())

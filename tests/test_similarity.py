@@ -20,9 +20,9 @@ def sets():
 
 @pytest.fixture
 def vectors(rng):
-    found = rng.standard_normal((sum(SIZES), 6))
-    found[5] = 2 * found[4]
-    return found
+    rows = rng.standard_normal((sum(SIZES), 6))
+    rows[5] = 2 * rows[4]
+    return rows
 
 
 def matrices(vectors):
@@ -36,9 +36,9 @@ def shaped(values):
 def approx(value):
     """Compare whatever is in a result, number by number."""
     if isinstance(value, dict):
-        return {key: approx(own) for key, own in value.items()}
+        return {key: approx(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [approx(own) for own in value]
+        return [approx(entry) for entry in value]
     return pytest.approx(value, abs=1e-7) if isinstance(value, float) else value
 
 
@@ -61,8 +61,8 @@ def test_equals_vendi_score_on_a_kernel_that_is_no_cosine(load, rng):
     # Tanimoto similarity of bits, as of molecular fingerprints.
     bits = rng.integers(0, 2, (40, 64)).astype(float)
     common = bits @ bits.T
-    own = bits.sum(axis=1)
-    tanimoto = common / (own[:, None] + own[None] - common)
+    counts = bits.sum(axis=1)
+    tanimoto = common / (counts[:, None] + counts[None] - common)
     texts = [f"molecule {i}" for i in range(40)]
     result = load("vendi_embed").compute(predictions=texts, similarity=tanimoto, q=[1, 2])
     assert list(result["by_order"].values()) == pytest.approx([vendi.score_K(tanimoto, q=q) for q in (1, 2)], abs=1e-9)
@@ -77,10 +77,10 @@ def test_chamfer_equals_a_plain_loop(load, rng):
         n = len(kernel)
         distances, pairs = [], []
         for i in range(n):
-            others = [1 - kernel[i, j] for j in range(n) if j != i]
-            distances.append(min(others))
-            pairs += others
-            assert 1 - kernel[i, detail["neighbours"][i]] == pytest.approx(min(others), abs=1e-12)
+            to_others = [1 - kernel[i, j] for j in range(n) if j != i]
+            distances.append(min(to_others))
+            pairs += to_others
+            assert 1 - kernel[i, detail["neighbours"][i]] == pytest.approx(min(to_others), abs=1e-12)
         assert own_score == pytest.approx(sum(distances) / n, abs=1e-12)
         assert detail["mean_pairwise_distance"] == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
 
@@ -119,9 +119,9 @@ def test_forms_of_matrices(load, rng, name):
     expected = metric.compute(predictions=nested, similarity=list(stack))
     assert metric.compute(predictions=flat, set_size=4, similarity=stack) == expected
     assert metric.compute(predictions=nested, similarity=stack.tolist()) == expected
-    assert metric.compute(predictions=nested, similarity=[torch.tensor(own, requires_grad=True) for own in stack]) == (
-        expected
-    )
+    assert metric.compute(
+        predictions=nested, similarity=[torch.tensor(matrix, requires_grad=True) for matrix in stack]
+    ) == (expected)
     single = metric.compute(predictions=nested, similarity=stack.astype(np.float32))
     assert single["scores"] == pytest.approx(expected["scores"], abs=1e-5)
     # One flat set has one matrix.
@@ -151,10 +151,10 @@ GOOD = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.3], [0.2, 0.3, 1.0]]
 
 
 def changed(*places, value):
-    found = np.array(GOOD)
+    matrix = np.array(GOOD)
     for i, j in places:
-        found[i, j] = value
-    return found
+        matrix[i, j] = value
+    return matrix
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -200,7 +200,7 @@ def test_a_kernel_is_repaired_alike_in_any_company(load, rng):
     texts = [["x"] * 6] * 40
     together = load("vendi_embed").compute(predictions=texts, similarity=kernels, q=[0, 1])
     alone = [load("vendi_embed").compute(predictions=["x"] * 6, similarity=kernel, q=[0, 1]) for kernel in kernels]
-    assert [one["vendi_embed"] for one in alone] == pytest.approx(together["scores"], abs=1e-9)
+    assert [result["vendi_embed"] for result in alone] == pytest.approx(together["scores"], abs=1e-9)
     assert min(np.linalg.eigvalsh(kernel)[0] for kernel in kernels) < -2e-5
 
 
@@ -238,7 +238,7 @@ def test_without_each_text_is_the_score_of_the_others(load, rng, set_block_rows,
     for rows in (vectors, vectors.astype(np.float32)):
         scores = core_spectra.vendi_without_each(rows, sizes, q)
         sets = [rows[end - size : end] for end, size in zip(np.cumsum(sizes), sizes, strict=True)]
-        others = [np.delete(part, i, axis=0) for part in sets for i in range(len(part))]
-        texts = [[str(i) for i in range(len(part))] for part in others]
-        expected = load("vendi_embed").compute(predictions=texts, embeddings=others, q=q)["scores"]
+        remainders = [np.delete(part, i, axis=0) for part in sets for i in range(len(part))]
+        texts = [[str(i) for i in range(len(part))] for part in remainders]
+        expected = load("vendi_embed").compute(predictions=texts, embeddings=remainders, q=q)["scores"]
         np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)

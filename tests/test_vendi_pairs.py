@@ -87,12 +87,12 @@ def test_sets_that_are_not_independent_widen_the_interval(load):
 
 
 def test_degenerate_sets(load):
-    one, equal, apart = [[1.0, 0.0]], [[1.0, 0.0]] * 3, [[1.0, 0.0], [0.0, 1.0]]
-    result = compute(load, [one, equal, apart], confidence=0.9)
+    single, equal, apart = [[1.0, 0.0]], [[1.0, 0.0]] * 3, [[1.0, 0.0], [0.0, 1.0]]
+    result = compute(load, [single, equal, apart], confidence=0.9)
     assert result["pairs_scores"] == [None, pytest.approx(1), None]
     assert result["pairs"] == pytest.approx(2)
     assert result["pairs_confidence_interval"][0] == 1
-    nothing = compute(load, [one, apart])
+    nothing = compute(load, [single, apart])
     assert (nothing["pairs"], nothing["pairs_scores"]) == (None, [None, None])
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import SETS, encode
 from text_metrics.metrics._core import core_encoder, core_models
-from text_metrics.metrics._core.core_encoder import split_windows
+from text_metrics.metrics._core.core_windows import split_windows
 
 TEXTS = [text for members in SETS for text in members]
 # 90 sentences: about 800 tokens of the default model, and 3 000 of the tiny one, which reads 64.
@@ -128,9 +128,9 @@ def test_a_cache_keeps_both_ways_apart(tmp_path):
     for _ in range(2):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = encode([LONG, "short"], device="cpu", long_texts="windows", cache_dir=tmp_path)
-        np.testing.assert_allclose(found, plain, atol=1e-6)
+            cached = encode([LONG, "short"], device="cpu", long_texts="windows", cache_dir=tmp_path)
+        np.testing.assert_allclose(cached, plain, atol=1e-6)
         with pytest.warns(UserWarning, match="1 of 2 different texts are longer"):
             cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path)
-        assert np.abs(cut[0] - found[0]).max() > 1e-3
-        np.testing.assert_allclose(cut[1], found[1], atol=1e-6)
+        assert np.abs(cut[0] - cached[0]).max() > 1e-3
+        np.testing.assert_allclose(cut[1], cached[1], atol=1e-6)

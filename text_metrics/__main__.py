@@ -1,11 +1,14 @@
+# PYTHON_ARGCOMPLETE_OK
 """The command line, `text-metrics COMMAND ...`."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
+from text_metrics.commands.shared.command import make_parser
 
 # The modules in `text_metrics.commands` whose `main` runs them, and their purposes.
 COMMANDS = {
@@ -23,6 +26,12 @@ COMMANDS = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code, or 2 if it is unknown."""
+    if "_ARGCOMPLETE" in os.environ:
+        _, name, *rest = [*os.environ["COMP_LINE"].split(), "", ""]
+        if name not in COMMANDS or not any(rest):
+            return _complete()
+        # The options are those of the command, as if it were the program.
+        os.environ["_ARGCOMPLETE"], words = "2", [name]
     name, *options = (sys.argv[1:] if words is None else words) or ["--help"]
     if name in ("-h", "--help"):
         print(f"usage: text-metrics COMMAND ...\n\n{_listed()}\n\nOptions: text-metrics COMMAND --help, --version")
@@ -36,6 +45,14 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     sys.argv = [f"text-metrics {name}", *options]
     return importlib.import_module(f"text_metrics.commands.{COMMANDS[name][0]}").main()
+
+
+def _complete() -> int:
+    """Print the commands that complete a line, to the shell that asks for it."""
+    parser = make_parser(None)
+    parser.add_argument("command", choices=COMMANDS)
+    parser.parse_args([])
+    return 0
 
 
 def _listed() -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import text_metrics
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
-from text_metrics.metrics._core.core_settings import CALL
+from text_metrics.metrics._core.core_settings import CALL, PAIR, Declared
 
 
 class Scorer:
@@ -34,9 +34,7 @@ class Scorer:
             raise ValueError(f"{metric} compares answers with references, and is no step: call its compute.")
         declared = self._metric.settings.declared()
         self._columns = {
-            name: value
-            for name, value in settings.items()
-            if name in declared and declared[name].given != CALL and isinstance(value, str)
+            name: value for name, value in settings.items() if name in declared and _is_column(declared[name], value)
         }
         self._settings = {name: value for name, value in settings.items() if name not in self._columns}
         self._metric.settings.read(self._settings, metric)
@@ -62,6 +60,15 @@ class Scorer:
         # Rows of arrays as lists, which engines can store.
         of_objects = [key for key, rows in batch.items() if getattr(rows, "dtype", "") == np.object_]
         return {**batch, **{key: _plain(batch[key]) for key in of_objects}, **added}
+
+
+def _is_column(declared: Declared, value: Any) -> bool:
+    """Tell whether the value of a setting names a column, and not a model of pairs."""
+    if declared.given == PAIR and isinstance(value, str):
+        from text_metrics.metrics._core.core_pairs import is_pair_model
+
+        return not is_pair_model(value)
+    return declared.given != CALL and isinstance(value, str)
 
 
 def _plain(values: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A cache on disk of what a model computed for each text, in one SQLite file per model that processes may share.
+"""An on-disk cache of embeddings, one SQLite file per model, that processes may share.
 
 It uses a rollback journal, since write-ahead logs fail on network file systems.
 """
@@ -43,10 +43,10 @@ class Cache:
         with self._open() as connection:
             for text in texts:
                 key = _key(text)
-                found = connection.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
-                if found is not None:
-                    row = found[0][:-_CHECKSUM_BYTES]
-                    if _with_checksum(key, row) != found[0]:
+                stored = connection.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
+                if stored is not None:
+                    row = stored[0][:-_CHECKSUM_BYTES]
+                    if _with_checksum(key, row) != stored[0]:
                         raise sqlite3.DatabaseError("a checksum does not fit")
                     rows[text] = np.frombuffer(row, "<f4")
         return rows

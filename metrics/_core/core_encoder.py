@@ -1,13 +1,12 @@
-"""Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
+"""Sentence embeddings of texts, by sentence-transformers or a user-supplied encoder, also without their contexts.
 
-Each different text is encoded once, in order of length over all sets, in batches of a token
-budget; a text that is longer than the model reads, in windows.
+Each different text is encoded once, in order of length over all sets, in batches of a token budget; a text that is
+longer than the model reads, in windows.
 """
 
 import math
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,20 +14,15 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
-from .core_contexts import parse_context_rows, parse_contexts, project
-from .core_inputs import LIMITS, TextSets, parse_embeddings
+from .core_inputs import LIMITS, TextSets, parse_context_rows, parse_contexts, parse_embeddings
 from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
-from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix
+from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix, unit_vectors
 from .core_results import UNBOUNDED, caller_name
 from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
+from .core_windows import split_windows, token_batches
 
-# Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
-_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 # What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
-# Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
-_SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
-_WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class UnknownWordsWarning(UserWarning):
@@ -123,8 +117,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
 
     def check(self) -> None:
         """Raise a ValueError if texts and contexts would be embedded differently."""
-        self.pass_one("contexts", "context_embeddings")
-        self.pass_one("contexts", "embeddings")
+        self.check_exclusive("contexts", "context_embeddings")
+        self.check_exclusive("contexts", "embeddings")
         if self.context_embeddings is not None and self.embeddings is None:
             raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
 
@@ -145,9 +139,9 @@ class Encoded(NamedTuple):
 def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
     """Embed n texts.
 
-    Warns once each of texts whose ends are cut off, and of texts in a script that the
-    default model does not know. Raises a TypeError or ValueError if the model is not found
-    or no sentence encoder, if an embedding is invalid, or if the cache cannot be used.
+    Warns once each of texts whose ends are cut off, and of texts in a script that the default model does not know.
+    Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
+    the cache cannot be used.
     """
     different = list(dict.fromkeys(texts))
     if settings.is_given:
@@ -183,6 +177,27 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         return encoded
     rows = project(encoded.rows, contexts, sets.sizes, ROW_ERRORS[encoded.precision])
     return encoded._replace(rows=rows, signed={**encoded.signed, "contexts": "projected"})
+
+
+def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
+    """Remove from the embedding of each text its component along that of the context of its set.
+
+    Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
+    (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
+    unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
+
+    Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
+    the type of the rows, all of length 1. The error is of ROW_ERRORS.
+    """
+    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    for start in range(0, len(rows), LIMITS.block_rows):
+        part = slice(start, start + LIMITS.block_rows)
+        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
+        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
+        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
+        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    return projected
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -251,87 +266,6 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
     embeddings = np.concatenate(rows)[np.argsort(np.concatenate(order))]
     is_cut = (windows.lengths > room).astype(np.float32)
     return windows.average(np.column_stack([is_cut, embeddings]))
-
-
-class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
-
-    parts : list of p strings, text after text
-    lengths : ndarray of shape (p,), tokens of each part without special ones
-    counts : ndarray of shape (n,), the number of parts of each text
-    """
-
-    parts: list[str]
-    lengths: np.ndarray
-    counts: np.ndarray
-
-    def average(self, rows: np.ndarray) -> np.ndarray:
-        """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
-        tokens = np.maximum(self.lengths, 1)
-        shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
-        return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
-
-
-def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
-
-    A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
-    """
-    windows = []
-    for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
-        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
-    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
-    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
-
-
-def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
-    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
-    if not callable(tokenizer):
-        return list(map(len, texts))
-    return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
-
-
-def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
-    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
-    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
-    starts, stops = np.array(encoded["offset_mapping"]).T
-    stops = np.maximum.accumulate(stops)
-    breaks = []
-    for pattern in (_SENTENCE_ENDS, _WORD_ENDS):
-        ends = [match.end() for match in pattern.finditer(text)]
-        breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
-    # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
-    for budget in range(room, 0, -1):
-        parts, low = [], 0
-        while low < len(stops):
-            high = _window_end(low, low + budget, breaks)
-            parts.append(text[starts[low] : stops[high - 1]])
-            low = high
-        lengths = _count_tokens(tokenizer, parts)
-        if max(lengths) <= room:
-            break
-    return list(zip(parts, lengths, strict=True))
-
-
-def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
-    """Return the last break after token `low` and up to `high`, of the first kind that has one, or else `high`."""
-    for ends in breaks:
-        inside = ends[(low < ends) & (ends <= high)]
-        if len(inside):
-            return int(inside[-1])
-    return high
-
-
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget."""
-    # The longest first, so that a lack of memory shows at once.
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        size = batch_size or max(1, int(_TOKEN_BUDGETS[device.split(":")[0]] // lengths[order[start]]))
-        yield order[start : start + size]
-        start += size
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:

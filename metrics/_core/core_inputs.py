@@ -21,7 +21,7 @@ class Limits:
 
     block_rows : rows held in float64, 6 MB at 384 dimensions
     tile_rows : rows of a tile of the similarities of one large set
-    asked_pairs : pairs that a function of the caller's sees together
+    asked_pairs : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
     side_by_side : most different texts of a set that is grouped side by side with others
     """
@@ -43,7 +43,7 @@ class TextSets(NamedTuple):
 
     texts : list of n strings
     sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
-    nested : whether the caller passed a list of lists
+    nested : whether predictions is a list of lists
     """
 
     texts: list[str]
@@ -51,7 +51,7 @@ class TextSets(NamedTuple):
     nested: bool
 
     def where(self, index: int) -> str:
-        """Name the text at a flat index as the caller knows it."""
+        """Name the text at a flat index for an error."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
 
@@ -66,21 +66,9 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """Read `predictions` as sets of texts.
 
-    Parameters
-    ----------
-    predictions : list of lists of str, or list of str
-        Sets, or texts that make one set or, with `set_size`, consecutive sets.
-    set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists, their sizes are
-        checked against it.
-
-    Raises
-    ------
-    TypeError
-        If `predictions` or a set is not a list, or a text is not a string.
-    ValueError
-        If there is no text, a set is empty, or `set_size` does not divide the number of
-        texts.
+    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
+    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
+    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
@@ -150,9 +138,8 @@ def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
 def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
     """Read one number per text, nested like the predictions or as one flat list.
 
-    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an
-    item is not a number, and a ValueError if the shape is another, or a number is out of
-    range.
+    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an item is not a number, and a
+    ValueError if the shape is another, or a number is out of range.
     """
     flat = flatten(values, sets, name, "number", are_lists=False)
     # The entries of a list of a tensor are tensors.
@@ -166,9 +153,8 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
 def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
-    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
-    Errors call a value by the noun.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of tokens. Raises a TypeError
+    if it is not a list, and a ValueError if its shape fits neither. Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
@@ -209,17 +195,9 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
     """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
 
-    Returns
-    -------
-    ndarray of shape (n, d), float32 or float64: no copy where it is that already
-
-    Raises
-    ------
-    TypeError
-        If it is not an array of numbers.
-    ValueError
-        If its shape is wrong, or a row is not finite, or zero, so that its cosine is
-        undefined, or float64 cannot hold its square.
+    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
+    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
+    cosine is undefined, or float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -250,6 +228,44 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
         if len(part) != size:
             raise ValueError(f"{name}[{i}] must have {size} rows, one for each text. Got {len(part)}.")
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
+
+
+def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
+
+    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
+    string or None, or there is not one for each set.
+    """
+    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
+        contexts = [contexts]
+    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    if len(values) != len(sets.sizes):
+        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+    texts = ["" if value is None else value for value in values]
+    check_characters(texts, lambda i: f"contexts[{i}]")
+    return [text if text.strip() else "" for text in texts]
+
+
+def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
+    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
+
+    One flat set may have a bare vector. Raises as `parse_embeddings`.
+    """
+    name, n_sets = "context_embeddings", len(sets.sizes)
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    if is_vector and n_sets == 1 and not sets.nested:
+        rows = [rows]
+    is_missing = np.zeros(n_sets, dtype=bool)
+    if isinstance(rows, list) and len(rows) == n_sets:
+        is_missing = np.array([row is None for row in rows])
+        rows = [np.ones(d) if row is None else row for row in rows]
+    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    if matrix.shape[1] != d:
+        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
+    matrix[is_missing] = 0.0
+    return matrix
 
 
 def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
@@ -316,14 +332,7 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
-    """List the values of the texts of each set, with None for texts without one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,), or (k,) if only k texts have a value
-    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all
-        if None
-    """
+    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
@@ -337,6 +346,6 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    """Rank texts by their content, for an order that does not depend on theirs: (n,), int64, equal for equal texts."""
     ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
     return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))

@@ -25,9 +25,8 @@ def find_unread(texts: Sequence[str]) -> Unread:
     """Find the texts that are not English prose.
 
     A text is in another language if the probability of English is below 0.01. Texts of fewer than 20 letters are judged
-    together, and not at all if they have fewer than 20 letters together. A text of at least three lines, without
-    fenced blocks, is source code if more than 8 % of its characters are brackets, semicolons, `<`, `=`, `+` or
-    backslashes.
+    together, and not at all if they have fewer than 20 letters together. A text of at least three lines, without fenced
+    blocks, is source code if more than 8 % of its characters are brackets, semicolons, `<`, `=`, `+` or backslashes.
     """
     code = [i for i, text in enumerate(texts) if _is_code(text)]
     prose = sorted(set(range(len(texts))).difference(code))

@@ -1,57 +1,24 @@
 """The mixin of all metrics: input checks before `evaluate` runs, and scoring in memory."""
 
 import inspect
-import os
-import sys
-import types
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import datasets
 import evaluate
 
 from .core_inputs import parse_sets
+from .core_models import one_thread
 from .core_results import Bounds, ItemResult
 from .core_settings import Settings
-
-# Each metric has its own copy of this file, so a fork is noted outside all of them.
-_NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: setattr(_NOTE, "is_forked", True))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread if this process was forked after a metric was loaded.
-
-    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
-    """
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not hasattr(_NOTE, "is_forked"):
-        yield
-        return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
-    torch.set_num_threads(1)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # It comes with scikit-learn, whose clustering uses OpenMP too.
-    pools: Any = sys.modules.get("threadpoolctl")
-    try:
-        with pools.threadpool_limits(1) if pools else nullcontext():
-            yield
-    finally:
-        torch.set_num_threads(n_threads)
-        del os.environ["TOKENIZERS_PARALLELISM"]
-        if tokenizers is not None:
-            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
 
 
 class TextMetric:
     """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
 
-    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so
-    input is checked here first. A call with all its input is scored in memory. `evaluate` stores in
-    files what is passed to `add` and `add_batch`, and gathers it over processes.
+    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
+    here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
+    `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
     """
@@ -63,7 +30,7 @@ class TextMetric:
     # Its results with an entry for each item, besides `scores`.
     item_results: tuple[ItemResult, ...] = ()
     _compute: Callable[..., dict[str, Any]]
-    # The results of which lower means better or more diverse; without a number at their ends.
+    # Results for which lower is better or more diverse, without the suffix of the order.
     decreasing: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
@@ -108,9 +75,8 @@ class TextMetric:
         """Score `predictions` together with everything added before.
 
         Args:
-            predictions: the texts, or sets of texts, to score; None to score only what was added.
-            references: what to compare them with, in a metric that does; otherwise unused.
-            **kwargs: the settings below.
+            predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
+            compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
         Returns
         -------
@@ -133,8 +99,8 @@ class TextMetric:
         """Keep a batch of texts, or of sets of texts, for a later `compute`.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts; the same form in all batches.
-            references: what to compare them with, in a metric that does; otherwise unused.
+            predictions: a list of texts, or a list of sets of texts; the same form in all batches. references: what to
+            compare them with, in a metric that does; otherwise unused.
 
         """
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
@@ -157,8 +123,8 @@ class TextMetric:
         """Keep one text, or one set of texts, for a later `compute`.
 
         Args:
-            prediction: a text, or a set of texts; the same form in all calls.
-            reference: what to compare it with, in a metric that does; otherwise unused.
+            prediction: a text, or a set of texts; the same form in all calls. reference: what to compare it with, in a
+            metric that does; otherwise unused.
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.

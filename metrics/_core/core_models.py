@@ -1,4 +1,4 @@
-"""Models: names, folders, the Hugging Face Hub, digests, devices, and the registry of those that a process has loaded.
+"""Models: names, folders, the Hub, digests, devices; what a process has loaded, and its threads after a fork.
 
 Local places are searched first: a model that is there needs no network. torch, which takes seconds to import, is
 imported by the functions that need it.
@@ -43,14 +43,45 @@ def model_registry() -> Any:
     """Return the registry of this process, which all copies of this file share.
 
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
+    `is_forked` says whether the process was forked after the registry was made.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models = threading.RLock(), {}
+    fresh.lock, fresh.models, fresh.is_forked = threading.RLock(), {}, False
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
-        os.register_at_fork(after_in_child=lambda: setattr(fresh, "lock", threading.RLock()))
+        os.register_at_fork(after_in_child=lambda: vars(fresh).update(lock=threading.RLock(), is_forked=True))
     return registry
+
+
+# Made when a metric is loaded, so that later forks are known.
+model_registry()
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread if this process was forked after a metric was loaded.
+
+    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
+    """
+    torch: Any = sys.modules.get("torch")
+    # The registry may be that of an earlier version.
+    if torch is None or not getattr(model_registry(), "is_forked", False):
+        yield
+        return
+    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # It comes with scikit-learn, whose clustering uses OpenMP too.
+    pools: Any = sys.modules.get("threadpoolctl")
+    try:
+        with pools.threadpool_limits(1) if pools else contextlib.nullcontext():
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
+        del os.environ["TOKENIZERS_PARALLELISM"]
+        if tokenizers is not None:
+            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
@@ -103,13 +134,13 @@ def find_device(device: str | None) -> str:
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        found = torch.empty(0, device=device).device
-        if found.type not in ("cpu", "cuda", "mps"):
+        available = torch.empty(0, device=device).device
+        if available.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
         reason = str(error).splitlines()[0][:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
-    return str(found)
+    return str(available)
 
 
 def matrix_device(device: str | None) -> str:
@@ -137,7 +168,7 @@ def find_model(model: Any, parameter: str = "model", kind: str = _ENCODER) -> Mo
         path = _from_hub(repo, parameter, kind)
         files = ModelFiles(path, f"{repo}@{path.name[:8]}")
     if not (path / kind).is_file():
-        raise ValueError(f"{parameter} {name!r} is no saved model: it has no {kind}.")
+        raise ValueError(f"{parameter} {name!r} is not a saved model: {kind} is missing.")
     return files
 
 

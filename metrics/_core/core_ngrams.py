@@ -1,11 +1,9 @@
 """Tokens to integer ids to n-gram tables, and the scores counted from them, in numpy and in linear time.
 
-The scores are BLEU of each text against the others of its set, Distinct-n, Entropy-n, and
-n-gram kernels.
+The scores are BLEU of each text against the others of its set, Distinct-n, Entropy-n, and n-gram kernels.
 
-Leave-one-out counts: among the other texts of a set, the largest count of an n-gram is the
-largest in the whole set, or the second largest if this text alone holds the largest. So
-texts are never compared pair by pair.
+Leave-one-out counts: among the other texts of a set, the largest count of an n-gram is the largest in the whole set, or
+the second largest if this text alone holds the largest. So texts are never compared pair by pair.
 """
 
 import re
@@ -65,8 +63,7 @@ class NgramTable(NamedTuple):
 class BleuStatistics(NamedTuple):
     """Statistics of BLEU of each text against the other texts of its set; sums over texts pool them.
 
-    matches : ndarray of shape (max_order, n): n-grams that another text holds too, clipped
-        at its count there
+    matches : ndarray of shape (max_order, n): n-grams that another text holds too, clipped at its count there
     totals : ndarray of shape (max_order, n): number of n-grams
     hypothesis_lengths, reference_lengths : ndarrays of shape (n,): its own length, and the closest of the others
     """
@@ -95,13 +92,7 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
-    """Count the n-grams of each order from 1 to `max_order`.
-
-    Parameters
-    ----------
-    tokens : Tokens of n texts
-    sizes : ndarray of shape (m,): the number of texts in each set
-    """
+    """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
     n_texts = len(tokens.lengths)
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -179,12 +170,9 @@ def leave_one_out_matches(table: NgramTable) -> np.ndarray:
 
 
 def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Find, for each text, the length closest to its own among the other texts of its set; the shorter on a tie.
+    """Find, for each text, the length closest to its own among the other texts of its set; the shorter on a tie: (n,).
 
-    Parameters
-    ----------
-    lengths : ndarray of shape (n,)
-    sizes : ndarray of shape (m,), all >= 2
+    All sizes are >= 2.
     """
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((lengths, set_of))
@@ -202,11 +190,7 @@ def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np.ndarray) -> BleuStatistics:
     """Compute the statistics of BLEU of each text, with the other texts of its set as references.
 
-    Parameters
-    ----------
-    tables : n-gram tables of orders 1 to max_order
-    lengths : ndarray of shape (n,): tokens in each text
-    sizes : ndarray of shape (m,), all >= 2
+    `tables` are of orders 1 to max_order, `lengths` (n,) the numbers of tokens, and all sizes (m,) >= 2.
     """
     return BleuStatistics(
         np.stack([leave_one_out_matches(table) for table in tables]),
@@ -217,17 +201,10 @@ def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np
 
 
 def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
-    """Compute BLEU of every order up to max_order from its statistics (Papineni et al. 2002, with uniform weights).
+    """Compute BLEU of every order up to max_order (Papineni et al. 2002, with uniform weights).
 
-    Parameters
-    ----------
-    statistics : BleuStatistics with c columns, single or pooled
-    smoothing : "nlg-eval" (its constants), "method1" (Chen & Cherry 2014, as in NLTK) or
-        "none"
-
-    Returns
-    -------
-    ndarray of shape (max_order, c), in [0, 1]
+    Maps statistics with c columns, single or pooled, to (max_order, c), in [0, 1]. The smoothing is "nlg-eval" (its
+    constants), "method1" (Chen & Cherry 2014, as in NLTK) or "none".
     """
     matches, totals = statistics.matches, statistics.totals
     hypothesis, reference = statistics.hypothesis_lengths, statistics.reference_lengths
@@ -249,14 +226,7 @@ def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
 def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
     """Distinct-n (Li et al. 2016): the share of n-grams that are distinct; 0 without n-grams.
 
-    Parameters
-    ----------
-    pooled : bool
-        Count over all sets together.
-
-    Returns
-    -------
-    ndarray of shape (m,), or (1,) when pooled, in [0, 1]; higher is more diverse
+    Returns an ndarray of shape (m,), or (1,) when counted over all sets together, in [0, 1]; higher is more diverse.
     """
     _, owners, totals = _group_totals(table, sizes, pooled)
     n_distinct = np.bincount(owners, minlength=len(totals))
@@ -266,9 +236,7 @@ def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.n
 def entropy(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
     """Entropy-n (Zhang et al. 2018): Shannon entropy, in nats, of the n-gram distribution; 0 without n-grams.
 
-    Returns
-    -------
-    ndarray of shape (m,), or (1,) when pooled, >= 0; higher is more diverse
+    Returns an ndarray of shape (m,), or (1,) when pooled, >= 0; higher is more diverse.
     """
     counts, owners, totals = _group_totals(table, sizes, pooled)
     shares = counts / totals[owners]
@@ -295,20 +263,11 @@ def ngram_kernels(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Mean over orders of the cosine between n-gram count vectors, for all pairs of texts of a set.
 
-    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that
-    order, and of 0 with any longer text: so the diagonal is 1, and equal texts have a
-    similarity of 1, however short.
+    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
+    longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
 
-    Parameters
-    ----------
-    tables : n-gram tables of the orders to average
-    sizes : ndarray of shape (m,), the number of texts in each set
-    max_rows : texts computed at a time
-
-    Yields
-    ------
-    members : ndarray of shape (b,), indices of sets
-    kernels : ndarray of shape (b, k, k), positive semi-definite with unit diagonal
+    Yields the indices (b,) of sets of equal size, of at most `max_rows` texts, and their kernels (b, k, k), positive
+    semi-definite with unit diagonal.
     """
     from scipy import sparse
 

@@ -33,7 +33,7 @@ def describe(value: Any) -> str:
     """Format a value for an error message: its repr, cut to one line."""
     try:
         text = " ".join(map(str.strip, repr(value).splitlines()))
-    except Exception:  # such as an integer of too many digits, or a repr of the caller's
+    except Exception:  # such as an integer of too many digits, or a repr that fails
         return f"a value of type {type(value).__name__} that cannot be printed"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 

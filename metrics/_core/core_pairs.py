@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_contexts import parse_contexts
 from .core_encoder import EncoderSettings
-from .core_inputs import LIMITS, TextSets, batches_by_size
+from .core_inputs import LIMITS, TextSets, batches_by_size, parse_contexts
 from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
 
 Pairs = Sequence[tuple[str, str]]
@@ -123,22 +122,12 @@ def model_similarities(
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
 
-    Parameters
-    ----------
-    rule : "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is for
-        texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0
-    contexts : what each set answers, put before both texts of a pair; or None
-    settings : of which batch_size, device and progress are used
+    The rule is "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is
+    for texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0.
+    `contexts`, what each set answers, are put before both texts of a pair.
 
-    Returns
-    -------
-    matrices : list of m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1
-    signed : the entries of a signature
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found, has other classes, or gives a score outside [0, 1].
+    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
+    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
     """
     texts = with_contexts(sets, contexts)
     places = all_pairs(sets.sizes)

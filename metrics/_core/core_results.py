@@ -29,8 +29,7 @@ class ItemResult(NamedTuple):
     name : in the result
     needs : the settings that it comes with
     is_count : whether the values are integers
-    bounds : range of the values, if their mean has a confidence interval; None if it has
-        none
+    bounds : range of the values, if their mean has a confidence interval; None if it has none
     """
 
     name: str
@@ -62,18 +61,17 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-class Signature:
+class Signature(NamedTuple):
     """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
-    A setting belongs here if it can change the number, and only then: no batch size, no
-    device. Signatures are equal if their texts are.
+    A setting belongs here if it can change the number, and only then: no batch size, no device.
 
     metric : name
-    entries : value of each setting, as text, in order; the version last, if there is one
+    entries : value of each setting, in order; the version last, if there is one
     """
 
-    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
-        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+    metric: str
+    entries: dict[str, str]
 
     @classmethod
     def parse(cls, text: str) -> "Signature":
@@ -82,17 +80,11 @@ class Signature:
         return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
 
     def __str__(self) -> str:
-        return "|".join([self.metric, *map(":".join, self.entries.items())])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Signature) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
+        return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
-        merged = self.entries | settings
+        merged = self.entries | {name: str(value) for name, value in settings.items()}
         return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
 
     def without(self, *names: str) -> "Signature":
@@ -108,7 +100,7 @@ class Signature:
 
 def signature(metric: str, **settings: object) -> str:
     """Return the text of a signature of these settings and this version."""
-    return str(Signature(metric, {**settings, "version": VERSION}))
+    return str(Signature(metric, {}).merge(**settings, version=VERSION))
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
@@ -172,8 +164,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's
-        pseudo-values.
+        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
@@ -188,21 +179,10 @@ class Estimate(NamedTuple):
 
         For units without skewness it is Student's; docs/intervals.md has its coverage.
 
-        Parameters
-        ----------
-        level : in (0, 1)
-        bounds : range of the score; an end outside it is moved to it, but not past the
-            estimate
-        size : mean number of texts of the sets, for an upper bound that is a function of it
-
-        Returns
-        -------
-        [low, high]; None for fewer than two units, and if the units do not differ
-
-        References
-        ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54,
-        221-228.
+        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
+        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
+        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
+        54, 221-228.
         """
         if not self.error > 0:
             return None
@@ -229,8 +209,8 @@ class Estimate(NamedTuple):
 def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
     """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
 
-    A mean is the ratio of sums of values and their numbers, if units are of several items,
-    such as the samples of a prompt. NaN without any unit.
+    A mean is the ratio of sums of values and their numbers, if units are of several items, such as the samples of a
+    prompt. NaN without any unit.
     """
     if not len(sums):
         return Estimate(0, math.nan, math.nan, math.nan)
@@ -252,8 +232,7 @@ class ScoreSummary(NamedTuple):
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
     bounds : range of the score
-    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend
-        on it
+    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
     """
 
     units: np.ndarray
@@ -262,13 +241,9 @@ class ScoreSummary(NamedTuple):
     sizes: np.ndarray | None = None
 
     def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of the scores under a name, with `scores` and `confidence_interval`.
+        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
 
-        Parameters
-        ----------
-        values : ndarray of shape (m,), NaN for an item without a score
-        prefix : of the names of the last two
-        bounds : range of these values, if it is not that of the score
+        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
         """
         known = ~np.isnan(values)
         scores = [None if math.isnan(value) else value for value in values.tolist()]

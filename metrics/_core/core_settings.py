@@ -1,8 +1,8 @@
 """The settings of a metric, each declared once: type, default, check, help, and its scope.
 
-The settings of a metric are a frozen dataclass, a subclass of `Settings` with fields made by
-`setting`. The signature of `compute`, its checks and help, and what the package's questions and
-columns of files accept follow from the declarations.
+The settings of a metric are a frozen dataclass, a subclass of `Settings` with fields made by `setting`. The signature
+of `compute`, its checks and help, and what the package's questions and columns of files accept follow from the
+declarations.
 """
 
 import difflib
@@ -23,8 +23,8 @@ class Declared(NamedTuple):
     """The declaration of a setting, besides its name and type.
 
     default : its value if it is not passed
-    check : function of any other value, and the name; returns the value in its canonical form, or
-        raises a TypeError or ValueError
+    check : function of any other value, and the name; returns the value in its canonical form, or raises a TypeError or
+        ValueError
     given : its scope: CALL, ITEM, TEXT or PAIR
     numbers : the range of its values, if these are numbers or arrays; None for labels or texts
     help : "`type`: what it does", in which {item} is what the metric scores
@@ -138,7 +138,7 @@ class Settings:
         """Return the signature entries of the confidence interval; none without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
-    def pass_one(self, *names: str) -> None:
+    def check_exclusive(self, *names: str) -> None:
         """Raise a ValueError if more than one of the named settings differs from its default."""
         passed = list(self.signed(*names))
         if len(passed) > 1:

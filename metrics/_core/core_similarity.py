@@ -1,7 +1,7 @@
-"""Similarities of the texts of each set: cosines of embeddings, or matrices that the caller gives; and distances.
+"""Similarities of the texts of each set: cosines of embeddings, given matrices, or a model of pairs; and distances.
 
-Sets of equal size make one batch of small matrices, and a large set is computed in
-blocks of rows, so that memory does not grow with the square of a set.
+Sets of equal size make one batch of small matrices, and a large set is computed in blocks of rows, so that memory does
+not grow with the square of a set.
 """
 
 import math
@@ -19,7 +19,7 @@ from .core_pairs import is_pair_model, model_similarities
 from .core_results import UNBOUNDED
 from .core_settings import PAIR, setting
 
-# Enough for the nearest correlation matrix: each projection divides the distance to it.
+# Of `nearest_correlation`: it converges linearly, mostly within 100.
 _MOST_PROJECTIONS = 500
 
 
@@ -49,9 +49,9 @@ class SourceSettings(EmbeddedSetSettings):
     def check(self) -> None:
         """Raise a ValueError if two sources of similarities are given, or contexts for given ones."""
         super().check()
-        self.pass_one("embeddings", "similarity")
+        self.check_exclusive("embeddings", "similarity")
         if not self.by_pair_model:
-            self.pass_one("contexts", "similarity")
+            self.check_exclusive("contexts", "similarity")
 
     @property
     def by_pair_model(self) -> bool:
@@ -100,12 +100,8 @@ def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
     """Find the positive semi-definite matrix with unit diagonal that is nearest in the Frobenius norm.
 
     Alternating projections with Dykstra's correction; a matrix (k, k), symmetric, that is one to within rounding is
-    returned unchanged.
-
-    References
-    ----------
-    Higham, N. J. (2002). Computing the nearest correlation matrix: a problem from finance. IMA J. Numer. Anal. 22,
-    329-343.
+    returned unchanged. See Higham, N. J. (2002). Computing the nearest correlation matrix: a problem from finance.
+    IMA J. Numer. Anal. 22, 329-343.
     """
     if np.linalg.eigvalsh(matrix)[0] >= -2 * np.sqrt(len(matrix)) * EPSILONS["float32"]:
         return matrix
@@ -116,31 +112,19 @@ def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
         correction = definite - (nearest - correction)
         nearest = definite.copy()
         np.fill_diagonal(nearest, 1.0)
-        if np.linalg.norm(nearest - definite) <= ROUNDING * len(matrix):
+        if np.linalg.norm(nearest - definite) <= TIE / 10:
             break
-    return nearest
+    roots = np.sqrt(definite.diagonal())
+    return definite / np.outer(roots, roots)
 
 
 def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
     """Read a matrix for each set; one matrix where the predictions are one flat set.
 
-    Parameters
-    ----------
-    repair : whether matrices must be positive semi-definite, and become so if they nearly
-        are, as by `_repaired`
-
-    Returns
-    -------
-    list of m ndarrays of shape (k, k), float64, with equal halves and a diagonal of 1
-
-    Raises
-    ------
-    TypeError
-        If it is not a list, or a matrix is not of numbers.
-    ValueError
-        If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1],
-        and symmetric, with unit diagonal, to within 1e-4; with `repair`, also if it is not
-        positive semi-definite to within that. The message names the set and the entry.
+    Returns m ndarrays of shape (k, k), float64, with equal halves and a diagonal of 1. Raises a TypeError if it is not
+    a list, or a matrix is not of numbers; and a ValueError that names the set and the entry if a matrix is not of shape
+    (k, k) for the k texts of its set, finite, in [-1, 1], and symmetric, with unit diagonal, to within 1e-4. With
+    `repair`, it must be positive semi-definite to within that, too, and becomes so.
     """
     is_one = not sets.nested and len(sets.sizes) == 1
     if is_one:
@@ -185,11 +169,10 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
 def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     """Make a slightly indefinite kernel (k, k) positive semi-definite, without the eigenvalues that are noise.
 
-    Independent errors of the entries, of size e, give eigenvalues between about
-    -2e√k and 2e√k. So a kernel loses the eigenvalues up to that, for the rounding
-    of its type, and those up to twice its most negative one, which shows the errors
-    of numbers that were rounded before. The rest is scaled to unit diagonal. A
-    kernel without such eigenvalues is left as it is.
+    Independent errors of the entries, of size e, give eigenvalues between about -2e√k and 2e√k. So a kernel loses the
+    eigenvalues up to that, for the rounding of its type, and those up to twice its most negative one, which shows the
+    errors of numbers that were rounded before. The rest is scaled to unit diagonal. A kernel without such eigenvalues
+    is left as it is.
     """
     level = 2 * np.sqrt(len(kernel)) * epsilon
     try:
@@ -259,9 +242,8 @@ def _nearest_in_large_set(
 
     Returns the index of the nearest row, and the first of those that are tied with it, (n,) each.
 
-    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by
-    c, the mean, does not change: cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v -
-    c|²/2. So float32 keeps the digits of the differences, even if all texts are
+    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change: cos -
+    1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if all texts are
     nearly alike. Two more columns include the last two terms in the product.
     """
     n, d = sum(block.size for block in blocks), embeddings.shape[1]
@@ -306,17 +288,8 @@ def _nearest_in_large_set(
 def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
 
-    The similarities of all pairs add up to the squared length of the sum of the unit
-    vectors.
-
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, set after set
-    sizes : ndarray of shape (m,), all >= 2
-
-    Returns
-    -------
-    ndarray of shape (m,), in [0, 2]; higher is more diverse
+    The similarities of all pairs add up to the squared length of the sum of the unit vectors. Maps embeddings (n, d),
+    rows non-zero, set after set, and sizes (m,), all >= 2, to (m,), in [0, 2]; higher is more diverse.
     """
     means = np.empty(len(sizes))
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):

@@ -1,7 +1,7 @@
 """Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
-Sets of equal size make one batch of small matrices. A large set of embeddings is
-summed up in blocks of rows, so that memory does not grow with the square of a set.
+Sets of equal size make one batch of small matrices. A large set of embeddings is summed up in blocks of rows, so that
+memory does not grow with the square of a set.
 """
 
 import itertools
@@ -44,8 +44,8 @@ def embedding_spectra(
 ) -> Iterator[Spectra]:
     """Find the eigenvalues of the cosine kernel of each set.
 
-    The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero
-    eigenvalues, so the smaller of the two is computed.
+    The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero eigenvalues, so
+    the smaller of the two is computed.
 
     Parameters
     ----------
@@ -74,10 +74,8 @@ def kernel_spectra(
 ) -> Iterator[Spectra]:
     """Find the eigenvalues of sets from their kernels.
 
-    Parameters
-    ----------
-    batches : pairs of the indices (b,) of sets of equal size k, and their kernels (b, k, k)
-    sizes, weights : as for `embedding_spectra`
+    Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
+    `embedding_spectra`.
     """
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
@@ -89,9 +87,7 @@ def kernel_spectra(
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
     """Vendi score of each set (Friedman & Dieng 2023; of any order q: Pasarkar & Dieng 2024).
 
-    Returns
-    -------
-    ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse
+    Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
@@ -105,17 +101,12 @@ def vendi_without_each(
 ) -> np.ndarray:
     """Vendi score, at order 1 or 2, of what is left of its set without each text, from one spectrum a set.
 
-    For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x,
-    tr f(A) - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges
-    exponentially; its error is about 1e-13.
+    For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x, tr f(A)
+    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
+    its error is about 1e-13.
 
-    Parameters
-    ----------
-    embeddings, sizes, device, error : as for `embedding_spectra`, without weights; all sizes >= 2
-
-    Returns
-    -------
-    ndarray of shape (n,), each in [1, size of the set - 1]
+    Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
+    each in [1, size of the set - 1].
     """
     scores, buffer = np.empty(len(embeddings)), _row_buffer(embeddings, device)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)

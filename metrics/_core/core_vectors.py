@@ -52,17 +52,9 @@ class WordVectors:
 def load_vectors(vectors: Any) -> WordVectors:
     """Load word vectors, or return those that this process has loaded.
 
-    Parameters
-    ----------
-    vectors : path of a fastText (.bin) or word2vec (.bin, .vec, .txt, also .gz) file, or of a file that gensim saved
-        (.kv, .model); or a mapping from words to vectors, such as gensim's KeyedVectors
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `vectors` is none of these, or the file cannot be read.
-    ImportError
-        If gensim is missing and a file is given.
+    They are the path of a fastText (.bin) or word2vec (.bin, .vec, .txt, also .gz) file, or of a file that gensim saved
+    (.kv, .model); or a mapping from words to vectors, such as gensim's KeyedVectors. Raises a TypeError or ValueError
+    if they are none of these, or the file cannot be read, and an ImportError if a file needs gensim.
     """
     if not isinstance(vectors, (str, os.PathLike)):
         if isinstance(vectors, Mapping) or (hasattr(vectors, "__contains__") and hasattr(vectors, "key_to_index")):

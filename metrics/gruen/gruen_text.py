@@ -38,9 +38,9 @@ _WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
 _MARK_IN_TOKEN = re.compile(r"(?<![.!?…])[.!?]$")
 _CAPITALIZED = re.compile(r"(?:[AI]|[A-Z][a-z]+)(?=[\s,'’])")
-# Quoted or in brackets, by the innermost pair.
+# Quoted or in brackets, by the innermost pair. An apostrophe opens nothing that is longer.
 _ENCLOSED = re.compile(
-    r"\"[^\"]+\"|“[^“”]+”|‘[^‘’]+’|«[^«»]+»|`[^`]+`|(?<!\w)'.+?'(?!\w)|\([^()]+\)|\[[^\[\]]+\]|\{[^{}]+\}"
+    r"\"[^\"]+\"|“[^“”]+”|‘[^‘’]+’|«[^«»]+»|`[^`]+`|(?<!\w)'.{1,999}?'(?!\w)|\([^()]+\)|\[[^\[\]]+\]|\{[^{}]+\}"
 )
 _LEAST_ENCLOSED = 3
 # Marks that join clauses, which are sentences if each has so many words.
@@ -139,7 +139,7 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
 
 def _without_tags(text: str) -> str:
     """Put line breaks in the place of the tags of blocks, and nothing in that of others."""
-    return html.unescape(_INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", text)))
+    return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", html.unescape(text)))
 
 
 @cache
@@ -209,15 +209,16 @@ def _segment(text: str) -> list[str]:
 
 def _clauses(sentence: str) -> Iterator[str]:
     """Cut a sentence where a mark joins two clauses of four words or more."""
-    clauses = _JOINT.split(sentence)
-    current = clauses[0]
-    for clause in clauses[1:]:
-        if min(len(current.split()), len(clause.split())) >= _LEAST_CLAUSE:
-            yield current
-            current = clause
-        else:
-            current = f"{current} {clause}"
-    yield current
+    first, *clauses = _JOINT.split(sentence)
+    parts, n_words = [first], len(first.split())
+    for clause in clauses:
+        n = len(clause.split())
+        if min(n_words, n) >= _LEAST_CLAUSE:
+            yield " ".join(parts)
+            parts, n_words = [], 0
+        parts.append(clause)
+        n_words += n
+    yield " ".join(parts)
 
 
 def _is_in_token(before: str, after: str) -> bool:

@@ -23,17 +23,10 @@ from .core import (
 )
 from .probeval_antonyms import PAIRS as PAIRS
 from .probeval_clusters import hac as hac
-from .probeval_formats import (
-    check_totals,
-    count_answers,
-    pair_rows,
-    parse_labels,
-    read_questions,
-    warn_of_unused_clusters,
-)
+from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import cluster_maximum
 from .probeval_opposites import opposite_pairs as opposite_pairs
-from .probeval_pipeline import load_resources, score_question, summarize, warn_of_closed_options
+from .probeval_pipeline import check_counts, load_resources, score_question, summarize, warn_of_closed_options
 from .probeval_protoqa import protoqa_matches, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -157,9 +150,9 @@ class Probeval(TextMetric, evaluate.Metric):
         answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
         questions = read_questions(answers, gold)
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
-        if settings.smoothing:
-            check_totals(questions)
-        pipeline = resolve(settings, questions)
+        pipeline = resolve(settings, next((row.name for row in questions if row.clusters is None), None))
+        for question in questions:
+            check_counts(question, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])

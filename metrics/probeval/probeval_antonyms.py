@@ -37,29 +37,29 @@ fair/foul fall/rise false/true familiar/strange fancy/plain far/near fast/slow f
 female/male feminine/masculine few/many fewer/more figurative/literal figure/ground find/lose finish/start fire/hire
 first/last first/second flat/natural flat/sharp flatten/sharpen float/sink foe/friend follow/precede follower/leader
 following/leading folly/wisdom foolish/wise foot/head forbid/permit foreign/native forget/mind forget/remember
-former/latter forward/reverse found/lost free/obstruct friendly/hostile frivolous/serious front/rear full/thin
-full-time/part-time functional/organic future/past future/present gain/loss gain/reduce gather/spread general/local
-general/particular general/specific generalist/specialist generalize/specify generally/specifically give/take glad/sad
-gradual/steep gradual/sudden greater/lesser green/ripe gross/net guilt/innocence guilty/innocent half/whole
-happily/sadly hard/soft harden/soften hate/love have/lack have/miss head/rear head/tail heaven/hell heavily/lightly
-heavy/light here/there heterogeneous/homogeneous hide/show high/low hit/miss hollow/solid hopeful/hopeless
-hopefully/hopelessly horizontal/inclined horizontal/vertical host/parasite humble/proud humility/pride husband/wife
-idle/run idle/work ignore/know ignore/notice ill/well inclined/vertical inferior/superior inner/outer inside/outside
-intelligence/stupidity intense/mild intermediate/terminal international/national inward/outward issue/recall
-joint/separate joy/sorrow junior/senior keep/lose king/queen lady/lord large/small late/middle lean/rich least/most
-left/right less/more let/prevent level/raise lie/sit lie/stand linger/rush liquid/solid little/much local/national
-location/studio long/short loose/tight loosen/stiffen lose/profit lose/win loud/soft loudly/softly lower/raise
-major/minor majority/minority man/woman maximize/minimize maximum/minimum meaningful/meaningless mental/physical
-move/stay moving/still multiple/single naive/sophisticated narrow/wide narrow/widen natural/sharp natural/supernatural
-negative/neutral negative/positive neutral/positive new/old new/worn no/some no/yes noisy/quiet north/south
-northern/southern numerical/verbal objective/subjective obscurity/prominence off/on often/rarely old/young open/shut
-other/same out/safe overhead/surface pain/pleasure particular/universal partly/wholly passing/running past/present
-peace/war penalty/reward permanently/temporarily poor/rich poverty/wealth precede/succeed preceding/succeeding
-preparation/resolution primary/secondary private/public privately/publicly profound/superficial pull/push
-qualitative/quantitative quickly/slowly reassure/worry religious/secular resist/surrender ride/walk right/wrong
-rise/set rough/smooth roughness/smoothness round/square running/standing rural/urban seated/standing separation/union
-sharpen/soften short/tall shout/whisper shrink/stretch side/top silence/sound sink/source sit/stand sleep/wake
-smart/stupid sour/sweet sparkling/still spoken/written stand/yield start/stop stifle/stimulate strength/weakness
-strengthen/weaken strong/weak succumb/survive tender/tough thick/thin thicken/thin thoughtful/thoughtless
-useful/useless wane/wax
+former/latter forward/reverse found/lost free/obstruct friendly/hostile frivolous/serious front/rear
+full-time/part-time full/thin functional/organic future/past future/present gain/loss gain/reduce gather/spread
+general/local general/particular general/specific generalist/specialist generalize/specify generally/specifically
+give/take glad/sad gradual/steep gradual/sudden greater/lesser green/ripe gross/net guilt/innocence guilty/innocent
+half/whole happily/sadly hard/soft harden/soften hate/love have/lack have/miss head/rear head/tail heaven/hell
+heavily/lightly heavy/light here/there heterogeneous/homogeneous hide/show high/low hit/miss hollow/solid
+hopeful/hopeless hopefully/hopelessly horizontal/inclined horizontal/vertical host/parasite humble/proud
+humility/pride husband/wife idle/run idle/work ignore/know ignore/notice ill/well inclined/vertical inferior/superior
+inner/outer inside/outside intelligence/stupidity intense/mild intermediate/terminal international/national
+inward/outward issue/recall joint/separate joy/sorrow junior/senior keep/lose king/queen lady/lord large/small
+late/middle lean/rich least/most left/right less/more let/prevent level/raise lie/sit lie/stand linger/rush
+liquid/solid little/much local/national location/studio long/short loose/tight loosen/stiffen lose/profit lose/win
+loud/soft loudly/softly lower/raise major/minor majority/minority man/woman maximize/minimize maximum/minimum
+meaningful/meaningless mental/physical move/stay moving/still multiple/single naive/sophisticated narrow/wide
+narrow/widen natural/sharp natural/supernatural negative/neutral negative/positive neutral/positive new/old new/worn
+no/some no/yes noisy/quiet north/south northern/southern numerical/verbal objective/subjective obscurity/prominence
+off/on often/rarely old/young open/shut other/same out/safe overhead/surface pain/pleasure particular/universal
+partly/wholly passing/running past/present peace/war penalty/reward permanently/temporarily poor/rich poverty/wealth
+precede/succeed preceding/succeeding preparation/resolution primary/secondary private/public privately/publicly
+profound/superficial pull/push qualitative/quantitative quickly/slowly reassure/worry religious/secular
+resist/surrender ride/walk right/wrong rise/set rough/smooth roughness/smoothness round/square running/standing
+rural/urban seated/standing separation/union sharpen/soften short/tall shout/whisper shrink/stretch side/top
+silence/sound sink/source sit/stand sleep/wake smart/stupid sour/sweet sparkling/still spoken/written stand/yield
+start/stop stifle/stimulate strength/weakness strengthen/weaken strong/weak succumb/survive tender/tough thick/thin
+thicken/thin thoughtful/thoughtless useful/useless wane/wax
 """

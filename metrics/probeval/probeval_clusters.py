@@ -80,8 +80,8 @@ def _split(embeddings: np.ndarray, times: np.ndarray, seed: int, is_better: Call
     while True:
         next_centers: list[np.ndarray] = []
         for k in range(len(centers)):
-            own, halves = labels == k, centers[k : k + 1]
-            points, weights = embeddings[own], times[own]
+            is_member, halves = labels == k, centers[k : k + 1]
+            points, weights = embeddings[is_member], times[is_member]
             # Each split adds one to the clusters so far and to those still to be tested.
             has_room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
             if has_room and cdist(points, points[:1]).max() > ROW_ERRORS["float32"]:

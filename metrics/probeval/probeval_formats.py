@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import NUMBERS, ROUNDED_SUM, as_list, check_characters, describe, parse_number
+from .core import NUMBERS, as_list, check_characters, describe, parse_number
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
@@ -148,20 +148,19 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if side == "references" and not parsed:
         raise ValueError(f"{where} has no answers: it needs at least one.")
     if parsed and item.get("total") is not None:
-        factor = parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT) / sum(row["count"] for row in parsed)
+        total, whole = (
+            parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT),
+            sum(a["count"] for a in parsed),
+        )
         # Without the rounding of shares.
-        parsed = [{**answer, "count": plain_count(round(answer["count"] * factor, 9))} for answer in parsed]
+        parsed = [{**answer, "count": plain_count(round(answer["count"] / whole * total, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}
 
 
 def _is_pair(value: Any) -> bool:
     """Tell whether a value is an answer and its count."""
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and isinstance(value[1], NUMBERS)
-    )
+    is_two = isinstance(value, (list, tuple)) and len(value) == 2
+    return is_two and isinstance(value[0], str) and isinstance(value[1], NUMBERS)
 
 
 def _answer(answer: Any, side: str, where: str) -> dict:
@@ -241,17 +240,6 @@ def _question(place: int, given: dict, gold: dict) -> Question:
         gold_counts=table if is_clustered else table.sum(axis=1, keepdims=True),
         clusters=labels if is_clustered else None,
     )
-
-
-def check_totals(questions: list[Question]) -> None:
-    """Raise a ValueError for shares without a total: smoothing adds answers, whose weight depends on it."""
-    for question in questions:
-        for side, counts in (("predictions", question.counts), ("references", question.people)):
-            if (counts % 1).any() and counts.sum() <= 1 + ROUNDED_SUM:
-                raise ValueError(
-                    f"{side}, question {describe(question.name)}: the counts are shares, which smoothing cannot be "
-                    "added to. Pass the number of answers as 'total', or smoothing=0."
-                )
 
 
 def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:

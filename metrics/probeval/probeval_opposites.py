@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,35 +28,34 @@ for _pair in f"{PAIRS} {_MORE_PAIRS}".split():
         _ANTONYMS[_word].add(_other)
 
 
-class Meaning(NamedTuple):
-    """A phrase as the set of its content words, and whether a word negates it."""
-
-    content: frozenset[str]
-    is_negated: bool
+# The set of the content words of a phrase, and whether a word negates it.
+Meaning = tuple[frozenset[str], bool]
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=10_000)
 def meaning(text: str) -> Meaning:
     """Read a phrase as content words and a negation."""
     tokens = [word.replace("’", "'") for word in WORD.findall(text.lower())]
     negations = {word for word in tokens if word in _NEGATIONS or word.endswith("n't")}
     # "I" of "I'm".
     content = {word.split("'")[0] for word in tokens if word not in negations}
-    return Meaning(frozenset(content - _IGNORED), bool(negations))
+    return frozenset(content - _IGNORED), bool(negations)
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=1_000)
 def _opposites(phrase: Meaning) -> list[Meaning]:
     """List the opposites of a meaning: it is negated, or one of its words is replaced by an opposite."""
     content, is_negated = phrase
-    opposites = [Meaning(content, not is_negated)]
+    opposites = [(content, not is_negated)]
     for word in content:
-        others = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
-        others |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}
+        replacements = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST}
+        replacements |= {
+            word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST
+        }
         for ending in _ENDINGS:
             if word.endswith(ending):
-                others |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
-        opposites += [Meaning(content - {word} | {other}, is_negated) for other in others - content]
+                replacements |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
+        opposites += [(content - {word} | {other}, is_negated) for other in replacements - content]
     return opposites
 
 

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import TIE, describe, encode, load_vectors
+from .core import ROUNDED_SUM, TIE, describe, encode, load_vectors, tied_ranks
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question, plain_count
 from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
 from .probeval_opposites import opposite_pairs
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, drawn_down, entropy, jackknife_bias, kl_divergence, mean
-from .probeval_settings import ProbevalSettings
+from .probeval_settings import CERTAIN, ProbevalSettings
 from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
@@ -82,7 +82,7 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         else:
             numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, people, settings.seed)
     members = numbers[:, None] == np.arange(numbers.max() + 1)
-    members = members[:, np.lexsort((members.argmax(axis=0), -(people @ members)))]
+    members = members[:, np.lexsort((members.argmax(axis=0), tied_ranks(-(people @ members))))]
     labels = [f"c_{i}" for i in range(1, members.shape[1] + 1)]
     shares = members if probability is None else memberships(probability, members, people)
     return Clusters(labels, members, people[:, None] * shares)
@@ -133,11 +133,11 @@ def _match_said(
 
 
 def pair_scores(
-    texts: list[str], gold: list[str], settings: ProbevalSettings, resources: Resources, opposites: bool = False
+    texts: list[str], gold: list[str], settings: ProbevalSettings, resources: Resources, keep_opposites: bool = False
 ) -> np.ndarray:
     """Score each of n texts against each of g gold answers by the matcher: (n, g).
 
-    Opposites, which embeddings often take for the same, score least, except under parity, or with `opposites`.
+    Opposites, which embeddings often take for the same, score least, except under parity, or with `keep_opposites`.
     """
     if settings.matcher == "exact":
         return exact_scores(texts, gold)
@@ -148,7 +148,7 @@ def pair_scores(
     else:
         vectors, gold_vectors = resources.embeddings.look_up(texts, gold)
         scores = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
-    if not (settings.parity or opposites):
+    if not (settings.parity or keep_opposites):
         scores[opposite_pairs(texts, gold)] = -1.0 if settings.matcher == "cosine" else 0.0
     return scores
 
@@ -163,13 +163,13 @@ def both_sides(
     if settings.clustering == "soft":
         times = question.people
         kinds = clusters.counts / times[:, None]
-        # A cluster is smoothed by the share of its members that it keeps.
+        # A cluster is smoothed by the share of its members that it retains.
         roots = clusters.members * np.sqrt(times)[:, None]
-        kept = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
+        retained = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
     else:
         times = clusters.counts.sum(axis=0)
-        kinds, kept = np.eye(len(times)), np.ones(len(times))
-    smoothing = settings.smoothing * np.append(kept, 1.0)
+        kinds, retained = np.eye(len(times)), np.ones(len(times))
+    smoothing = settings.smoothing * np.append(retained, 1.0)
     # In the original, people's distribution over automatic clusters is not smoothed.
     is_raw = settings.parity and settings.clustering != "human"
     gold = Side(times, np.pad(kinds, ((0, 0), (0, 1))), np.zeros_like(smoothing) if is_raw else smoothing)
@@ -186,38 +186,39 @@ def reached(weights: np.ndarray) -> np.ndarray:
 
 
 def warn_of_closed_options(questions: Sequence[Question], settings: ProbevalSettings, resources: Resources) -> None:
-    """Warn, once, of two opposites among few answers of people that the clustering takes for the same."""
-    if settings.clustering in ("human", "none") or settings.matcher == "exact":
-        return
-    for question in questions:
+    """Warn, once, of two opposites among few answers of people that the matcher would take for the same."""
+    for question in questions if settings.matcher not in CERTAIN else ():
         gold = question.gold
         if len(gold) < _FEW and (opposite := opposite_pairs(gold, gold)).any():
-            if settings.clustering == "soft":
-                joined = pair_scores(gold, gold, settings, resources, opposites=True) >= settings.threshold
-            else:
-                members = cluster(question, settings, resources).members
-                joined = members @ members.T
+            joined = pair_scores(gold, gold, settings, resources, keep_opposites=True) >= settings.threshold
             for i, j in np.argwhere(opposite & joined)[:1].tolist():
                 warnings.warn(
                     f"question {describe(question.name)}: people's answers {describe(gold[i])} and "
-                    f"{describe(gold[j])} are opposites with similar embeddings. If the answers are the options of a "
-                    "poll, pass clustering='none' and matcher='exact'.",
+                    f"{describe(gold[j])} are opposites, but similar to the matcher. If they are options of a poll, "
+                    "pass matcher='exact' and clustering='none'.",
                     stacklevel=5,
                 )
                 return
 
 
-def check_draws(question: Question, settings: ProbevalSettings) -> None:
-    """Raise a ValueError that names the question if answers cannot be drawn or left out one by one."""
-    name, drawn = describe(question.name), ("rarefy", "rarefy_people", "debias")
-    used = [option for option in drawn if option in settings.passed()]
-    used += ["parity"] if settings.parity and settings.clustering == "hac" else []
-    if used and ((question.counts % 1).any() or (question.people % 1).any()):
-        raise ValueError(f"{used[0]} needs counts that are integers. Question {name} has others.")
-    for option, n in (("rarefy", question.counts.sum()), ("rarefy_people", question.people.sum())):
-        size = getattr(settings, option)
+def check_counts(question: Question, settings: ProbevalSettings) -> None:
+    """Raise a ValueError that names the question if its answers cannot be smoothed, drawn, or left out one by one."""
+    sides = (("predictions", "rarefy", question.counts), ("references", "rarefy_people", question.people))
+    for side, option, counts in sides:
+        size, n, name = getattr(settings, option), counts.sum(), describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
+        if not (counts % 1).any():
+            continue
+        if settings.smoothing and n <= 1 + ROUNDED_SUM:
+            raise ValueError(
+                f"{side}, question {name}: the counts are shares, which smoothing cannot be added to. Pass the number "
+                "of answers as 'total', or smoothing=0."
+            )
+        repeats = settings.parity and settings.clustering == "hac"
+        if size is not None or settings.debias or repeats:
+            option = option if size is not None else "debias" if settings.debias else "parity"
+            raise ValueError(f"{option} needs counts that are integers. Question {name} has others.")
 
 
 def score_question(
@@ -225,10 +226,9 @@ def score_question(
 ) -> dict[str, Any]:
     """Cluster, match and score a question; returns its results, and with settings.details its details.
 
-    `labels` are people's, for matcher="human". Raises a ValueError that names the question if it has too few or
-    too many answers to draw from, or if its divergence is infinite.
+    `labels` are people's, for matcher="human". Raises a ValueError that names the question if its divergence is
+    infinite.
     """
-    check_draws(question, settings)
     clusters = cluster(question, settings, resources)
     weights = match(question, clusters, settings, resources, labels)
     gold, model = both_sides(question, clusters, weights, settings)

@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -134,19 +134,20 @@ def parse_target(record: Any, where: str) -> tuple[dict, dict[str, int]]:
         raise ValueError(f"{where} must be a record of answer clusters. Got {describe(record)}.") from error
 
 
-def _unclustered(clusters: Collection[Mapping], raw: Mapping[str, int]) -> dict[str, int]:
+def _unclustered(clusters: Iterable[Mapping], raw: Mapping[str, int]) -> dict[str, int]:
     """Return the counts of answers that are in no cluster.
 
-    Some were merely cleaned, so that a cluster holds another spelling: the least frequent ones, as many as the counts
-    of all clusters include.
+    Some were merely cleaned: a cluster counts them, under another spelling. These are taken to be the least frequent.
     """
-    missing = sum(raw.values()) - sum(cluster["count"] for cluster in clusters)
-    clustered = {text for cluster in clusters for text in cluster["answers"]}
-    left = {}
-    for text, count in sorted(raw.items(), key=lambda pair: -pair[1]):
-        if text not in clustered and count <= missing:
-            left[text] = count
-            missing -= count
+    clustered, n_cleaned = set[str](), 0
+    for cluster in clusters:
+        clustered |= set(cluster["answers"])
+        n_cleaned += max(cluster.get("count", 0) - sum(raw.get(text, 0) for text in cluster["answers"]), 0)
+    left = {text: count for text, count in raw.items() if text not in clustered}
+    for text in sorted(left, key=left.__getitem__):
+        n_cleaned -= left[text]
+        if n_cleaned >= 0:
+            del left[text]
     return left
 
 
@@ -155,10 +156,10 @@ def _cluster_counts(cluster: Mapping, raw: Mapping) -> dict[str, Any]:
     if isinstance(cluster["answers"], str):
         raise TypeError("the answers of a cluster must be a list")
     counts = {text: raw[text] for text in cluster["answers"] if text in raw}
-    others = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
-    left = cluster["count"] - sum(counts.values()) if others else 0
-    for i, text in enumerate(others):
-        share, more = divmod(max(left, 0), len(others))
+    cleaned = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
+    left = cluster["count"] - sum(counts.values()) if cleaned else 0
+    for i, text in enumerate(cleaned):
+        share, more = divmod(max(left, 0), len(cleaned))
         counts[text] = max(share + (i < more), 1)
     return counts
 

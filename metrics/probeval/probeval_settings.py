@@ -1,13 +1,12 @@
 """The settings of probeval."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .core import TEXT, EncoderSettings, parse_choice, parse_count, parse_flag, parse_number, setting
 from .probeval_clusters import LINKAGES
-from .probeval_formats import UNPAIRED, Question
+from .probeval_formats import UNPAIRED
 from .probeval_sampling import DRAWS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
@@ -16,7 +15,7 @@ MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
 # for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 # Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
-_CERTAIN = ("exact", "human")
+CERTAIN = ("exact", "human")
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 _LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in float64
 
@@ -130,8 +129,8 @@ class ProbevalSettings(EncoderSettings):
             raise ValueError(f"labels go with matcher='human' only. Got matcher={self.matcher!r}.")
         if self.debias and self.smoothing == 0:
             raise ValueError("smoothing must be above 0 with debias, for finite scores.")
-        self.pass_one("debias", "rarefy")
-        self.pass_one("debias", "rarefy_people")
+        self.check_exclusive("debias", "rarefy")
+        self.check_exclusive("debias", "rarefy_people")
 
     @property
     def needs_embeddings(self) -> bool:
@@ -146,23 +145,23 @@ class ProbevalSettings(EncoderSettings):
         if self.clustering in ("xmeans", "gmeans"):
             signed["seed"] = self.seed
         signed["matcher"] = self.matcher
-        if self.matcher not in _CERTAIN:
+        if self.matcher not in CERTAIN:
             signed["threshold"] = self.threshold
         signed |= {"smoothing": self.smoothing, "debias": self.debias}
         if drawn := self.signed("rarefy", "rarefy_people"):
             signed |= {**drawn, "draws": DRAWS}
-        if self.clustering != "human" or self.matcher not in _CERTAIN:
+        if self.clustering != "human" or self.matcher not in CERTAIN:
             signed["parity"] = self.parity
         return signed
 
 
-def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> ProbevalSettings:
-    """Replace "auto" and the default threshold by what these questions get.
+def resolve(settings: ProbevalSettings, unclustered: str | None = None) -> ProbevalSettings:
+    """Replace "auto" and the default threshold by what applies.
 
-    Raises a ValueError if people's clusters are asked for, and a question lacks them.
+    `unclustered` names a question whose answers people have not clustered. Raises a ValueError if there is one, and
+    people's clusters are required.
     """
     clustering, matcher, threshold = settings.clustering, settings.matcher, settings.threshold
-    unclustered = next((question.name for question in questions if question.clusters is None), None)
     if clustering == "auto":
         asks_for_hac = settings.parity or matcher not in ("auto", "soft") or settings.signed("linkage", "distance")
         automatic = "none" if matcher == "exact" else "hac" if asks_for_hac else "soft"
@@ -171,7 +170,7 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):
         raise ValueError(f"clustering='human' needs a cluster for each answer: question {unclustered!r} lacks one.")
-    if matcher in _CERTAIN:
+    if matcher in CERTAIN:
         threshold = 1.0
     elif threshold is None:
         # In the original, every WordNet score above 0 is a match.

@@ -15,12 +15,16 @@ from rapidfuzz.process import cdist
 from scipy.spatial.distance import squareform
 from scipy.special import expit
 
-from .core import TIE
+from .core import ROUNDING, TIE, unit_vectors
 from .probeval_clusters import cut_tree
-from .probeval_vectors import Embeddings, unit_rows
+from .probeval_vectors import Embeddings
 from .probeval_wordnet import STOP_WORDS
 
-# The features of a pair of answers, in order, with their weights.
+# Constants of the soft matcher. Changing one changes every score with clustering or matcher "soft".
+#
+# The features of a pair of answers, in order, with their weights and the intercept: a logistic regression on all pairs
+# of people's answers to a question of Commonsense Frame Completion's development set (scripts/calibrate_clusters.py of
+# commit 7e8dcb9f), whose AUC the weights maximize.
 WEIGHTS = {
     "cosine": 2.210,
     "centred cosine": -0.121,
@@ -35,12 +39,17 @@ WEIGHTS = {
     "head in the other": 0.560,
 }
 INTERCEPT = -2.027
-CUT = 0.5  # of the tree, in 1 - probability
-# How far below and above the threshold the share of an answer that is `wrong` falls from all to nothing.
+# Where the tree is cut, in 1 - probability: answers of a cluster are more likely together than apart. Lower, there are
+# more and smaller clusters.
+CUT = 0.5
+# How far below and above the threshold the share of an answer that is `wrong` falls from 1 to 0: compared on the
+# development set at commit 57227e5d. At 0, an answer is wrong or it is not.
 _TOLERANCE = 0.125
+# Power of a mean probability in a membership, compared at commit 77365d98: higher, answers belong to fewer clusters.
 _SHARPNESS = 2.0
-_NEIGHBOURS = 6
-_SIMILAR_SPELLING = 0.8
+# Of features that the weights were fitted with: nearest answers that are averaged, and the similarity of spelling above
+# which it counts more. With others, the weights do not hold.
+_NEIGHBOURS, _SIMILAR_SPELLING = 6, 0.8
 _PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
 _FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
 WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
@@ -95,8 +104,8 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     # For each stem, which answers have it, and for each answer the place of its head.
     known = set().union(*(answer.stems for answer in (*left, *right)))
     stems = {stem: i for i, stem in enumerate(known)}
-    has, gold_has = (np.array([[stem in own.stems for stem in stems] for own in side]) for side in (left, right))
-    head, gold_head = (np.array([stems[own.head] for own in side]) for side in (left, right))
+    has, gold_has = (np.array([[stem in answer.stems for stem in stems] for answer in side]) for side in (left, right))
+    head, gold_head = (np.array([stems[answer.head] for answer in side]) for side in (left, right))
     both = has.astype(np.float64) @ gold_has.T
     features = [
         *_cosines(*embeddings.look_up(list(texts), list(gold))),
@@ -114,7 +123,7 @@ def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
     """Compare embeddings: as they are, relative to the mean of the gold answers, and to the nearest ones."""
     cosine = np.clip(texts @ gold.T, -1.0, 1.0)
     center = gold.mean(axis=0)
-    centred = unit_rows(texts - center, 1e-9) @ unit_rows(gold - center, 1e-9).T
+    centred = unit_vectors(texts - center, ROUNDING) @ unit_vectors(gold - center, ROUNDING).T
     near, near_gold = (_neighbours(np.clip(side @ gold.T, -1.0, 1.0)) for side in (texts, gold))
     return [cosine, centred, 2 * cosine - near[:, None] - near_gold]
 

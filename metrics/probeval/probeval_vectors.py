@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from .core import WordVectors
+from .core import WordVectors, unit_vectors
 
 
 def tokenize(text: str) -> list[str]:
@@ -12,12 +12,6 @@ def tokenize(text: str) -> list[str]:
     from nltk.tokenize import NLTKWordTokenizer  # NLTK takes seconds to import
 
     return NLTKWordTokenizer().tokenize(text)
-
-
-def unit_rows(matrix: np.ndarray, smallest: float = 0.0) -> np.ndarray:
-    """Scale rows to length 1; those not longer than `smallest` become zero."""
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > smallest)
 
 
 class Embeddings:
@@ -30,7 +24,7 @@ class Embeddings:
     """
 
     def __init__(self, texts: list[str], matrix: np.ndarray) -> None:
-        self._matrix = unit_rows(np.asarray(matrix, dtype=np.float64))
+        self._matrix = unit_vectors(matrix)
         self._rows = {text: i for i, text in enumerate(texts)}
         self._unknown = {texts[i] for i in np.flatnonzero(~self._matrix.any(axis=1))}
 
@@ -55,8 +49,8 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     Returns an ndarray of shape (n, d), and the name of the vectors for the signature. A text without a known word
     has a zero row, with a warning. Raises a ValueError if the vectors differ in length, or are not finite.
     """
-    found = [[vectors[word] for word in tokenize(text)] for text in texts]
-    known = [[vector for vector in row if vector is not None] for row in found]
+    looked_up = [[vectors[word] for word in tokenize(text)] for text in texts]
+    known = [[vector for vector in row if vector is not None] for row in looked_up]
     unknown = known.count([])
     if unknown:
         warnings.warn(

@@ -82,12 +82,12 @@ class WordNet:
     def synsets(self, form: str) -> set[tuple[str, str]]:
         """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
         form = form.lower()
-        found: set[tuple[str, str]] = set()
+        synsets: set[tuple[str, str]] = set()
         for part, offsets in self._offsets.items():
             bases = [form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old)]
             for lemma in (form, *self._exceptions[part].get(form, bases)):
-                found.update((part, offset) for offset in offsets.get(lemma, ()))
-        return found
+                synsets.update((part, offset) for offset in offsets.get(lemma, ()))
+        return synsets
 
 
 def load_wordnet() -> WordNet:

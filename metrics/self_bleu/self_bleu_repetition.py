@@ -11,6 +11,7 @@ import numpy as np
 
 from .core import NgramTable, mean_by_set
 
+# The default of Python's gzip, which the package `diversity` calls.
 _LEVEL = 9
 # Adds the header and the checksum of gzip.
 _GZIP_BITS = 31

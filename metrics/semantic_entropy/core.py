@@ -20,7 +20,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -58,7 +58,7 @@ def describe(value: Any) -> str:
     """Format a value for an error message: its repr, cut to one line."""
     try:
         text = " ".join(map(str.strip, repr(value).splitlines()))
-    except Exception:  # such as an integer of too many digits, or a repr of the caller's
+    except Exception:  # such as an integer of too many digits, or a repr that fails
         return f"a value of type {type(value).__name__} that cannot be printed"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
@@ -176,6 +176,84 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# core_cache.py: An on-disk cache of embeddings, one SQLite file per model, that processes may share.
+
+# How long to wait for others that write.
+LOCK_SECONDS = 60.0
+# Part of the file name.
+_VERSION = 4
+_TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_CHECKSUM_BYTES = 4
+
+
+class Cache:
+    """Rows of numbers, (d,), float32, by text.
+
+    `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
+    not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
+    """
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        digest = hashlib.blake2b(identity.encode(), digest_size=6).hexdigest()
+        readable = re.sub(r"[^\w.@+-]+", "--", identity, flags=re.ASCII)[:100]
+        self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
+
+    def get(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Return the rows of those texts that are stored."""
+        rows = {}
+        with self._open() as connection:
+            for text in texts:
+                key = _key(text)
+                stored = connection.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
+                if stored is not None:
+                    row = stored[0][:-_CHECKSUM_BYTES]
+                    if _with_checksum(key, row) != stored[0]:
+                        raise sqlite3.DatabaseError("a checksum does not fit")
+                    rows[text] = np.frombuffer(row, "<f4")
+        return rows
+
+    def put(self, rows: dict[str, np.ndarray]) -> None:
+        """Store all rows or, if that fails, none; a row that is there stays."""
+        values = []
+        for text, row in rows.items():
+            key = _key(text)
+            values.append((key, _with_checksum(key, row.astype("<f4").tobytes())))
+        with self._open() as connection, connection:
+            # In order of the pages of the table.
+            connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", sorted(values))
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=LOCK_SECONDS)) as connection:
+                connection.execute(_TABLE)
+                yield connection
+        except (OSError, sqlite3.OperationalError) as error:
+            raise ValueError(f"cache_dir: {self._path} could not be used ({error}).") from error
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"cache_dir: {self._path} is damaged ({error}). Delete it: it is computed again."
+            ) from error
+
+
+def cache_folder(value: Any, name: str) -> Path:
+    """Read the path of the folder of a cache, which need not exist."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
+    return Path(os.path.expanduser(os.fspath(value)))
+
+
+def _key(text: str) -> bytes:
+    """Return the key of a text, 16 bytes: the probability of a collision among 10^9 texts is about 10^-21."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _with_checksum(key: bytes, row: bytes) -> bytes:
+    return row + zlib.crc32(row, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # core_inputs.py: Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
 
 Item = TypeVar("Item")
@@ -187,7 +265,7 @@ class Limits:
 
     block_rows : rows held in float64, 6 MB at 384 dimensions
     tile_rows : rows of a tile of the similarities of one large set
-    asked_pairs : pairs that a function of the caller's sees together
+    asked_pairs : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
     side_by_side : most different texts of a set that is grouped side by side with others
     """
@@ -209,7 +287,7 @@ class TextSets(NamedTuple):
 
     texts : list of n strings
     sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
-    nested : whether the caller passed a list of lists
+    nested : whether predictions is a list of lists
     """
 
     texts: list[str]
@@ -217,7 +295,7 @@ class TextSets(NamedTuple):
     nested: bool
 
     def where(self, index: int) -> str:
-        """Name the text at a flat index as the caller knows it."""
+        """Name the text at a flat index for an error."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
 
@@ -232,21 +310,9 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """Read `predictions` as sets of texts.
 
-    Parameters
-    ----------
-    predictions : list of lists of str, or list of str
-        Sets, or texts that make one set or, with `set_size`, consecutive sets.
-    set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists, their sizes are
-        checked against it.
-
-    Raises
-    ------
-    TypeError
-        If `predictions` or a set is not a list, or a text is not a string.
-    ValueError
-        If there is no text, a set is empty, or `set_size` does not divide the number of
-        texts.
+    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
+    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
+    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if isinstance(items[0], str):
@@ -316,9 +382,8 @@ def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
 def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
     """Read one number per text, nested like the predictions or as one flat list.
 
-    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an
-    item is not a number, and a ValueError if the shape is another, or a number is out of
-    range.
+    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an item is not a number, and a
+    ValueError if the shape is another, or a number is out of range.
     """
     flat = flatten(values, sets, name, "number", are_lists=False)
     # The entries of a list of a tensor are tensors.
@@ -332,9 +397,8 @@ def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> n
 def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
     """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    `are_lists` says whether a value may itself be a list, such as the log-probabilities of
-    tokens. Raises a TypeError if it is not a list, and a ValueError if its shape fits neither.
-    Errors call a value by the noun.
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of tokens. Raises a TypeError
+    if it is not a list, and a ValueError if its shape fits neither. Errors call a value by the noun.
     """
     rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
     nested = bool(rows) and all(_is_list(row) for row in rows)
@@ -375,17 +439,9 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
     """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
 
-    Returns
-    -------
-    ndarray of shape (n, d), float32 or float64: no copy where it is that already
-
-    Raises
-    ------
-    TypeError
-        If it is not an array of numbers.
-    ValueError
-        If its shape is wrong, or a row is not finite, or zero, so that its cosine is
-        undefined, or float64 cannot hold its square.
+    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
+    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
+    cosine is undefined, or float64 cannot hold its square.
     """
     matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     for start in range(0, len(matrix), LIMITS.block_rows):
@@ -416,6 +472,44 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
         if len(part) != size:
             raise ValueError(f"{name}[{i}] must have {size} rows, one for each text. Got {len(part)}.")
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
+
+
+def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
+
+    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
+    string or None, or there is not one for each set.
+    """
+    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
+        contexts = [contexts]
+    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    if len(values) != len(sets.sizes):
+        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+    texts = ["" if value is None else value for value in values]
+    check_characters(texts, lambda i: f"contexts[{i}]")
+    return [text if text.strip() else "" for text in texts]
+
+
+def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
+    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
+
+    One flat set may have a bare vector. Raises as `parse_embeddings`.
+    """
+    name, n_sets = "context_embeddings", len(sets.sizes)
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    if is_vector and n_sets == 1 and not sets.nested:
+        rows = [rows]
+    is_missing = np.zeros(n_sets, dtype=bool)
+    if isinstance(rows, list) and len(rows) == n_sets:
+        is_missing = np.array([row is None for row in rows])
+        rows = [np.ones(d) if row is None else row for row in rows]
+    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    if matrix.shape[1] != d:
+        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
+    matrix[is_missing] = 0.0
+    return matrix
 
 
 def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
@@ -482,14 +576,7 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
-    """List the values of the texts of each set, with None for texts without one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,), or (k,) if only k texts have a value
-    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all
-        if None
-    """
+    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
@@ -503,161 +590,13 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:
-    """Rank texts by their content, for an order that the caller does not choose: (n,), int64, equal for equal texts."""
+    """Rank texts by their content, for an order that does not depend on theirs: (n,), int64, equal for equal texts."""
     ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
     return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_contexts.py: Contexts: what the texts of a set answer, such as a prompt, and embeddings of the texts without it.
-
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
-    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
-
-    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
-    string or None, or there is not one for each set.
-    """
-    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
-        contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
-    if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
-    texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
-    return [text if text.strip() else "" for text in texts]
-
-
-def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
-    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
-
-    One flat set may have a bare vector. Raises as `parse_embeddings`.
-    """
-    name, n_sets = "context_embeddings", len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
-    is_missing = np.zeros(n_sets, dtype=bool)
-    if isinstance(rows, list) and len(rows) == n_sets:
-        is_missing = np.array([row is None for row in rows])
-        rows = [np.ones(d) if row is None else row for row in rows]
-    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
-    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
-    if matrix.shape[1] != d:
-        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
-    matrix[is_missing] = 0.0
-    return matrix
-
-
-def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
-    """Remove from the embedding of each text its component along that of the context of its set.
-
-    Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes
-    e - (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error
-    of unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), non-zero, set after set
-    contexts : ndarray of shape (m, d), float64, zero for a set without one, whose rows stay as they are
-    sizes : ndarray of shape (m,), the number of rows of each set
-    error : of ROW_ERRORS
-
-    Returns
-    -------
-    ndarray of shape (n, d), of the type of `rows`, all of length 1
-    """
-    projected, directions = np.empty_like(rows), unit_vectors(contexts)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
-    for start in range(0, len(rows), LIMITS.block_rows):
-        part = slice(start, start + LIMITS.block_rows)
-        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
-        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
-    return projected
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_cache.py: A cache on disk of what a model computed for each text, in one SQLite file per model that processes may share.
-
-# How long to wait for others that write.
-LOCK_SECONDS = 60.0
-# Part of the file name.
-_VERSION = 4
-_TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
-_CHECKSUM_BYTES = 4
-
-
-class Cache:
-    """Rows of numbers, (d,), float32, by text.
-
-    `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
-    not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
-    """
-
-    def __init__(self, folder: Path, identity: str) -> None:
-        digest = hashlib.blake2b(identity.encode(), digest_size=6).hexdigest()
-        readable = re.sub(r"[^\w.@+-]+", "--", identity, flags=re.ASCII)[:100]
-        self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
-
-    def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Return the rows of those texts that are stored."""
-        rows = {}
-        with self._open() as connection:
-            for text in texts:
-                key = _key(text)
-                found = connection.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
-                if found is not None:
-                    row = found[0][:-_CHECKSUM_BYTES]
-                    if _with_checksum(key, row) != found[0]:
-                        raise sqlite3.DatabaseError("a checksum does not fit")
-                    rows[text] = np.frombuffer(row, "<f4")
-        return rows
-
-    def put(self, rows: dict[str, np.ndarray]) -> None:
-        """Store all rows or, if that fails, none; a row that is there stays."""
-        values = []
-        for text, row in rows.items():
-            key = _key(text)
-            values.append((key, _with_checksum(key, row.astype("<f4").tobytes())))
-        with self._open() as connection, connection:
-            # In order of the pages of the table.
-            connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", sorted(values))
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=LOCK_SECONDS)) as connection:
-                connection.execute(_TABLE)
-                yield connection
-        except (OSError, sqlite3.OperationalError) as error:
-            raise ValueError(f"cache_dir: {self._path} could not be used ({error}).") from error
-        except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"cache_dir: {self._path} is damaged ({error}). Delete it: it is computed again."
-            ) from error
-
-
-def cache_folder(value: Any, name: str) -> Path:
-    """Read the path of the folder of a cache, which need not exist."""
-    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
-        raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
-    return Path(os.path.expanduser(os.fspath(value)))
-
-
-def _key(text: str) -> bytes:
-    """Return the key of a text, 16 bytes: the probability of a collision among 10^9 texts is about 10^-21."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _with_checksum(key: bytes, row: bytes) -> bytes:
-    return row + zlib.crc32(row, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_models.py: Models: names, folders, the Hugging Face Hub, digests, devices, and the registry of those that a process has loaded.
+# core_models.py: Models: names, folders, the Hub, digests, devices; what a process has loaded, and its threads after a fork.
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -686,14 +625,45 @@ def model_registry() -> Any:
     """Return the registry of this process, which all copies of this file share.
 
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
+    `is_forked` says whether the process was forked after the registry was made.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models = threading.RLock(), {}
+    fresh.lock, fresh.models, fresh.is_forked = threading.RLock(), {}, False
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
-        os.register_at_fork(after_in_child=lambda: setattr(fresh, "lock", threading.RLock()))
+        os.register_at_fork(after_in_child=lambda: vars(fresh).update(lock=threading.RLock(), is_forked=True))
     return registry
+
+
+# Made when a metric is loaded, so that later forks are known.
+model_registry()
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread if this process was forked after a metric was loaded.
+
+    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
+    """
+    torch: Any = sys.modules.get("torch")
+    # The registry may be that of an earlier version.
+    if torch is None or not getattr(model_registry(), "is_forked", False):
+        yield
+        return
+    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # It comes with scikit-learn, whose clustering uses OpenMP too.
+    pools: Any = sys.modules.get("threadpoolctl")
+    try:
+        with pools.threadpool_limits(1) if pools else contextlib.nullcontext():
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
+        del os.environ["TOKENIZERS_PARALLELISM"]
+        if tokenizers is not None:
+            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
@@ -746,13 +716,13 @@ def find_device(device: str | None) -> str:
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        found = torch.empty(0, device=device).device
-        if found.type not in ("cpu", "cuda", "mps"):
+        available = torch.empty(0, device=device).device
+        if available.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
         reason = str(error).splitlines()[0][:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
-    return str(found)
+    return str(available)
 
 
 def matrix_device(device: str | None) -> str:
@@ -780,7 +750,7 @@ def find_model(model: Any, parameter: str = "model", kind: str = _ENCODER) -> Mo
         path = _from_hub(repo, parameter, kind)
         files = ModelFiles(path, f"{repo}@{path.name[:8]}")
     if not (path / kind).is_file():
-        raise ValueError(f"{parameter} {name!r} is no saved model: it has no {kind}.")
+        raise ValueError(f"{parameter} {name!r} is not a saved model: {kind} is missing.")
     return files
 
 
@@ -854,8 +824,8 @@ class Declared(NamedTuple):
     """The declaration of a setting, besides its name and type.
 
     default : its value if it is not passed
-    check : function of any other value, and the name; returns the value in its canonical form, or
-        raises a TypeError or ValueError
+    check : function of any other value, and the name; returns the value in its canonical form, or raises a TypeError or
+        ValueError
     given : its scope: CALL, ITEM, TEXT or PAIR
     numbers : the range of its values, if these are numbers or arrays; None for labels or texts
     help : "`type`: what it does", in which {item} is what the metric scores
@@ -969,7 +939,7 @@ class Settings:
         """Return the signature entries of the confidence interval; none without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
-    def pass_one(self, *names: str) -> None:
+    def check_exclusive(self, *names: str) -> None:
         """Raise a ValueError if more than one of the named settings differs from its default."""
         passed = list(self.signed(*names))
         if len(passed) > 1:
@@ -1042,8 +1012,7 @@ class ItemResult(NamedTuple):
     name : in the result
     needs : the settings that it comes with
     is_count : whether the values are integers
-    bounds : range of the values, if their mean has a confidence interval; None if it has
-        none
+    bounds : range of the values, if their mean has a confidence interval; None if it has none
     """
 
     name: str
@@ -1075,18 +1044,17 @@ def caller_name(thing: Any) -> str:
     return name
 
 
-class Signature:
+class Signature(NamedTuple):
     """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
-    A setting belongs here if it can change the number, and only then: no batch size, no
-    device. Signatures are equal if their texts are.
+    A setting belongs here if it can change the number, and only then: no batch size, no device.
 
     metric : name
-    entries : value of each setting, as text, in order; the version last, if there is one
+    entries : value of each setting, in order; the version last, if there is one
     """
 
-    def __init__(self, metric: str, entries: Mapping[str, object]) -> None:
-        self.metric, self.entries = metric, {name: str(value) for name, value in entries.items()}
+    metric: str
+    entries: dict[str, str]
 
     @classmethod
     def parse(cls, text: str) -> "Signature":
@@ -1095,17 +1063,11 @@ class Signature:
         return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
 
     def __str__(self) -> str:
-        return "|".join([self.metric, *map(":".join, self.entries.items())])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Signature) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
+        return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
-        merged = self.entries | settings
+        merged = self.entries | {name: str(value) for name, value in settings.items()}
         return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
 
     def without(self, *names: str) -> "Signature":
@@ -1121,7 +1083,7 @@ class Signature:
 
 def signature(metric: str, **settings: object) -> str:
     """Return the text of a signature of these settings and this version."""
-    return str(Signature(metric, {**settings, "version": VERSION}))
+    return str(Signature(metric, {}).merge(**settings, version=VERSION))
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
@@ -1185,8 +1147,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's
-        pseudo-values.
+        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
         n, square = len(deviations), float((deviations**2).sum())
         if n < 2:
@@ -1201,21 +1162,10 @@ class Estimate(NamedTuple):
 
         For units without skewness it is Student's; docs/intervals.md has its coverage.
 
-        Parameters
-        ----------
-        level : in (0, 1)
-        bounds : range of the score; an end outside it is moved to it, but not past the
-            estimate
-        size : mean number of texts of the sets, for an upper bound that is a function of it
-
-        Returns
-        -------
-        [low, high]; None for fewer than two units, and if the units do not differ
-
-        References
-        ----------
-        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54,
-        221-228.
+        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
+        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
+        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
+        54, 221-228.
         """
         if not self.error > 0:
             return None
@@ -1242,8 +1192,8 @@ class Estimate(NamedTuple):
 def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
     """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
 
-    A mean is the ratio of sums of values and their numbers, if units are of several items,
-    such as the samples of a prompt. NaN without any unit.
+    A mean is the ratio of sums of values and their numbers, if units are of several items, such as the samples of a
+    prompt. NaN without any unit.
     """
     if not len(sums):
         return Estimate(0, math.nan, math.nan, math.nan)
@@ -1265,8 +1215,7 @@ class ScoreSummary(NamedTuple):
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
     bounds : range of the score
-    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend
-        on it
+    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
     """
 
     units: np.ndarray
@@ -1275,13 +1224,9 @@ class ScoreSummary(NamedTuple):
     sizes: np.ndarray | None = None
 
     def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of the scores under a name, with `scores` and `confidence_interval`.
+        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
 
-        Parameters
-        ----------
-        values : ndarray of shape (m,), NaN for an item without a score
-        prefix : of the names of the last two
-        bounds : range of these values, if it is not that of the score
+        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
         """
         known = ~np.isnan(values)
         scores = [None if math.isnan(value) else value for value in values.tolist()]
@@ -1322,15 +1267,101 @@ def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tupl
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_encoder.py: Texts to sentence embeddings, by sentence-transformers or by a user-supplied encoder.
+# core_windows.py: Texts to what a model reads at a time: windows of long texts, and batches of sequences.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
-_OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 # Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
 _SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
 _WORD_ENDS = re.compile(r"\S(?=\s)")
+
+
+class Windows(NamedTuple):
+    """The parts in which a model reads n texts: a text that fits is one part.
+
+    parts : list of p strings, text after text
+    lengths : ndarray of shape (p,), tokens of each part without special ones
+    counts : ndarray of shape (n,), the number of parts of each text
+    """
+
+    parts: list[str]
+    lengths: np.ndarray
+    counts: np.ndarray
+
+    def average(self, rows: np.ndarray) -> np.ndarray:
+        """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
+        starts = np.cumsum(self.counts) - self.counts
+        tokens = np.maximum(self.lengths, 1)
+        shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
+        return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
+
+
+def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
+    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+
+    A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
+    """
+    windows = []
+    for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
+        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
+    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
+
+
+def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
+    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
+
+
+def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
+    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+    starts, stops = np.array(encoded["offset_mapping"]).T
+    stops = np.maximum.accumulate(stops)
+    breaks = []
+    for pattern in (_SENTENCE_ENDS, _WORD_ENDS):
+        ends = [match.end() for match in pattern.finditer(text)]
+        breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
+    # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
+    for budget in range(room, 0, -1):
+        parts, low = [], 0
+        while low < len(stops):
+            high = _window_end(low, low + budget, breaks)
+            parts.append(text[starts[low] : stops[high - 1]])
+            low = high
+        lengths = _count_tokens(tokenizer, parts)
+        if max(lengths) <= room:
+            break
+    return list(zip(parts, lengths, strict=True))
+
+
+def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
+    """Return the last break after token `low` and up to `high`, of the first kind that has one, or else `high`."""
+    for ends in breaks:
+        inside = ends[(low < ends) & (ends <= high)]
+        if len(inside):
+            return int(inside[-1])
+    return high
+
+
+def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
+    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget."""
+    # The longest first, so that a lack of memory shows at once.
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        size = batch_size or max(1, int(_TOKEN_BUDGETS[device.split(":")[0]] // lengths[order[start]]))
+        yield order[start : start + size]
+        start += size
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_encoder.py: Sentence embeddings of texts, by sentence-transformers or a user-supplied encoder, also without their contexts.
+
+# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+_OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
 
 class UnknownWordsWarning(UserWarning):
@@ -1425,8 +1456,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
 
     def check(self) -> None:
         """Raise a ValueError if texts and contexts would be embedded differently."""
-        self.pass_one("contexts", "context_embeddings")
-        self.pass_one("contexts", "embeddings")
+        self.check_exclusive("contexts", "context_embeddings")
+        self.check_exclusive("contexts", "embeddings")
         if self.context_embeddings is not None and self.embeddings is None:
             raise ValueError("context_embeddings needs embeddings=. Without them, pass the texts as contexts=.")
 
@@ -1447,9 +1478,9 @@ class Encoded(NamedTuple):
 def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> Encoded:
     """Embed n texts.
 
-    Warns once each of texts whose ends are cut off, and of texts in a script that the
-    default model does not know. Raises a TypeError or ValueError if the model is not found
-    or no sentence encoder, if an embedding is invalid, or if the cache cannot be used.
+    Warns once each of texts whose ends are cut off, and of texts in a script that the default model does not know.
+    Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
+    the cache cannot be used.
     """
     different = list(dict.fromkeys(texts))
     if settings.is_given:
@@ -1485,6 +1516,27 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         return encoded
     rows = project(encoded.rows, contexts, sets.sizes, ROW_ERRORS[encoded.precision])
     return encoded._replace(rows=rows, signed={**encoded.signed, "contexts": "projected"})
+
+
+def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
+    """Remove from the embedding of each text its component along that of the context of its set.
+
+    Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
+    (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
+    unit rows, stays e: it equals its copies, and is orthogonal to each row that lost the component.
+
+    Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
+    the type of the rows, all of length 1. The error is of ROW_ERRORS.
+    """
+    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    for start in range(0, len(rows), LIMITS.block_rows):
+        part = slice(start, start + LIMITS.block_rows)
+        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
+        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
+        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
+        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    return projected
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -1555,87 +1607,6 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
     return windows.average(np.column_stack([is_cut, embeddings]))
 
 
-class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
-
-    parts : list of p strings, text after text
-    lengths : ndarray of shape (p,), tokens of each part without special ones
-    counts : ndarray of shape (n,), the number of parts of each text
-    """
-
-    parts: list[str]
-    lengths: np.ndarray
-    counts: np.ndarray
-
-    def average(self, rows: np.ndarray) -> np.ndarray:
-        """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
-        tokens = np.maximum(self.lengths, 1)
-        shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
-        return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
-
-
-def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
-
-    A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
-    """
-    windows = []
-    for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
-        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
-    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
-    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
-
-
-def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
-    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
-    if not callable(tokenizer):
-        return list(map(len, texts))
-    return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
-
-
-def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
-    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
-    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
-    starts, stops = np.array(encoded["offset_mapping"]).T
-    stops = np.maximum.accumulate(stops)
-    breaks = []
-    for pattern in (_SENTENCE_ENDS, _WORD_ENDS):
-        ends = [match.end() for match in pattern.finditer(text)]
-        breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
-    # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
-    for budget in range(room, 0, -1):
-        parts, low = [], 0
-        while low < len(stops):
-            high = _window_end(low, low + budget, breaks)
-            parts.append(text[starts[low] : stops[high - 1]])
-            low = high
-        lengths = _count_tokens(tokenizer, parts)
-        if max(lengths) <= room:
-            break
-    return list(zip(parts, lengths, strict=True))
-
-
-def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
-    """Return the last break after token `low` and up to `high`, of the first kind that has one, or else `high`."""
-    for ends in breaks:
-        inside = ends[(low < ends) & (ends <= high)]
-        if len(inside):
-            return int(inside[-1])
-    return high
-
-
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget."""
-    # The longest first, so that a lack of memory shows at once.
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        size = batch_size or max(1, int(_TOKEN_BUDGETS[device.split(":")[0]] // lengths[order[start]]))
-        yield order[start : start + size]
-        start += size
-
-
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
     """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
     import torch
@@ -1647,43 +1618,12 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_metric.py: The mixin of all metrics: input checks before `evaluate` runs, and scoring in memory.
 
-# Each metric has its own copy of this file, so a fork is noted outside all of them.
-_NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: setattr(_NOTE, "is_forked", True))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread if this process was forked after a metric was loaded.
-
-    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
-    """
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not hasattr(_NOTE, "is_forked"):
-        yield
-        return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
-    torch.set_num_threads(1)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # It comes with scikit-learn, whose clustering uses OpenMP too.
-    pools: Any = sys.modules.get("threadpoolctl")
-    try:
-        with pools.threadpool_limits(1) if pools else nullcontext():
-            yield
-    finally:
-        torch.set_num_threads(n_threads)
-        del os.environ["TOKENIZERS_PARALLELISM"]
-        if tokenizers is not None:
-            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
-
-
 class TextMetric:
     """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
 
-    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so
-    input is checked here first. A call with all its input is scored in memory. `evaluate` stores in
-    files what is passed to `add` and `add_batch`, and gathers it over processes.
+    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
+    here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
+    `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
     """
@@ -1695,7 +1635,7 @@ class TextMetric:
     # Its results with an entry for each item, besides `scores`.
     item_results: tuple[ItemResult, ...] = ()
     _compute: Callable[..., dict[str, Any]]
-    # The results of which lower means better or more diverse; without a number at their ends.
+    # Results for which lower is better or more diverse, without the suffix of the order.
     decreasing: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
@@ -1740,9 +1680,8 @@ class TextMetric:
         """Score `predictions` together with everything added before.
 
         Args:
-            predictions: the texts, or sets of texts, to score; None to score only what was added.
-            references: what to compare them with, in a metric that does; otherwise unused.
-            **kwargs: the settings below.
+            predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
+            compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
         Returns
         -------
@@ -1765,8 +1704,8 @@ class TextMetric:
         """Keep a batch of texts, or of sets of texts, for a later `compute`.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts; the same form in all batches.
-            references: what to compare them with, in a metric that does; otherwise unused.
+            predictions: a list of texts, or a list of sets of texts; the same form in all batches. references: what to
+            compare them with, in a metric that does; otherwise unused.
 
         """
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
@@ -1789,8 +1728,8 @@ class TextMetric:
         """Keep one text, or one set of texts, for a later `compute`.
 
         Args:
-            prediction: a text, or a set of texts; the same form in all calls.
-            reference: what to compare it with, in a metric that does; otherwise unused.
+            prediction: a text, or a set of texts; the same form in all calls. reference: what to compare it with, in a
+            metric that does; otherwise unused.
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
@@ -1920,22 +1859,12 @@ def model_similarities(
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
 
-    Parameters
-    ----------
-    rule : "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is for
-        texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0
-    contexts : what each set answers, put before both texts of a pair; or None
-    settings : of which batch_size, device and progress are used
+    The rule is "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is
+    for texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0.
+    `contexts`, what each set answers, are put before both texts of a pair.
 
-    Returns
-    -------
-    matrices : list of m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1
-    signed : the entries of a signature
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found, has other classes, or gives a score outside [0, 1].
+    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
+    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
     """
     texts = with_contexts(sets, contexts)
     places = all_pairs(sets.sizes)

@@ -89,7 +89,7 @@ Returns:
         diversity of Shypula et al. 2025 (arXiv 2504.12522).
     details (`list[dict]`): only with `details=True`. For each set `size` and
         `classes`: the class of each text, numbered in order of first
-        appearance. None for a text of weight 0, which takes no part.
+        appearance. None for a text of weight 0, which is ignored.
 """
     + describe_results(
         "set", {"": "semantic_entropy", **{f"{name}_": name for name in ("n_classes", "utility", "n_good_classes")}}
@@ -139,17 +139,17 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         sets = parse_sets(predictions, settings.set_size)
         m, sizes = len(sets.sizes), sets.sizes
         weights, weighting = None, "uniform"
-        takes_part = np.ones(len(sets.texts), dtype=bool)
+        eligible = np.ones(len(sets.texts), dtype=bool)
         if settings.weights is not None:
             weights, weighting = parse_probabilities(settings.weights, sets, "weights"), "given"
-            takes_part = weights > 0
+            eligible = weights > 0
         elif settings.log_probs is not None:
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         units = parse_confidence_by(settings.confidence_by, m, "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sizes)
 
-        present, counted = np.flatnonzero(takes_part), sum_by_set(takes_part.astype(np.int64), sizes)
+        present, counted = np.flatnonzero(eligible), sum_by_set(eligible.astype(np.int64), sizes)
         classes, counts, signed = find_classes(sets, present, counted, settings)
 
         shares = None if weights is None else weights[present]
@@ -167,7 +167,7 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
             good = count_good_classes(classes, counts, counted, quality[present] >= settings.min_quality - TIE)
             result |= summary.of("n_good_classes", good, "n_good_classes_", bounds=(0.0, float))
         if settings.details:
-            labels = lists_by_set(classes, sizes, takes_part)
+            labels = lists_by_set(classes, sizes, eligible)
             result["details"] = rows_of({"size": sizes.tolist(), "classes": labels})
         result["signature"] = signature(
             "semantic_entropy",

@@ -7,21 +7,23 @@ import numpy as np
 
 from .core import (
     LIMITS,
+    NLI,
+    PAIRS,
     TIE,
     TextSets,
-    batches_by_size,
+    all_pairs,
     caller_name,
     describe,
     embed_sets,
     flatten,
     matrix_device,
-    parse_contexts,
     to_array,
     unit_rows,
+    with_contexts,
 )
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
 from .semantic_entropy_pairs import mutual_entailment, probably_same
-from .semantic_entropy_settings import NLI, PAIRS, SemanticEntropySettings
+from .semantic_entropy_settings import SemanticEntropySettings
 
 
 def find_classes(
@@ -31,7 +33,7 @@ def find_classes(
 
     Parameters
     ----------
-    present : ndarray of shape (k,), the texts that take part, in order; the others are as if they were not there
+    present : ndarray of shape (k,), the eligible texts, in order; all other texts are ignored
     sizes : ndarray of shape (m,), how many of them each set has, at least 1
 
     Returns
@@ -55,8 +57,8 @@ def find_classes(
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
         items = different_texts(texts, sizes, grouping)
-        asked = _with_contexts(sets, settings.contexts)
-        same, signed = _by_pairs(items, [asked[i] for i in present[items.first].tolist()], settings)
+        inputs = with_contexts(sets, settings.contexts)
+        same, signed = _by_pairs(items, [inputs[i] for i in present[items.first].tolist()], settings)
         signed |= {"grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     labels = group(items, same, grouping)
     return *number_classes(labels[items.of_text], sizes), signed
@@ -80,8 +82,8 @@ class _SameByCosine:
 
 
 def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:
-    """Ask a function or a classifier about all pairs of different texts of a set, the earlier first."""
-    pairs = _all_pairs(items.sizes)
+    """Compare all pairs of different texts of a set, the earlier first, by a function or a classifier."""
+    pairs = all_pairs(items.sizes)
     text_pairs = [(texts[i], texts[j]) for i, j in pairs.tolist()]
     rule = settings.same
     signed: dict[str, Any]
@@ -97,8 +99,8 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
 
     def same(rows: np.ndarray, places: slice) -> np.ndarray:
         left, right = rows[:, places, None], rows[:, None, :]
-        asked = np.minimum(left, right) * n_items + np.maximum(left, right)
-        return (left == right) | _contains(numbers, asked)
+        keys = np.minimum(left, right) * n_items + np.maximum(left, right)
+        return (left == right) | _contains(numbers, keys)
 
     return same, signed
 
@@ -111,17 +113,8 @@ def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
     return ascending[places] == values
 
 
-def _all_pairs(sizes: np.ndarray) -> np.ndarray:
-    """List all pairs of items of one set: ndarray of shape (e, 2), the earlier first."""
-    pairs = [np.empty((0, 2), dtype=np.int64)]
-    for _, rows in batches_by_size(sizes, LIMITS.block_rows):
-        i, j = np.triu_indices(rows.shape[1], 1)
-        pairs.append(np.stack([rows[:, i].ravel(), rows[:, j].ravel()], axis=1))
-    return np.concatenate(pairs)
-
-
 def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
-    """Ask a caller's function about each different pair once."""
+    """Call a user-supplied function, once for each different pair."""
     unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ordered = list(unique)
     answers = [np.empty(0, dtype=bool)]
@@ -146,11 +139,3 @@ def _parse_classes(labels: Any, sets: TextSets) -> np.ndarray:
             raise TypeError(f"classes ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
     numbers = {label: i for i, label in enumerate(dict.fromkeys(flat))}
     return np.array([numbers[label] for label in flat], dtype=np.int64)
-
-
-def _with_contexts(sets: TextSets, contexts: Any) -> list[str]:
-    """Put the context of its set, such as the question, before each text."""
-    if contexts is None:
-        return sets.texts
-    prefixes = np.repeat([f"{context} " if context else "" for context in parse_contexts(contexts, sets)], sets.sizes)
-    return [prefix + text for prefix, text in zip(prefixes.tolist(), sets.texts, strict=True)]

@@ -109,7 +109,7 @@ def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]
                 f"log_probs ({sets.where(i)}) must be {expected}, as for the first text. Got {describe(row)}."
             )
         values[i] = numbers.mean(dtype=np.float64)
-    # A likelihood may underflow to 0: its text still takes part.
+    # A likelihood may underflow to 0: its text is still eligible.
     largest = np.maximum.reduceat(values, np.cumsum(sets.sizes) - sets.sizes)
     likelihoods = np.exp(values - np.repeat(largest, sets.sizes))
     weights = likelihoods / np.repeat(sum_by_set(likelihoods, sets.sizes), sets.sizes)

@@ -18,8 +18,8 @@ def pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     scores : ndarray of shape (m,), Vendi scores at order 2, without weights
     sizes : ndarray of shape (m,), the number of texts n of each set
     """
-    others = np.where(sizes > 1, sizes - 1, np.nan)
-    similarities = np.clip((sizes / scores - 1) / others, 0, 1)
+    n_others = np.where(sizes > 1, sizes - 1, np.nan)
+    similarities = np.clip((sizes / scores - 1) / n_others, 0, 1)
     return np.where(similarities < TIE**2, 0, similarities)
 
 

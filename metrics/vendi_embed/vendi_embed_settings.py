@@ -62,8 +62,8 @@ class VendiSettings(SourceSettings):
         """Raise a ValueError for settings that cannot be combined."""
         super().check()
         for source in ("embeddings", "similarity", "contexts"):
-            self.pass_one(source, "kernel")
-        self.pass_one("pairs", "weights")
+            self.check_exclusive(source, "kernel")
+        self.check_exclusive("pairs", "weights")
 
     @property
     def pooled_by(self) -> str | None:

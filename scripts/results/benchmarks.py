@@ -31,8 +31,8 @@ def read_results(folder: Path) -> dict[str, Any]:
 def rows(results: dict[str, Any]) -> pandas.DataFrame:
     """Return a row for each case and size: seconds, growth, ratio and peak memory of both sides."""
     lines = []
-    found: dict[str, Any] = {name: case for name, case in vars(cases).items() if hasattr(case, "time_score")}
-    for name, case in found.items():
+    by_name: dict[str, Any] = {name: case for name, case in vars(cases).items() if hasattr(case, "time_score")}
+    for name, case in by_name.items():
         sides, sizes = case.params
         values = {
             kind: results.get(f"cases.{name}.{kind}_score", {}).get("result") or [None] * (len(sides) * len(sizes))

@@ -9,7 +9,9 @@ the sets of a question, averaged over questions, with a 95 % bootstrap interval 
 
 Most released answers equal a gold answer, and those are easy to match. For the next two columns, half of the gold
 strings of each cluster are held out to serve as the model's, with the one wrong answer that the set has, "wrong", or
-with people's answers to other questions. results/probeval-schemes.csv has the released answers by scheme.
+with people's answers to other questions. results/probeval-schemes.csv has the released answers by scheme, and
+results/probeval-clusters.csv the agreement of automatic clusters with people's. results/probeval-polls.csv compares
+scores of the closed options of polls, with shares that are drawn for each scale, with the divergence of the options.
 """
 
 import itertools
@@ -22,22 +24,41 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas
 from scipy.stats import spearmanr
+from sklearn.metrics import adjusted_rand_score
 
 from scripts import ROOT
 from scripts.arguments import data_folder
+from text_metrics import load
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.metrics.probeval import probeval_pipeline as pipeline
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_matching import cluster_maximum
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
 from text_metrics.metrics.probeval.probeval_released import from_released, labels_from_cfc
-from text_metrics.metrics.probeval.probeval_sampling import kl_divergence
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("soft", "cosine", "wordnet", "gp")
 PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
+POLLS = {
+    "exact": {"matcher": "exact"},
+    "default": {},
+    "none, cosine": {"clustering": "none"},
+    "hac, cosine": {"clustering": "hac"},
+}
+SCALES = (
+    ("Yes", "No"),
+    ("Acceptable", "Unacceptable"),
+    ("Strongly agree", "Agree", "Neither agree nor disagree", "Disagree", "Strongly disagree"),
+    ("Very satisfied", "Somewhat satisfied", "Somewhat dissatisfied", "Very dissatisfied"),
+    ("Very likely", "Somewhat likely", "Not too likely", "Not at all likely"),
+    ("Always", "Often", "Sometimes", "Rarely", "Never"),
+    ("Excellent", "Good", "Only fair", "Poor", "Don't know"),
+    ("Increased", "Stayed about the same", "Decreased"),
+)
+N_POLLS = 15  # for each scale, with 1000 answers of each side
 N_SETS = 50  # for each question and scheme
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool
@@ -97,8 +118,8 @@ def released_pool(question: Question, labelled: Labelled, rng: np.random.Generat
         texts = [entry["text"] for entry in entries if entry["cluster"] == label for _ in range(entry["count"])]
         number = min(len(texts), int(np.ceil(len(texts) / total * GOLD_SAMPLE)))
         for text, count in Counter(rng.choice(texts, number, replace=False).tolist()).items():
-            own, so_far = pool.get(text, (label, 0))
-            pool[text] = own, so_far + count
+            assigned, so_far = pool.get(text, (label, 0))
+            pool[text] = assigned, so_far + count
     return make_pool(question.name, entries, pool)
 
 
@@ -109,9 +130,9 @@ def held_out_pool(question: Question, labelled: Labelled, rng: np.random.Generat
     for label in sorted({entry["cluster"] for entry in entries}):
         members = [entry for entry in entries if entry["cluster"] == label]
         order = rng.permutation(len(members)).tolist()
-        kept = {members[i]["text"] for i in order[: (len(members) + 1) // 2]}
-        gold += [entry for entry in members if entry["text"] in kept]
-        pool |= {entry["text"]: (label, entry["count"]) for entry in members if entry["text"] not in kept}
+        retained = {members[i]["text"] for i in order[: (len(members) + 1) // 2]}
+        gold += [entry for entry in members if entry["text"] in retained]
+        pool |= {entry["text"]: (label, entry["count"]) for entry in members if entry["text"] not in retained}
     texts = {entry["text"] for entry in gold}
     return make_pool(question.name, gold, {text: entry for text, entry in pool.items() if text not in texts})
 
@@ -205,7 +226,7 @@ def make_pipelines() -> dict[str, ProbevalSettings]:
     pipelines = {}
     for clustering, matcher in itertools.product(CLUSTERINGS, MATCHERS):
         if clustering != "soft" or matcher == "soft":
-            settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
+            settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher))
             pipelines[f"{clustering}, {matcher}"] = settings
     return pipelines
 
@@ -239,11 +260,39 @@ def correlations(
     return {name: [correlate(*pair) for pair in zip(rows, truth, strict=True)] for name, rows in scored.items()}
 
 
+def agreement(question: Question, settings: ProbevalSettings, resources: pipeline.Resources) -> float:
+    """Compare automatic clusters of a question's answers with people's: the adjusted Rand index."""
+    counts = pipeline.cluster(question, settings, resources).counts
+    return float(adjusted_rand_score(question.gold_counts.argmax(axis=1), counts.argmax(axis=1)))
+
+
 def correlate(ours: np.ndarray, theirs: np.ndarray) -> float:
     """Compute Spearman's correlation: 0 if ours does not vary, NaN if theirs does not."""
     if np.ptp(ours) == 0 < np.ptp(theirs):
         return 0.0
     return float(spearmanr(ours, theirs).statistic) if np.ptp(theirs) else float("nan")
+
+
+def compare_polls() -> pandas.DataFrame:
+    """Score drawn polls, and compare with KL(people ‖ model) over the options, with the smoothing."""
+    rng = np.random.default_rng(SEED)
+    sides: dict[str, list[dict[str, int]]] = {"references": [], "predictions": []}
+    by_hand, table = [], {}
+    for scale in (scale for scale in SCALES for _ in range(N_POLLS)):
+        counts = np.array([rng.multinomial(1000, rng.dirichlet(np.ones(len(scale)))) for _ in sides])
+        for rows, drawn in zip(sides.values(), counts, strict=True):
+            rows.append(dict(zip(scale, drawn.tolist(), strict=True)))
+        # An option that nobody chose is wrong.
+        chosen = counts[0] > 0
+        p, q = smooth(np.column_stack([counts[:, chosen], counts[:, ~chosen].sum(axis=1)]), 1.0)
+        by_hand.append(float(kl_divergence(p, q)))
+    for name, settings in POLLS.items():
+        scores = load("probeval").compute(**sides, **settings)["scores"]
+        differences = np.abs(np.subtract(scores, by_hand))
+        rank = spearmanr(scores, by_hand).statistic
+        table[name] = [f"{(differences > 0.01).sum()} of {len(scores)}", f"{differences.mean():.3f}", f"{rank:.3f}"]
+    columns = ["off by more than 0.01", "mean difference", "Spearman's correlation"]
+    return pandas.DataFrame.from_dict(table, orient="index", columns=columns)
 
 
 def mean_cell(values: np.ndarray) -> str:
@@ -263,30 +312,37 @@ def main() -> None:
     questions = read_questions(*pair_rows(rows["predictions"], rows["references"])[:2])
     labels = labels_from_cfc(predictions)
     given: dict[str, Labelled] = {
-        one.name: {text: (labels[one.name][text], int(n)) for text, n in zip(one.answers, one.counts, strict=True)}
-        for one in questions
+        q.name: {text: (labels[q.name][text], int(n)) for text, n in zip(q.answers, q.counts, strict=True)}
+        for q in questions
     }
     pipelines = make_pipelines()
-    answers = (text for one in questions for text in [*one.gold, *one.answers])
+    answers = (text for q in questions for text in [*q.gold, *q.answers])
     resources, _ = pipeline.load_resources(answers, pipelines["soft, soft"])
     resources = resources._replace(wordnet=load_wordnet())
     views: dict[str, Callable[[Question, np.random.Generator], Pool | None]] = {
-        "released answers": lambda one, rng: released_pool(one, given[one.name], rng),
-        "held-out answers": lambda one, rng: held_out_pool(one, given[one.name], rng),
-        "held-out, others' answers": lambda one, rng: held_out_pool(one, answers_to_others(one, questions, rng), rng),
+        "released answers": lambda q, rng: released_pool(q, given[q.name], rng),
+        "held-out answers": lambda q, rng: held_out_pool(q, given[q.name], rng),
+        "held-out, others' answers": lambda q, rng: held_out_pool(q, answers_to_others(q, questions, rng), rng),
     }
     table, schemes = {}, pandas.DataFrame()
     for view, make in views.items():
         rng = np.random.default_rng(SEED)
         # A pool and its sets are drawn before the next pool.
         pools = (make(question, rng) for question in questions)
-        found = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
-        arrays: dict[str, Any] = {name: np.array([row[name] for row in found]) for name in found[0]}
+        per_pool = [correlations(pool, pipelines, resources, rng) for pool in pools if pool is not None]
+        arrays: dict[str, Any] = {name: np.array([row[name] for row in per_pool]) for name in per_pool[0]}
         table[view] = {name: mean_cell(values.mean(axis=1)) for name, values in arrays.items()}
         if view == "released answers":
             cells = {name: map("{:.3f}".format, np.nanmean(values, axis=0)) for name, values in arrays.items()}
             schemes = pandas.DataFrame(cells, index=[scheme.__name__.replace("_", " ") for scheme in SCHEMES]).T
-    for name, frame in {"probeval": pandas.DataFrame(table), "probeval-schemes": schemes}.items():
+    indices = {}
+    for name in (name for name in CLUSTERINGS if name not in ("human", "none")):
+        settings = pipelines["soft, soft" if name == "soft" else f"{name}, cosine"]
+        indices[name] = mean_cell(np.array([agreement(question, settings, resources) for question in questions]))
+    clusters = pandas.DataFrame({"adjusted Rand index": indices})
+    frames = {"probeval": pandas.DataFrame(table), "probeval-schemes": schemes}
+    frames |= {"probeval-clusters": clusters, "probeval-polls": compare_polls()}
+    for name, frame in frames.items():
         frame.to_csv(ROOT / "results" / f"{name}.csv", index_label="clusters, matcher")
 
 

@@ -1,9 +1,9 @@
-"""Write metrics/probeval/probeval_antonyms.py: antonyms of WordNet 3.0, so that scores do not depend on its presence.
+"""Write metrics/probeval/probeval_antonyms.py: antonyms of WordNet 3.0, so that no score depends on its presence.
 
     python -m scripts.tooling.antonyms /usr/share/wordnet
 
-A pair is kept if both are single words that occur at least three times in WordNet's sense-tagged texts, and do not
-differ by a negating prefix alone. The pairs are a module because `evaluate.load` copies no other files.
+They are pairs of single words that occur three times or more in WordNet's sense-tagged texts, and differ by more than a
+negating prefix. They are kept in a module because `evaluate.load` copies no other files.
 """
 
 import re
@@ -15,8 +15,8 @@ from scripts import ROOT
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.metrics.probeval.probeval_opposites import PREFIXES
 
-_LEAST = 3
-_MODULE = '''"""Antonyms of WordNet 3.0, written by `python -m scripts.tooling.antonyms`: do not edit.
+LEAST = 3
+MODULE = '''"""Antonyms of WordNet 3.0, written by `python -m scripts.tooling.antonyms`: do not edit.
 
 WordNet 3.0 Copyright 2006 by Princeton University. All rights reserved.
 """
@@ -27,38 +27,25 @@ PAIRS = """
 '''
 
 
-def read_antonyms(folder: Path) -> set[tuple[str, str]]:
-    """Read the pairs of antonyms from WordNet's data files, each in alphabetical order."""
-    pairs = set()
-    for part in ("noun", "verb", "adj", "adv"):
-        words, pointers = {}, []
-        for line in (folder / f"data.{part}").read_text(encoding="utf-8").splitlines():
+def render(folder: Path) -> str:
+    """Return the module, from WordNet's folder."""
+    uses, pairs = Counter[str](), set()
+    for line in (folder / "cntlist.rev").read_text(encoding="utf-8").splitlines():
+        uses[line.split("%")[0]] += int(line.split()[-1])
+    for path in folder.glob("data.*"):
+        words, lines = {}, path.read_text(encoding="utf-8").lower().splitlines()
+        for line in lines:
             if not line.startswith(" "):
                 # offset lex_filenum ss_type w_cnt [word lex_id...] p_cnt [symbol offset pos source/target...] | gloss
-                offset, _, _, size, *fields = line.split(" | ")[0].split()
-                end = 2 * int(size, 16)
-                for i, word in enumerate(fields[:end:2], 1):
-                    words[offset, i] = re.sub(r"\(\w+\)$", "", word.lower())
-                for symbol, target, _, places in zip(*(fields[end + 1 + i :: 4] for i in range(4)), strict=False):
-                    if symbol == "!":
-                        pointers.append(((offset, int(places[:2], 16)), (target, int(places[2:], 16))))
-        pairs |= {(min(words[a], words[b]), max(words[a], words[b])) for a, b in pointers}
-    return pairs
-
-
-def render(folder: Path) -> str:
-    """Return the module."""
-    uses = Counter[str]()
-    for line in (folder / "cntlist.rev").read_text(encoding="utf-8").splitlines():
-        key, _, n = line.split()
-        uses[key.split("%")[0]] += int(n)
-    kept = []
-    for pair in sorted(read_antonyms(folder)):
-        shorter, longer = sorted(pair, key=len)
-        is_known = longer.replace("-", "") in {f"{prefix}{shorter}" for prefix in PREFIXES}
-        if min(uses[word] for word in pair) >= _LEAST and "_" not in "".join(pair) and not is_known:
-            kept.append("/".join(pair))
-    return _MODULE.format(textwrap.fill(" ".join(kept), 118, break_on_hyphens=False))
+                offset, _, _, size, *fields = line.split()
+                words[offset] = [re.sub(r"\(\w+\)$", "", word) for word in fields[: 2 * int(size, 16) : 2]]
+        for line in lines:
+            for target, *places in re.findall(r" ! (\d{8}) [a-z] (..)(..)", line.split(" | ")[0]):
+                left, right = (words[key][int(i, 16) - 1] for key, i in zip((line[:8], target), places, strict=True))
+                has_prefix = {f"{prefix}{left}" for prefix in PREFIXES} | {f"{prefix}{right}" for prefix in PREFIXES}
+                if min(uses[left], uses[right]) >= LEAST and not {left, right} & has_prefix and "_" not in left + right:
+                    pairs.add("/".join(sorted((left, right))))
+    return MODULE.format(textwrap.fill(" ".join(sorted(pairs)), 118, break_on_hyphens=False))
 
 
 @command

@@ -100,8 +100,7 @@ class Corruptor:
 
     def _span(self, body: list[str], sizes: tuple[int, ...]) -> tuple[int, int]:
         size = min(self.chance.choice(sizes), len(body))
-        start = self.chance.randrange(len(body) - size + 1)
-        return start, start + size
+        return (start := self.chance.randrange(len(body) - size + 1)), start + size
 
     def _at_one(self, body: list[str], fits: Callable[[str], bool], new: Callable[[str], list[str]]) -> list[str]:
         """Put one of the new words in the place of one word that fits, or nothing if there are none."""
@@ -114,9 +113,8 @@ class Corruptor:
 
 def _differing(words: list[str], corrupted: list[str]) -> list[bool]:
     """Mark the corrupted words that differ, and the two beside a gap."""
-    marks = [False] * len(corrupted)
-    for kind, *_, start, stop in SequenceMatcher(None, words, corrupted, autojunk=False).get_opcodes():
-        if kind != "equal":
-            low, high = (max(0, start - 1), start + 1) if kind == "delete" else (start, stop)
-            marks[low:high] = [True] * len(marks[low:high])
-    return marks
+    edits = SequenceMatcher(None, words, corrupted, autojunk=False).get_opcodes()
+    spans = [
+        (low - 1, high + 1) if kind == "delete" else (low, high) for kind, *_, low, high in edits if kind != "equal"
+    ]
+    return [any(low <= i < high for low, high in spans) for i in range(len(corrupted))]

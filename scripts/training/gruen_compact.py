@@ -6,6 +6,8 @@ The first file has the weights of commit 3acdd7b (`git show 3acdd7b:metrics/grue
 learns from sentences and their corruptions, drawn from the frames of gruen_plain.toml and from Brown, ABC news and
 overheard conversations; and from what the first weights say of other sentences, so that they forget nothing.
 The heads of likelihood and the calibration stay. One seed, one thread, bfloat16.
+
+The metric still has the first weights: its model card says how far these steps come.
 """
 
 import csv
@@ -21,8 +23,7 @@ import pandas
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
-from torch.nn.functional import smooth_l1_loss, softplus
+from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_, parametrize
 
 from scripts.arguments import data_folder
@@ -34,8 +35,7 @@ from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, read_model
 from text_metrics.metrics.gruen.gruen_text import split_block
 
 FRAMES = Path(__file__).with_name("gruen_plain.toml")
-SEED, STEPS, RATE = 0, 280, 3e-4
-PER_CONSTRUCTION, KEPT = 400, 3000
+SEED, STEPS, RATE, PER_CONSTRUCTION, KEPT = 0, 280, 3e-4, 400, 3000
 # Sentences of a step: from frames, from corpora, and judged by the first weights.
 PLAIN, WRITTEN, JUDGED = 16, 8, 28
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*%?|\w+(?:['’-]\w+)*|[^\w\s]")
@@ -124,13 +124,14 @@ class Trainer:
         clean, sound = torch.cat([torch.ones(n), torch.zeros(n)]), values[:, 1]
         texts, expected = zip(*self.chance.sample(self.judged, JUDGED), strict=True)
         judged, first = self._run(list(texts))[0], torch.stack(expected)
+        entropy = functional.binary_cross_entropy_with_logits
         return {
-            "sound": cross_entropy(sound, clean),
-            "rank": 0.5 * softplus(sound[n:] - sound[:n]).mean(),
-            "words": cross_entropy(self.model.word_fault(hidden[rows, places])[:, 0], is_fault),
-            "acceptable": 0.5 * cross_entropy(values[:, 2], clean),
-            "judged": 2 * cross_entropy(judged[:, 1:], first[:, 1:].sigmoid()),
-            "likelihood": smooth_l1_loss(judged[:, 0], first[:, 0]),
+            "sound": entropy(sound, clean),
+            "rank": 0.5 * functional.softplus(sound[n:] - sound[:n]).mean(),
+            "words": entropy(self.model.word_fault(hidden[rows, places])[:, 0], is_fault),
+            "acceptable": 0.5 * entropy(values[:, 2], clean),
+            "judged": 2 * entropy(judged[:, 1:], first[:, 1:].sigmoid()),
+            "likelihood": functional.smooth_l1_loss(judged[:, 0], first[:, 0]),
         }
 
     def save(self, path: Path) -> str:
@@ -148,14 +149,12 @@ class Trainer:
 def main() -> None:
     """Train, and write the weights."""
     parser = make_parser(__doc__)
-    parser.add_argument("first", type=Path)
-    parser.add_argument("new", type=Path)
-    arguments = parser.parse_args()
-    # The sums of several threads differ in the last digits.
-    torch.set_num_threads(1)
-    trainer = Trainer(data_folder(parser), arguments.first)
+    parser.add_argument("files", nargs=2, type=Path, metavar="FILE")
+    first, new = parser.parse_args().files
+    torch.set_num_threads(1)  # sums of several differ in the last digits
+    trainer = Trainer(data_folder(parser), first)
     trainer.train()
-    print(f"{arguments.new}: SHA-256 {trainer.save(arguments.new)}; put it into gruen.py")
+    print(f"{new}: SHA-256 {trainer.save(new)}; put it into gruen.py")
 
 
 if __name__ == "__main__":

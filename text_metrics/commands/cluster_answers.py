@@ -70,8 +70,6 @@ def _parse_name(value: Any) -> str:
     name = " ".join(value.lower().split()) if isinstance(value, str) else ""
     if name in ("", WRONG):
         raise ValueError(f"the name of a cluster must be a string, not blank and not {WRONG!r}: {value!r}")
-    # No file can hold an unpaired surrogate.
-    name.encode()
     return name
 
 
@@ -87,9 +85,9 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
         texts_of.append(texts)
         messages = few_shot(INSTRUCTIONS, ask_about(row["question"], texts), EXAMPLE)
         requests.append(Request(f"question {row['id']!r}", messages, partial(parse_names, len(texts))))
-    found, code = chat.ask(requests)
+    parsed, code = chat.ask(requests)
     clustered = []
-    for row, texts, names in zip(references, texts_of, found, strict=True):
+    for row, texts, names in zip(references, texts_of, parsed, strict=True):
         if names is not None:
             cluster_of = dict(zip(texts, names, strict=True))
             answers = [{**answer, "cluster": cluster_of[answer["text"]]} for answer in row["answers"]]

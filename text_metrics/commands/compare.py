@@ -75,13 +75,13 @@ def read_pair(options: argparse.Namespace, reader: Reader) -> list[System]:
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
     key = options.id_key or "line"
-    for (name, sets), (other, others) in (systems, systems[::-1]):
+    for (name, sets), (partner, partner_sets) in (systems, systems[::-1]):
         for prompt, unit in sets.items():
             where = f"{name}, row {unit.rows[0].number}"
-            if prompt not in others:
-                last = max(of.rows[-1].number for of in others.values())
-                raise ValueError(f"{where}: {key} {prompt!r:.80} is not in {other}, which ends at row {last}.")
-            clusters = [of[prompt].given.get("confidence_by") for of in (sets, others)]
+            if prompt not in partner_sets:
+                last = max(of.rows[-1].number for of in partner_sets.values())
+                raise ValueError(f"{where}: {key} {prompt!r:.80} is not in {partner}, which ends at row {last}.")
+            clusters = [of[prompt].given.get("confidence_by") for of in (sets, partner_sets)]
             if clusters[0] != clusters[1]:
                 got = " and ".join(map(repr, clusters))
                 raise ValueError(f"{where}: {key} {prompt!r:.80} must have one {options.cluster_key}. Got {got}.")
@@ -191,7 +191,7 @@ def main() -> int:
     """Run the command."""
     options = parse_arguments()
     confidence, name = parse_level(options.confidence), options.result
-    settings = parse_settings(options.setting)
+    settings = parse_settings(options.setting, options.metric)
     files = [path for path in (options.a, options.b) if path is not None]
     check_outputs(files, [options.out], {**settings, "metric": options.metric})
     metric = load_metric(options.metric)

@@ -1,6 +1,6 @@
 """Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
-A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
+A chat model is nonempty whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
 No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
 the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
 probabilities of its tokens. docs/quality.md says how accurate ratings are.
@@ -25,9 +25,9 @@ from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import read_rows
-from text_metrics.metrics._core.core_encoder import token_batches
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import signature
+from text_metrics.metrics._core.core_windows import token_batches
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}
@@ -68,15 +68,15 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
     # An empty text makes no sense.
-    asked = [text for text in texts if text]
+    nonempty = [text for text in texts if text]
     ratings: dict[str, float] = {text: 0.0 for text in texts if not text}
     requests = []
-    for text in asked:
+    for text in nonempty:
         messages = few_shot(QUESTION, f"Text:\n{text}")
         requests.append(Request(f"the text {text!r:.60}", messages, read_answer, top=_TOP))
     answers, code = chat.ask(requests)
     plain = 0
-    for text, answer in zip(asked, answers, strict=True):
+    for text, answer in zip(nonempty, answers, strict=True):
         if answer is not None:
             ratings[text], by_probability = answer
             plain += not by_probability

@@ -26,13 +26,15 @@ class Answers(SamplingMetric, SampleLevelComputation):
     def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> Row:
         """Return the answers to a prompt, with people's."""
         texts = [text.strip() for text in model_response.final_text]
-        return {"texts": texts, "people": (doc.specific or {}).get("answers")}
+        row = doc.specific or {}
+        return {"texts": texts, "prompt": row.get("prompt"), "people": row.get("answers")}
 
 
 def diversity(rows: list[Row]) -> dict[str, float]:
     """Score the answers by their diversity and their quality."""
     sets = [row["texts"] for row in rows]
-    return {"vendi_embed": scores.vendi_embed(sets), "gruen": scores.gruen(sets)}
+    with_prompts = scores.vendi_embed_contexts([(row["texts"], row["prompt"]) for row in rows])
+    return {"vendi_embed": scores.vendi_embed(sets), scores.CONTEXTS: with_prompts, "gruen": scores.gruen(sets)}
 
 
 def divergence(rows: list[Row]) -> dict[str, float]:

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, split_list
-from text_metrics.metrics._core.core_numbers import describe, parse_count
+from text_metrics.metrics._core.core_numbers import TIE, describe, parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
-# Values of chi that differ by less differ by rounding, of the embeddings too.
-_ROUNDING = 1e-6
 # With fewer sets, the sum over sets may be far from normal.
 FEW_SETS = 20
 
@@ -171,10 +169,10 @@ def _results(scorer: SubsetScorer, pooled: np.ndarray, chi: np.ndarray, limits: 
         **summary.of("between", np.exp(observed), "between_"),
         **summary._replace(level=None).of("between_expected", np.exp(expected), "between_expected_"),
         "p_value": _p_value(observed, permuted),
-        "share": float(observed.sum() - expected.sum()) / possible if possible > _ROUNDING * len(pooled) else None,
+        "share": float(observed.sum() - expected.sum()) / possible if possible > TIE * len(pooled) else None,
     }
     if np.count_nonzero(limits) < FEW_SETS:
-        larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - _ROUNDING * len(pooled)))
+        larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - TIE * len(pooled)))
         result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
     return result
 
@@ -185,6 +183,6 @@ def _p_value(observed: np.ndarray, permuted: np.ndarray) -> float:
 
     # The means of permutations are estimates too.
     variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
-    if variance <= len(observed) * _ROUNDING**2:
+    if variance <= len(observed) * TIE**2:
         return 1.0
     return float(ndtr(-float(observed.sum() - permuted.mean(axis=1).sum()) / math.sqrt(variance)))

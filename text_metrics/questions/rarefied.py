@@ -70,7 +70,7 @@ def _subsets(scorer: SubsetScorer, k: int, draws: int, seed: int) -> Iterator[Su
         places = _places(size, k, draws, seed)
         # So that the subsets do not follow from the order of the texts.
         by_text = np.array([sorted(of_set, key=scorer.sets.texts.__getitem__) for of_set in rows.tolist()])
-        # In the order of the caller, which some results read.
+        # In the order in which they were given, which some results depend on.
         chosen = np.sort(by_text[:, places], axis=2).reshape(-1, k)
         yield Subsets(np.repeat(members, len(places)), chosen).part(scorer.has_weight(chosen))
 

@@ -12,11 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import text_metrics
-from text_metrics.metrics._core.core_contexts import parse_context_rows, parse_contexts
-from text_metrics.metrics._core.core_inputs import flatten, parse_embeddings, parse_probabilities, parse_sets
+from text_metrics.metrics._core.core_inputs import (
+    flatten,
+    parse_context_rows,
+    parse_contexts,
+    parse_embeddings,
+    parse_probabilities,
+    parse_sets,
+)
 from text_metrics.metrics._core.core_numbers import float_type, to_array
 from text_metrics.metrics._core.core_results import SETS, Signature, caller_name
-from text_metrics.metrics._core.core_settings import ITEM, PAIR, TEXT
+from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15
@@ -72,14 +78,14 @@ class SubsetScorer:
 
     @property
     def singletons_skipped(self) -> dict[str, Any]:
-        """The setting by which a set of one text has no score, if the metric has it."""
+        """The setting that gives a set of one text no score, if the metric has it."""
         return {"singletons": "skip"} if "singletons" in self.declared else {}
 
     @contextmanager
     def caching(self, **settings: Any) -> Iterator[None]:
         """Score the whole sets, and cache the embeddings and judged pairs, so that each text is encoded once.
 
-        settings : replace those of the caller
+        settings : replace those of the constructor
         """
         self.settings |= settings
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
@@ -96,7 +102,8 @@ class SubsetScorer:
             self.given = {}
             # The embeddings of contexts have the dimension of those of texts.
             for name in sorted(self.settings, key="context_embeddings".__eq__):
-                if self.settings[name] is not None and self.declared[name].given in (ITEM, TEXT, PAIR):
+                is_model = self.declared[name].given == PAIR and isinstance(self.settings[name], str)
+                if self.settings[name] is not None and self.declared[name].given != CALL and not is_model:
                     self.given[name] = self._read_given(name, self.settings[name], self.declared[name].given)
             yield
 
@@ -114,7 +121,7 @@ class SubsetScorer:
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.
 
-        settings : replace those of the caller
+        settings : replace those of the constructor
         """
         common = {name: value for name, value in self.settings.items() if name not in {*_OF_RESULT, *self.given}}
         for of_size in subsets:
@@ -125,7 +132,7 @@ class SubsetScorer:
                 given = {name: self._slice(name, part) for name in self.given if name not in _OF_RESULT}
                 predictions: list[Any] = [self.sets.texts[i] for i in part.rows.ravel().tolist()]
                 if len(part.rows) > 1 and size > 1:
-                    given["set_size"] = size  # so many lists take longer than their scores
+                    given["set_size"] = size  # many short lists take longer than their scores
                 else:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
                 with warnings.catch_warnings():

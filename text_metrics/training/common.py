@@ -9,6 +9,7 @@ from torch import distributed
 
 import text_metrics
 from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.metrics._core.core_pairs import is_pair_model
 from text_metrics.metrics._core.core_results import result_numbers
 from text_metrics.metrics._core.core_settings import CALL
 
@@ -23,8 +24,9 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
     metric = text_metrics.load(metric) if isinstance(metric, str) else metric
     metric.settings.read(settings, metric.name)
     for name, declared in metric.settings.declared().items():
-        is_column = name in columns and isinstance(settings.get(name), str)
-        if name in settings and declared.given != CALL and not is_column:
+        value = settings.get(name)
+        is_known = is_pair_model(value) or (name in columns and isinstance(value, str))
+        if name in settings and declared.given != CALL and not is_known:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
 

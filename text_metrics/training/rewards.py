@@ -88,22 +88,22 @@ class RewardFunction:
         if self.set_size is None:
             return self._score(texts)[0]
         keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in _rows(prompts)]
-        asked = []
+        contexts = []
         if self.contexts is not None:
-            asked = [
+            contexts = [
                 read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(_rows(columns.get(self.contexts)))
             ]
-            if len(asked) != len(texts):
+            if len(contexts) != len(texts):
                 raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
-        parts, rank = gather((texts, keys, asked))
+        parts, rank = gather((texts, keys, contexts))
         of_all = [list(itertools.chain.from_iterable(lists)) for lists in zip(*parts, strict=True)]
         _check_sets(self.set_size, len(of_all[0]), of_all[1])
         # The sets that hold a text of this process.
         start = sum(len(part) for part, *_ in parts[:rank])
         first, last = start // self.set_size, -(-(start + len(texts)) // self.set_size)
         places = [slice(i * self.set_size, (i + 1) * self.set_size) for i in range(first, last)]
-        contexts = {CONTEXTS: [shared_context(of_all[2][place]) for place in places]} if asked else {}
-        values, scores = self._score([of_all[0][place] for place in places], **contexts)
+        of_sets = {CONTEXTS: [shared_context(of_all[2][place]) for place in places]} if contexts else {}
+        values, scores = self._score([of_all[0][place] for place in places], **of_sets)
         # The process that holds the first text of a set logs its score; the trainer averages them.
         for score in scores[int(start > first * self.set_size) :] if columns.get("log_metric") else ():
             columns["log_metric"](self.metric.name, score)

@@ -106,13 +106,13 @@ class TrainerMetric:
     def _without_repeats(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the examples without those that are repeated to fill the last batch of several processes."""
         n, n_processes = len(examples), len(gather(None)[0])
-        kept = self.n_examples or n
-        if (self.n_examples is None and n_processes > 1) or n < kept or (n > kept and n_processes == 1):
+        n_examples = self.n_examples or n
+        if (self.n_examples is None and n_processes > 1) or n < n_examples or (n > n_examples and n_processes == 1):
             raise ValueError(
                 f"n_examples must be the number of examples in the dataset. Got {self.n_examples} for predictions of "
                 f"{n}."
             )
-        return examples[:kept]
+        return examples[:n_examples]
 
     def _sets(self, examples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Divide the examples into those of each set."""

@@ -2,15 +2,18 @@
 
 A row of the file holds a group of texts, as a list, which is reduced to the chosen texts, with all
 lists of the row that have as many entries; or one text, and --id-key, --set-size or --one-set say
-which rows make a group, and the chosen rows are written unchanged. Texts are chosen one at a time:
-always the one that most increases the mean quality times the Vendi score of order 2 of the texts
-chosen so far. The summary has the mean of that score over groups (chosen_score), and for as many
-texts drawn at random (random_score). A bad row is skipped, and written to <out>.bad.jsonl; its
-group is chosen from without it. After a kill, the same command continues. docs/choose.md says more.
-Exit codes are those of text-metrics score; 3 also if a group lacks a row.
+which rows make a group, and the chosen rows are written unchanged. Of equal texts, the first of the
+best quality is a candidate. Texts are chosen one at a time: always the one that most increases the
+mean quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
+those that are as far as this from all chosen ones. The summary has the mean of that score over
+groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped,
+and written to <out>.bad.jsonl; its group is chosen from without it. After a kill, the same command
+continues. docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group
+lacks a row.
 
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
+    text-metrics choose data.csv --text-key text --one-set --keep all --min-distance 0.1
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
+from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.jobs.job import Job, Step, run_job, score_valid_units, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
@@ -29,8 +32,9 @@ from text_metrics.commands.shared.files import to_line
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.settings import add_settings, settings_checked
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics._core.core_inputs import content_ranks
+from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, EncoderSettings, embed_sets
+from text_metrics.metrics._core.core_inputs import TextSets, content_ranks
+from text_metrics.metrics._core.core_numbers import parse_number, unit_vectors
 
 _SEED = 0
 
@@ -39,15 +43,27 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
     """Read the command line, as `parse` does."""
     parser = make_parser(__doc__)
     add_arguments(parser, "group", "chosen", clusters=False)
-    parser.add_argument("--keep", type=int, required=True, metavar="K", help="choose K texts of each group")
+    parser.add_argument("--keep", type=_keep, required=True, metavar="K", help="texts to choose of each group, or all")
+    parser.add_argument(
+        "--min-distance",
+        type=float,
+        default=0,
+        metavar="D",
+        help="the least cosine distance of chosen texts, such as 0.1; which of two stays is the one chosen first",
+    )
     add_columns(parser, "quality, of each text, in [0, 1],")
     add_settings(parser, "a setting of the encoder, such as model or cache_dir")
     parser.set_defaults(metric="choose", engine="local")
     command = parse(parser, words)
+    parse_number(command.min_distance, "--min-distance", 0, 2)
     for argument in command.columns:
-        if argument != "quality":
+        if argument not in ("quality", "contexts"):
             raise ValueError(f"--column {argument}: a column may give quality only.")
     return command
+
+
+def _keep(text: str) -> int | str:
+    return text if text == "all" else int(text)
 
 
 def read_encoder(command: Command) -> EncoderSettings:
@@ -58,30 +74,39 @@ def read_encoder(command: Command) -> EncoderSettings:
 
 def open_choice(command: Command, has_cells: bool) -> Step:
     """Return the function that chooses texts of groups, and makes the rows to write; lists may be cells of CSV."""
-    encoder = read_encoder(command)
+    encoder = read_encoder(command).passed()
 
     def choose_of(units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         texts = [text for unit in units for text in unit.texts]
-        by_unit = [unit.given.get("quality", [1.0] * len(unit.texts)) for unit in units]
-        quality = np.array([value for values in by_unit for value in values])
         sizes = np.array([len(unit.texts) for unit in units])
-        keep = np.minimum(command.keep, sizes)
-        embeddings, signed, _ = encode(texts, encoder)
-        chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
+        contexts = [unit.given["contexts"] for unit in units] if command.context_key else None
+        settings = EmbeddedSetSettings(**encoder, contexts=contexts)
+        embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
+        qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
+        quality = np.concatenate(qualities)
+        candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
+        starts, n_candidates = np.cumsum(sizes) - sizes, np.array(list(map(len, candidates)))
+        rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
+        keep = n_candidates if command.keep == "all" else np.minimum(command.keep, n_candidates)
+        ranks = content_ranks([texts[i] for i in rows])
+        chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, command.min_distance)
+        chosen = [places[of_unit] for places, of_unit in zip(candidates, chosen, strict=True)]
+        drawn = [
+            np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
+            for size, places in zip(sizes.tolist(), chosen, strict=True)
+        ]
         facts: dict[str, Any] = {
             "n_groups": len(units),
-            "n_chosen": int(keep.sum()),
-            "chosen": 0.0,
-            "random": 0.0,
+            "n_chosen": sum(map(len, chosen)),
+            "n_merged": int((sizes - n_candidates).sum()),
+            "chosen": _total_score(embeddings, quality, starts, chosen),
+            "random": _total_score(embeddings, quality, starts, drawn),
             "signed": signed,
         }
-        rows = []
-        for unit, start, size, places in zip(units, np.cumsum(sizes) - sizes, sizes, chosen, strict=True):
-            drawn = np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
-            facts["chosen"] += _score(embeddings, quality, start + places)
-            facts["random"] += _score(embeddings, quality, start + drawn)
-            rows += _rows(command, unit, np.sort(places).tolist(), has_cells)
-        return facts, rows
+        of_units = zip(units, chosen, strict=True)
+        return facts, [
+            row for unit, places in of_units for row in _rows(command, unit, np.sort(places).tolist(), has_cells)
+        ]
 
     return lambda units: [done for _, done in score_valid_units(choose_of, units)]
 
@@ -101,18 +126,33 @@ def _shortened(value: Any, n_texts: int, places: list[int], has_cells: bool) -> 
     entries = parse_list(value) if has_cells else value
     if not isinstance(entries, list) or len(entries) != n_texts:
         return value
-    kept = [entries[i] for i in places]
-    return to_line(kept).rstrip("\n") if isinstance(value, str) else kept
+    entries = [entries[i] for i in places]
+    return to_line(entries).rstrip("\n") if isinstance(value, str) else entries
 
 
-def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> float:
-    vectors = unit_vectors(embeddings[rows])
-    return subset_score(vectors @ vectors.T, quality[rows])
+def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
+    """Return the places of different texts, in order: of equal ones, the first of the best quality."""
+    best: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if quality[i] > quality[best.setdefault(text, i)]:
+            best[text] = i
+    return np.sort(np.fromiter(best.values(), np.int64))
+
+
+def _total_score(
+    embeddings: np.ndarray, quality: np.ndarray, starts: np.ndarray, subsets: Sequence[np.ndarray]
+) -> float:
+    """Add up the scores of a subset of each group."""
+    total = 0.0
+    for start, places in zip(starts, subsets, strict=True):
+        vectors = unit_vectors(embeddings[start + places])
+        total += subset_score(vectors @ vectors.T, quality[start + places])
+    return total
 
 
 def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the counts, average the scores over groups, and name the encoder."""
-    total = {"n_groups": 0, "n_chosen": 0, "chosen": 0.0, "random": 0.0}
+    total = {"n_groups": 0, "n_chosen": 0, "n_merged": 0, "chosen": 0.0, "random": 0.0}
     signed: dict[str, str] = {}
     for facts in pieces:
         total = {name: value + facts[name] for name, value in total.items()}
@@ -129,7 +169,9 @@ def run(command: Command) -> int:
     source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
     columns = [
         Column("quality", name, per_text=True, numbers=(0, 1), scale=command.quality_scale)
-        for name in command.columns.values()
+        if argument == "quality"
+        else Column(argument, name)
+        for argument, name in command.columns.items()
     ]
     read_encoder(command)
     saved = SavedJob(command.output("chosen"), command)

@@ -90,11 +90,11 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None) -> Comma
     options = vars(command)
     options["columns"] = parse_columns(command)
     del options["column"]
-    options["settings"] = parse_settings(options.pop("setting"))
+    options["settings"] = parse_settings(options.pop("setting"), command.metric)
     if command.system_key is not None and command.id_key is None:
         raise ValueError("--system-key requires --id-key.")
     for name in ("batch_size", "set_size", "workers", "keep"):
         value = options.get(name)
-        if value is not None and value < 1:
+        if isinstance(value, int) and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
     return command

@@ -81,7 +81,7 @@ def choices(scores: Scores, pairs: pd.DataFrame, tie: float = _TIE) -> pd.DataFr
 
 
 def rule_choices(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Choose by what is no property of a set: its position, and the label that says how it was made."""
+    """Baselines that do not read the texts: its position, and the label that says how it was made."""
     chosen = pd.DataFrame({FIRST_RULE: 0.0}, index=pairs.index)
     first, second = (pairs[label] == "nonsensical" for label in ("label1", "label2"))
     if (first | second).any():
@@ -206,14 +206,14 @@ def people_agreement(scores: Scores, people: pd.DataFrame) -> pd.DataFrame:
     chosen = choices(scores, people).assign(**{FIRST_RULE: 0.0})
     chosen.insert(0, JUDGE, people["verdict"])
     # NaN where there is one person only.
-    others = votes.rsub(votes.sum(axis=1), axis=0) / (votes.shape[1] - 1 or np.nan)
+    votes_of_others = votes.rsub(votes.sum(axis=1), axis=0) / (votes.shape[1] - 1 or np.nan)
     share = votes.mean(axis=1)
     majority = _majority(share)
     hits = _hits(chosen, majority)
-    person_hits = 1 - (votes - _majority(others)).abs()
+    person_hits = 1 - (votes - _majority(votes_of_others)).abs()
     # The mean over people of how a choice agrees with each of them: it is linear in the choice.
     with_one = chosen.mul(share, axis=0) + (1 - chosen).mul(1 - share, axis=0)
-    person_with_one = votes * others + (1 - votes) * (1 - others)
+    person_with_one = votes * votes_of_others + (1 - votes) * (1 - votes_of_others)
     resampled = {
         "majority": bootstrap.means(hits.assign(**{PERSON: person_hits.mean(axis=1, skipna=False)})),
         "balanced": bootstrap.balanced(hits, majority),

@@ -13,7 +13,7 @@ import pandas as pd
 from text_metrics import load
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
 
@@ -60,12 +60,12 @@ def score_sets(
     sets: list[list[str]],
     model: str = DEFAULT_MODEL,
     cache_dir: Path | None = None,
-    own: Sequence[str] = (),
+    paths: Sequence[str] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics; `own` are paths of metrics."""
+    """Score all sets by all metrics; `paths` are those of your metrics."""
     # What may fail comes before what takes long.
-    own_columns = [own_column(path, sets) for path in own]
+    own_columns = [own_column(path, sets) for path in paths]
     with tempfile.TemporaryDirectory() as folder:
         # Each text is encoded once for all metrics.
         encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty()}
@@ -98,7 +98,8 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
     if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
-    result = load("semantic_entropy").compute(predictions=sets, same=DEFAULT_SAME, **encoder)
+    threshold = SemanticEntropySettings(contexts=encoder.get("contexts")).threshold
+    result = load("semantic_entropy").compute(predictions=sets, same=threshold, **encoder)
     yield Column("VS-Classes-0", result["n_classes_scores"], 1, "content", result["signature"])
     yield Column("VS-Classes-1", np.exp(result["scores"]), 1, "content", result["signature"])
 

@@ -22,7 +22,7 @@ Ask a chat model each question many times, and write its answers.
 
 A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
 of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
-kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
+saved in answers.jsonl.journal when it arrives: after a crash, the same command continues, and requests none twice.
 """
 INSTRUCTIONS = (
     "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     questions = read_questions(arguments.questions)
     names = [name for name in questions for _ in range(arguments.samples)]
     requests = []
-    # Two questions of the same words are asked each for itself.
+    # Identical questions are asked separately.
     samples: dict[str, count[int]] = defaultdict(count)
     for name in names:
         text = questions[name]

@@ -37,8 +37,8 @@ def clean(raw: str) -> str:
         if len(text) > 1 and _PAIRS.get(text[0]) == text[-1] and not {text[0], text[-1]} & set(text[1:-1]):
             text = text[1:-1].strip()
         for pattern in _PREFIXES:
-            if found := pattern.match(text):
-                text = text[found.end() :]
+            if match := pattern.match(text):
+                text = text[match.end() :]
         bare = text.rstrip(_STOPS)
         # The stop of "8 p.m." and of "U.S." belongs to the word.
         text = f"{bare}." if _ABBREVIATION.fullmatch(bare) else bare

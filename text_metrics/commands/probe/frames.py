@@ -72,13 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{graphs}, {where}: {error}", file=sys.stderr)
             continue
         n_contexts += 1
-        found = open_slots(graph, rolesets, unknown)
+        slots = open_slots(graph, rolesets, unknown)
         if arguments.keep:
-            found = [row for row in found if row["slot"] in arguments.keep]
-        if n is not None and len(found) > n:
-            drawn = random.Random(f"{arguments.seed} {graph.name}").sample(range(len(found)), n)
-            found = [found[i] for i in sorted(drawn)]
-        rows += found
+            slots = [row for row in slots if row["slot"] in arguments.keep]
+        if n is not None and len(slots) > n:
+            drawn = random.Random(f"{arguments.seed} {graph.name}").sample(range(len(slots)), n)
+            slots = [slots[i] for i in sorted(drawn)]
+        rows += slots
     if not rows:
         raise ValueError(f"{arguments.sentences} gives no question: {n_contexts} graphs are valid, {n_bad} are not.")
     write_jsonl(out, rows)
@@ -110,8 +110,8 @@ def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]
         for slot in (*roleset.roles, *CIRCUMSTANCES):
             if slot not in filled:
                 row = {"id": f"{graph.name}.{variable}.{slot}", "sentence": graph.sentence}
-                asked = question(graph, variable, roleset, slot)
-                rows.append({**row, "question": asked, "slot": slot, "frame": concept})
+                text = question(graph, variable, roleset, slot)
+                rows.append({**row, "question": text, "slot": slot, "frame": concept})
     return rows
 
 

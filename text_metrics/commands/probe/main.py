@@ -31,7 +31,7 @@ REPORTS: dict[str, tuple[Any, str]] = {
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
-    settings = parse_settings(arguments.setting)
+    settings = parse_settings(arguments.setting, "probeval")
     reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ()))]
     check_outputs(reads, [arguments.out], settings)
     result = module.measure(arguments, read_references(arguments.targets), settings)
@@ -61,7 +61,10 @@ def main() -> int:
         part.add_argument("targets", type=Path, help="questions with people's answers")
         if hasattr(module, "add_options"):
             module.add_options(part)
-        add_settings(part, "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir")
+        add_settings(
+            part,
+            "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them",
+        )
         part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
         part.set_defaults(run=partial(write_report, module))
     arguments = parser.parse_args()

@@ -58,7 +58,6 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
     if arguments.rounds < 1:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
-    check_integers("people", {row["id"]: [answer["count"] for answer in row["answers"]] for row in references})
     files: dict[str, dict[str, Counter[str]]] = {}
     for name, path in arguments.answers:
         if not name or name in files:
@@ -90,10 +89,9 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
 def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str]]:
     """Clean and count the answers to each question; questions with blank ones only are left out."""
     counts: dict[str, Counter[str]] = {}
-    check_integers(name, {question.name: question.counts.tolist() for question in questions})
     for question in questions:
         answers: Counter[str] = Counter()
-        for text, count in zip(question.answers, question.counts.astype(int).tolist(), strict=True):
+        for text, count in zip(question.answers, question.counts.tolist(), strict=True):
             answers[clean(text)] += count
         if any(text.strip() for text in answers):
             counts[question.name] = answers
@@ -102,26 +100,19 @@ def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str
     return counts
 
 
-def check_integers(name: str, counts: dict[str, list[float]]) -> None:
-    """Raise a ValueError if a count is not an integer, so that no sample can be drawn."""
-    for question, numbers in counts.items():
-        if any(number % 1 for number in numbers):
-            raise ValueError(f"{name}: counts must be integers to draw samples. Question {question!r} has others.")
-
-
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
-    """Draw a sample of answers without replacement; all of them if there are no more."""
+    """Draw a sample of answers without replacement; all of them if there are no more. Counts are rounded."""
     texts = sorted(counts)
-    times = [counts[text] for text in texts]
+    times = [round(counts[text]) for text in texts]
     if sum(times) > size:
         times = rng.multivariate_hypergeometric(times, size).tolist()
     return {text: n for text, n in zip(texts, times, strict=True) if n}
 
 
 def halve(reference: dict[str, Any], rng: np.random.Generator) -> tuple[dict[str, Any], Counter[str]]:
-    """Split people's answers at random: a reference with half of them, and the counts of the others."""
+    """Split people's answers at random: a reference with half of them, and the counts of the others, both rounded."""
     answers = reference["answers"]
-    counts = np.array([answer["count"] for answer in answers])
+    counts = np.array([round(answer["count"]) for answer in answers])
     drawn = rng.multivariate_hypergeometric(counts, (int(counts.sum()) + 1) // 2)
     half = [{**answer, "count": int(n)} for answer, n in zip(answers, drawn, strict=True) if n]
     rest: Counter[str] = Counter()
@@ -145,23 +136,23 @@ def against_people(
 
     Returns
     -------
-    dict: "own" and "people" are mean divergences, "difference" is own - people, with an "interval" and the "p" of a
-    paired randomization test over questions
+    dict: the mean divergences of the model, "own", and of "people"; their "difference", with an "interval", and the "p"
+    of a paired randomization test over questions
     """
     # The splits are those of every other model.
     splits, draws = np.random.default_rng(0).spawn(2)
     samples, gold = [], []
-    for own, reference in zip(answers, references, strict=True):
+    for counts, reference in zip(answers, references, strict=True):
         for _ in range(rounds):
             half, people = halve(reference, splits)
-            size = min(own.total(), people.total())
-            samples += [{"answers": draw(counts, size, draws)} for counts in (own, people)]
+            size = round(min(counts.total(), people.total()))
+            samples += [{"answers": draw(side, size, draws)} for side in (counts, people)]
             gold += [half, half]
     scores = metric(predictions=samples, references=gold)["scores"]
-    own_scores, people_scores = np.reshape(scores, (-1, rounds, 2)).mean(axis=1).T
-    differences = own_scores - people_scores
+    model_scores, people_scores = np.reshape(scores, (-1, rounds, 2)).mean(axis=1).T
+    differences = model_scores - people_scores
     return {
-        "own": float(own_scores.mean()),
+        "own": float(model_scores.mean()),
         "people": float(people_scores.mean()),
         "difference": float(differences.mean()),
         "interval": mean_estimate(differences).interval(level),

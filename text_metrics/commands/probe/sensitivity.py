@@ -33,7 +33,7 @@ def changes(shares: np.ndarray) -> dict[str, np.ndarray]:
 
     Returns
     -------
-    dict from the name of a change to an ndarray of shape (steps, c + 1); ranks change where there are clusters enough
+    dict from the name of a change to an ndarray of shape (steps, c + 1); ranks change if there are enough clusters
     """
     places = np.eye(len(shares))
     targets = {
@@ -53,7 +53,7 @@ def changes(shares: np.ndarray) -> dict[str, np.ndarray]:
 
 def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     """Score a distribution (c + 1,) by the ranks of its answers, against counts (c,) of clusters in order of size."""
-    # What no answer is given to is not ranked; answers of equal frequency keep the order of the clusters.
+    # Clusters without an answer are not ranked; answers of equal frequency keep the order of the clusters.
     ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
     matches = np.eye(len(shares), len(counts), dtype=bool)[ranking]
     scores = {f"ProtoQA {name}": value for name, value in ranked_scores(matches, counts).items()}
@@ -74,7 +74,7 @@ def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
-    """Average the scores of each step over the questions that have clusters enough."""
+    """Average the scores of each step over the questions that have enough clusters."""
     # Its import takes a second.
     from pandas import DataFrame
 

@@ -47,13 +47,13 @@ def equal_numbers(sides: Sequence[Sequence[list[str]]], contexts: Contexts) -> t
 
     A prompt of which a side has no text is left out, with its context.
     """
-    by_prompt, kept = [], []
+    by_prompt, used = [], []
     for i, texts in enumerate(zip(*sides, strict=True)):
         n = min(MOST_TEXTS, *map(len, texts))
         if n:
             by_prompt.append([of_side[:n] for of_side in texts])
-            kept.append(None if contexts is None else contexts[i])
-    return by_prompt, None if contexts is None else kept
+            used.append(None if contexts is None else contexts[i])
+    return by_prompt, None if contexts is None else used
 
 
 def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:

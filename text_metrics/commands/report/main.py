@@ -3,9 +3,9 @@
     text-metrics report gpt.jsonl llama.csv "Qwen 2=qwen.parquet" --text-key generations --id-key prompt --out report
     text-metrics report answers.parquet --text-key answer --id-key prompt --system-key model --people people.jsonl
 
-A system is a file that `text-metrics score` reads, named by NAME=path or by the file name; or, with --system-key, the
-rows of one file with one value in this column. A row holds a list of texts, or one text: all rows of a system with the
-same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one prompt.
+A system is a file or folder that `text-metrics score` reads, named by NAME=path or by its name; or, with --system-key,
+the rows of one file with one value in this column. A row holds a list of texts, or one text: all rows of a system with
+the same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one prompt.
 
 Writes a folder: index.html, report.json with every number of the page, and for a paper tables, figures, methods.tex
 and refs.bib. docs/report.md explains the numbers.
@@ -17,13 +17,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from text_metrics.commands.report.model import METRICS
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.columns import add_keys
 from text_metrics.commands.shared.command import Notices, command, make_parser
 from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
-from text_metrics.metrics._core.core_numbers import parse_level
+from text_metrics.commands.shared.systems import named_files
+from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Options that decide no number.
@@ -36,13 +38,8 @@ _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line, with `files` by name; raises a ValueError if it is invalid."""
     parser = make_parser(__doc__)
-    parser.add_argument(
-        "files",
-        nargs="+",
-        type=_name_file,
-        metavar="[NAME=]FILE",
-        help="a system: .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet, or a folder of `datasets`",
-    )
+    help = "a system: a file or folder that `text-metrics score` reads, or after NAME= several, as in NAME=runs/*.jsonl"
+    parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", help=help)
     add_keys(parser, clusters=False)
     pairing = parser.add_mutually_exclusive_group(required=True)
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to")
@@ -62,12 +59,9 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(words)
-    names = [name for name, _ in options.files]
-    if len(set(names)) < len(names):
-        raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
-    options.files = dict(options.files)
-    if options.system_key is not None and len(names) > 1:
-        raise ValueError(f"--system-key is for one file. Got {len(names)} files.")
+    options.files = named_files(options.files)
+    if options.system_key is not None and len(options.files) > 1:
+        raise ValueError(f"--system-key is for one file. Got {len(options.files)} files.")
     if options.by_line and (options.system_key or options.people):
         raise ValueError("--system-key and --people require --id-key.")
     options.setting = parse_settings(options.setting)
@@ -75,15 +69,12 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         if name not in _SETTINGS:
             raise ValueError(f"--setting must be one of {', '.join(_SETTINGS)}. Got {name}.")
     parse_level(options.confidence, "--confidence")
+    if not options.quality_scale > 0:
+        raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
+    options.columns = options.columns.split(",") if options.columns else []
+    for name in options.columns:
+        parse_choice(name, "--columns", METRICS)
     return options
-
-
-def _name_file(word: str) -> tuple[str, Path]:
-    """Name a file: NAME=path, or a path whose stem is the name."""
-    name, _, path = word.partition("=")
-    if name and path and not Path(word).exists():
-        return name, Path(path)
-    return Path(word).stem, Path(word)
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
@@ -117,12 +108,12 @@ def _run(options: argparse.Namespace) -> int:
     # It imports torch.
     from text_metrics.commands.report.scores import Options, build
 
-    quality = options.quality_key or (None if options.quality == "none" else options.quality)
     report = build(
         inputs,
         Options(
             settings=options.setting,
-            quality=quality,
+            ratings=options.quality_key,
+            by_gruen=options.quality_key is None and options.quality == "gruen",
             confidence=options.confidence,
             cache_dir=options.cache_dir,
             shows_texts=not options.no_texts,
@@ -130,7 +121,7 @@ def _run(options: argparse.Namespace) -> int:
             record={name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
         ),
     )
-    report.save(options.out, options.columns.split(",") if options.columns else ())
+    report.save(options.out, options.columns)
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Interval = list[float] | None
+# The names of the metrics, in order of display; a report may lack some of them.
+METRICS = (
+    *("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio", "length"),
+    *("quality", "quality_vendi_embed"),
+)
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ class Report:
     def save(self, folder: str | Path, columns: Sequence[str] = ()) -> None:
         """Write the page, the JSON, tables and figures, as docs/report.md lists them, into a folder.
 
-        columns : names of the metrics in `table.tex`; all by default
+        columns : names of the metrics in `table.tex`, of which those that the report has are taken; all by default
         """
         from text_metrics.commands.report.page import write_pages
 

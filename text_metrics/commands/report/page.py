@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
-from text_metrics.commands.report.model import Report
+from text_metrics.commands.report.model import METRICS, Report
 from text_metrics.commands.report.pictures import pictures
 from text_metrics.commands.report.tables import Table, scores, tables
 from text_metrics.commands.shared.files import write_text, written_whole
@@ -21,17 +21,7 @@ from text_metrics.metrics._core.core_numbers import parse_choice
 from text_metrics.metrics._core.core_results import Signature
 
 _FOLDER = Path(__file__).parent / "templates"
-_HTML = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-# Braces are TeX's own.
-_TEX = _HTML.overlay(
-    autoescape=False,
-    variable_start_string="<<",
-    variable_end_string=">>",
-    block_start_string="<%",
-    block_end_string="%>",
-    comment_start_string="<#",
-    comment_end_string="#>",
-)
+_ENVIRONMENT = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
 _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
 _PRINTED = ("diversity", "quality", "likeness", "similarity", "people")
 
@@ -40,7 +30,8 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
     """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is no metric."""
     shown = tables(report)
     printed = [shown[name] for name in _PRINTED if name in shown]
-    chosen = [columns_table(report, columns)] if columns else printed
+    chosen = columns_table(report, columns)
+    for_paper = [chosen] if chosen else printed
     drawn = pictures(report)
     write_text(folder / "report.json", report.to_json())
     for section, picture in drawn.items():
@@ -48,10 +39,10 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
         with written_whole(folder / "figures" / f"{section}.pdf") as name:
             name.write_bytes(picture.pdf)
     write_text(folder / "table.md", "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed))
-    write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in chosen))
+    write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in for_paper))
     write_text(folder / "methods.tex", methods(report))
     write_text(folder / "refs.bib", references(report))
-    page = _HTML.get_template("report.html").render(
+    page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
         report=report,
         colors=COLORS,
@@ -64,25 +55,30 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
 
 def to_notebook(report: Report) -> str:
     """Return the summary and the tables of scores as HTML for a notebook."""
-    return printable(_HTML.get_template("notebook.html").render(report=report, tables=tables(report)))
+    return printable(_ENVIRONMENT.get_template("notebook.html").render(report=report, tables=tables(report)))
 
 
-def columns_table(report: Report, columns: Sequence[str]) -> Table:
-    """Return one table of the named metrics, the most diverse system by the first of them first."""
+def columns_table(report: Report, columns: Sequence[str]) -> Table | None:
+    """Return one table of the named metrics, the best system by the first of them first; None if it would be empty."""
     by_name = {metric.name: metric for metric in report.metrics}
-    chosen = [by_name[parse_choice(name, "columns", tuple(by_name))] for name in columns]
-    return scores(report, chosen, "Diversity and quality" if report.section("quality") else "Diversity")
+    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", METRICS) in by_name]
+    title = "Diversity and quality" if report.section("quality") else "Diversity"
+    return scores(report, chosen, title) if chosen else None
 
 
 def methods(report: Report) -> str:
     """Return the paragraph that says how the numbers were computed, with citations of `references`."""
     by_name = {metric.name: metric for metric in report.metrics}
-    return _TEX.get_template("methods.tex").render(
+    signatures = [metric.signature for metric in report.metrics]
+    if report.likeness is not None:
+        signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
+    return _ENVIRONMENT.get_template("methods.tex").render(
         report=report,
         escape=latex_escaped,
         metrics=by_name,
         contexts="contexts" in Signature.parse(report.metrics[0].signature).entries,
-        signatures=[_breakable(signature) for signature in _signatures(report)],
+        # Each is one long word, which TeX may break after its separators.
+        signatures=[re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(each)) for each in dict.fromkeys(signatures)],
     )
 
 
@@ -94,15 +90,3 @@ def references(report: Report) -> str:
         entries += load_metric(name).citation.strip().split("\n\n")
     keys = {entry.partition("{")[2].partition(",")[0]: entry.strip() for entry in entries}
     return "\n\n".join(keys[key] for key in sorted(cited)) + "\n"
-
-
-def _signatures(report: Report) -> list[str]:
-    signatures = [metric.signature for metric in report.metrics]
-    if report.likeness is not None:
-        signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
-    return list(dict.fromkeys(signatures))
-
-
-def _breakable(signature: str) -> str:
-    """Let TeX break a signature, which is one long word, after its separators."""
-    return re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(signature))

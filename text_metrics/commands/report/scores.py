@@ -83,13 +83,15 @@ class Options:
     """How a report is made.
 
     settings : those of `SETTINGS`; with same="none", meanings are not counted
-    quality : "gruen"; the name of the ratings that the inputs hold; or None
+    ratings : the name of the ratings that the inputs hold; None if gruen rates the texts, or nothing
+    by_gruen : whether gruen rates the texts
     confidence : level of the intervals; a test is significant if p is below 1 minus the level
     record : what `options` of the report holds
     """
 
     settings: Mapping[str, Any]
-    quality: str | None = GRUEN
+    ratings: str | None = None
+    by_gruen: bool = True
     confidence: float = 0.95
     cache_dir: str | Path | None = None
     shows_texts: bool = True
@@ -141,9 +143,10 @@ def report(
     if isinstance(quality, str):
         parse_choice(quality, "quality", (GRUEN,))
     inputs = read_sets(systems, prompts, quality, people, contexts)
-    rated = "rating" if isinstance(quality, Mapping) else quality
-    record = {"quality": rated, "setting": {name: str(value) for name, value in settings.items()}}
-    options = Options(settings, rated, parse_level(confidence), cache_dir, texts, progress, record)
+    ratings = "rating" if isinstance(quality, Mapping) else None
+    record = {"quality": ratings or quality, "setting": {name: str(value) for name, value in settings.items()}}
+    level = parse_level(confidence)
+    options = Options(settings, ratings, quality == GRUEN, level, cache_dir, texts, progress, record)
     made = build(inputs, options)
     if out is not None:
         made.save(out)
@@ -198,7 +201,7 @@ def build(inputs: Inputs, options: Options) -> Report:
             )
         with settings_checked():
             SemanticEntropySettings(same=same, **encoder).check_found()
-    caveats = find_caveats(inputs, options.settings, options.quality == GRUEN)
+    caveats = find_caveats(inputs, options.settings, options.by_gruen)
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(options.cache_dir or folder)
         metrics = score(inputs, options, encoder, caveats)
@@ -257,12 +260,11 @@ def least_diverse(
 
 def rate(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat]) -> Rated | None:
     """Rate all n texts by gruen, or take their ratings; None without quality, or if gruen can read no system."""
-    if options.quality is None:
-        return None
-    if options.quality != GRUEN:
-        measure = _GRUEN._replace(title=options.quality, bounds=UNBOUNDED)
-        return Rated(measure, inputs.quality, signature("quality", column=options.quality))
-    if {i for name, i in _unreliable(caveats) if name == _GRUEN.name} == set(range(len(inputs.systems))):
+    if options.ratings is not None:
+        measure = _GRUEN._replace(title=options.ratings, bounds=UNBOUNDED)
+        return Rated(measure, inputs.quality, signature("quality", column=options.ratings))
+    unread = {i for name, i in _unreliable(caveats) if name == _GRUEN.name}
+    if not options.by_gruen or len(unread) == len(inputs.systems):
         return None
     texts = [text for of_system in inputs.by_system().values() for text in of_system]
     unique = sorted(set(texts))

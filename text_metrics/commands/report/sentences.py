@@ -7,8 +7,6 @@ from text_metrics.metrics._core.core_results import Signature
 
 # From docs/quality.md, which has the intervals.
 NONSENSE = "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
-# What is said of systems whose texts a metric cannot measure.
-_UNRELIABLE = "No system can be first: the texts of {} cannot be measured so (see what could mislead)."
 
 
 def sentences(report: Report) -> dict[str, str]:
@@ -24,21 +22,22 @@ def _mean(metric: Metric, system: int) -> str:
 
 def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     """Say which system is first by a metric, or which may be: the beginning and the end of a sentence."""
-    systems, (leader, *others) = report.systems, metric.order
+    systems, (leader, *behind) = report.systems, metric.order
     mean = f"a mean {what} of {_mean(metric, leader)}"
     if not metric.is_reliable:
         unread = listed(systems[i] for i, value in enumerate(metric.values) if not value.is_reliable)
-        return f"{_UNRELIABLE.format(unread)} {systems[leader]} has {mean}", ""
-    if not others:
+        doubt = f"{metric.title} says nothing about the texts of {unread} (see what could mislead)"
+        return f"No system can be first: {doubt}. {systems[leader]} has {mean}", ""
+    if not behind:
         return f"{systems[leader]} has {mean}", ""
     tests = {test.a + test.b - leader: test for test in metric.tests if leader in (test.a, test.b)}
     p_values = {other: test.p_holm for other, test in tests.items()}
     if metric.best is None:
         level = 1 - report.confidence
-        equal = [other for other in others if (p := p_values[other]) is None or p >= level]
+        equal = [other for other in behind if (p := p_values[other]) is None or p >= level]
         names = listed(systems[other] for other in equal)
         return f"No system is first. {systems[leader]} has {mean}", f"; {names} cannot be told apart from it"
-    next_, test = systems[others[0]], tests[others[0]]
+    next_, test = systems[behind[0]], tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
     largest = with_p(max(p for p in p_values.values() if p is not None)).replace("=", "≤")
@@ -50,7 +49,8 @@ def _first(report: Report) -> str:
     main, *rest = report.section("diversity")
     begin, end = _leader(report, main, main.title)
     quality = next(iter(report.section("quality")), None)
-    at_quality = "" if quality is None else _at_quality(quality, main.order[0])
+    verb = "is " if main.best is None else ""
+    at_quality = "" if quality is None else _at_quality(quality, main.order[0], verb)
     if main.best is None:
         return f"{begin}{at_quality}{end}."
     answer = f"{begin}{end}{at_quality}."
@@ -59,12 +59,12 @@ def _first(report: Report) -> str:
     return f"{answer} It is first by {agreeing} of the {len(rest)} other metrics, too."
 
 
-def _at_quality(quality: Metric, system: int) -> str:
-    """Add the quality of the most diverse system to a sentence about it."""
+def _at_quality(quality: Metric, system: int, verb: str) -> str:
+    """Add the quality of the most diverse system to a sentence about it, which may need a verb."""
     value, poor = f"{quality.title} {_mean(quality, system)}", _poor(quality)
     if system in poor:
-        return f", and {'lowest' if len(poor) == 1 else 'among the lowest'} in quality ({value})"
-    return f", and first in quality ({value})" if system == quality.best else f", at a quality of {value}"
+        return f", and {verb}{'lowest' if len(poor) == 1 else 'among the lowest'} in quality ({value})"
+    return f", and {verb}first in quality ({value})" if system == quality.best else f", at a quality of {value}"
 
 
 def _poor(metric: Metric) -> list[int]:

@@ -59,12 +59,14 @@ class RowScorer:
     def _read_settings(self) -> Settings:
         """Check the settings of the command, before a file is read."""
         declared = self.metric.settings.declared()
-        for name in self._command.settings:
+        for name, value in self._command.settings.items():
             if name in ("set_size", "confidence"):
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
-            if name in declared and declared[name].given != CALL:
+            # A model of pairs is one for all.
+            is_model = isinstance(value, str) and ":" in value
+            if name in declared and declared[name].given != CALL and not is_model:
                 raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
-        of_columns = {column.argument: "a column" for column in self._computed if column.argument in declared}
+        of_columns = {column.argument: ["a column"] for column in self._computed if column.argument in declared}
         return self.metric.settings.read({**self._command.settings, **of_columns}, self.metric.name)
 
     def reader(self, is_summed: bool = False) -> Callable[[Keys], Reader]:

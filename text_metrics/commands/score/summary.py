@@ -84,11 +84,11 @@ def intervals(summary: Mapping[str, Any], results: Sequence[ItemResult], level: 
     """Return the intervals of the estimates of a summary at a level, and the level."""
     # A score may be bounded by the size of its set.
     size = summary["n_texts"] / summary["n_scores"] if summary["n_scores"] else math.inf
-    found: dict[str, Any] = {"confidence": level}
+    entries: dict[str, Any] = {"confidence": level}
     for result in results:
         estimate = summary["estimates"][result.name]
         assert result.bounds is not None
-        found[f"{result.name.removesuffix('scores')}confidence_interval"] = (
+        entries[f"{result.name.removesuffix('scores')}confidence_interval"] = (
             None if estimate is None else Estimate(*estimate).interval(level, result.bounds, size)
         )
-    return found
+    return entries

@@ -39,10 +39,10 @@ class Request(NamedTuple):
 def few_shot(instructions: str, question: str, *examples: tuple[str, str]) -> list[dict[str, str]]:
     """Write messages: instructions, examples with answers, and a question."""
     turns = []
-    for asked, answer in examples:
-        turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
+    for example, answer in examples:
+        turns += [{"role": "user", "content": example}, {"role": "assistant", "content": answer}]
     turns.append({"role": "user", "content": question})
-    # Some chat templates know no system message.
+    # Some chat templates do not support system messages.
     turns[0]["content"] = f"{instructions}\n\n{turns[0]['content']}"
     return turns
 
@@ -53,7 +53,7 @@ def journal_file(output: Path) -> Path:
 
 
 class Journal:
-    """Answers by the digest of their request, in a file that grows by a line for each and survives any kill."""
+    """Answers by the digest of their request, in an append-only file with a line for each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -132,9 +132,9 @@ class Chat:
     def ask(self, requests: list[Request]) -> tuple[list[Any], int]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
 
-        Returns the parsed answers, None for a missing one, and the exit code, 1 if any is missing. What is missing, and
-        why, is printed. Raises a ValueError if the endpoint fails, or no request has an answer: then no output should
-        be replaced. Answers received before that, or before an interruption, stay in the journal.
+        Returns the parsed answers, None for a missing one, and the exit code, 1 if any is missing. Missing answers are
+        printed with the reason. Raises a ValueError if the endpoint fails, or no request has an answer: then no output
+        should be replaced. Answers received before that, or before an interruption, stay in the journal.
         """
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
@@ -155,7 +155,7 @@ class Chat:
         return parsed, int(None in parsed)
 
     def _digest(self, request: Request) -> str:
-        """Digest all that decides the answer to a request."""
+        """Compute a digest of everything that determines the answer to a request."""
         decisive = [self._url, self._settings.model, self._settings.temperature, request.messages, request.sample]
         decisive += [request.top] if request.top else []
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
@@ -168,7 +168,7 @@ class Chat:
         import openai
 
         if key in self._journal.answers:
-            # What a later version cannot parse is requested again.
+            # An answer that a later version cannot parse is requested again.
             with suppress(ValueError):
                 return _parse(request, self._journal.answers[key])
         problem = ""
@@ -234,8 +234,9 @@ def _parse(request: Request, record: dict[str, Any]) -> Any:
     if not isinstance(answer, str):
         raise ValueError("the reply has no text")
     try:
+        value = request.parse(answer, record.get("top"))
         # No file can hold an unpaired surrogate.
-        answer.encode()
-        return request.parse(answer, record.get("top"))
+        json.dumps([answer, value], ensure_ascii=False).encode()
+        return value
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{error}. Got {answer!r:.200}.") from None

@@ -171,15 +171,12 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
     items = getattr(metric, "items", None)
     declared = settings.declared() if settings else {}
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
-    found = []
+    of_columns = []
     for argument, name in columns.items():
-        if argument == "references":
-            if items in (SETS, TEXTS):
-                raise ValueError(f"--reference-key: {metric.name} takes no references.")
-            found.append(Column(argument, name))
-            continue
-        if argument == "confidence_by":
-            found.append(Column(argument, name))
+        if argument == "references" and items in (SETS, TEXTS):
+            raise ValueError(f"--reference-key: {metric.name} takes no references.")
+        if argument in ("references", "confidence_by"):
+            of_columns.append(Column(argument, name))
             continue
         if argument not in given:
             option = _OPTIONS.get(argument, f"--column {argument}")
@@ -190,8 +187,8 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
         kind, of_texts = given[argument].given, items == TEXTS
         per_text = kind in (TEXT, PAIR) or (kind == ITEM and of_texts)
         divisor = scale if argument == "quality" else 1
-        found.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts, divisor))
-    return found
+        of_columns.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts, divisor))
+    return of_columns
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -33,6 +33,18 @@ class Renamed(argparse.Action):
         parser.error(f"{self.option_strings[0]} is now {self.const}.")
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose options a shell completes, if `register-python-argcomplete text-metrics` is evaluated in it."""
+
+    def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
+        """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
+        if "_ARGCOMPLETE" in os.environ:
+            import argcomplete
+
+            argcomplete.autocomplete(self)
+        return super().parse_args(*arguments)
+
+
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Show a description as it stands, and in the usage what is required."""
 
@@ -44,7 +56,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
     """Make a parser whose help shows a command's docstring as it stands, with its examples after the options."""
-    return argparse.ArgumentParser(**_help(description or ""))
+    return Parser(**_help(description or ""))
 
 
 def add_command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:

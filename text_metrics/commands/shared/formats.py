@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 NONE = "–"
-# So many names are listed; more are counted.
+# Names that are listed before the others are counted.
 _LISTED = 4
 _SPACE = "\u00a0"
 _SMALLEST_P = 0.001
@@ -15,7 +15,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff
 
 
 def decimals(values: Iterable[tuple[float | None, Sequence[float] | None]]) -> int:
-    """Return the decimals, 1 to 4, that such intervals deserve; 3 without one.
+    """Return the number of decimals to print for these intervals, 1 to 4; 3 without one.
 
     Half of the median interval then has about one significant digit.
     """
@@ -28,7 +28,7 @@ def decimals(values: Iterable[tuple[float | None, Sequence[float] | None]]) -> i
 
 
 def number(value: float | None, digits: int, signed: bool = False) -> str:
-    """Format a number with so many decimals and a true minus sign; a dash for None."""
+    """Format a number with some decimals and a minus sign (U+2212); a dash for None."""
     if value is None:
         return NONE
     sign = "+" if signed else ""

@@ -116,11 +116,3 @@ def delimiter_hint(names: list[str], used: str = ",") -> str:
     """Name the likely delimiter of a table whose only column has it in its name."""
     likely = [mark for mark in ";\t|," if mark != used and len(names) == 1 and mark in names[0]]
     return f"; pass --delimiter {likely[0]!r} if that separates its columns" if likely else ""
-
-
-def check_keys(keys: Iterable[str | None], columns: list[str], path: Any) -> None:
-    """Raise a ValueError for a key whose column a table does not have."""
-    for key in keys:
-        column = None if key is None else column_of(key, columns)
-        if column is not None and column not in columns:
-            raise ValueError(f"{path} {missing(key, dict.fromkeys(columns))}.")

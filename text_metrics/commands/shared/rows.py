@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.keys import SHOWN, check_keys, delimiter_hint, read_value
-from text_metrics.commands.shared.keys import read_key as read_key
+from text_metrics.commands.shared.keys import SHOWN, column_of, delimiter_hint, missing, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -153,8 +152,11 @@ class Source:
 
     def check_columns(self, *keys: str | None) -> None:
         """Raise a ValueError for a key whose column a table does not have."""
-        if self.schema is not None:
-            check_keys(keys, self.schema.names, self.path)
+        columns = [] if self.schema is None else self.schema.names
+        for key in filter(None, keys):
+            column = column_of(key, columns)
+            if columns and column is not None and column not in columns:
+                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))}.")
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
@@ -176,13 +178,11 @@ class Source:
         with files.open_file(path) as file:
             if kind in (".csv", ".tsv"):
                 yield from self._csv_rows(path, file, self._form.delimiter or ("\t" if kind == ".tsv" else ","))
-            elif kind == ".txt":
-                yield from self._text_rows(file)
             elif self._form.rows is not None or (kind == ".json" and _is_one_value(file, self._form.encoding)):
                 for number, value in enumerate(self._values(path, file), 1):
                     yield _json_row(number, value, None)
             else:
-                yield from self._json_rows(file)
+                yield from self._line_rows(file, kind)
 
     def _lines(self, file: Any) -> Iterator[bytes]:
         """Read lines in UTF-8; what the encoding of the file does not have stays invalid."""
@@ -191,25 +191,20 @@ class Source:
         text = io.TextIOWrapper(file, self._form.encoding, errors="surrogateescape", newline="\n")
         return (line.encode(errors="surrogateescape") for line in text)
 
-    def _json_rows(self, file: Any) -> Iterator[Row]:
+    def _line_rows(self, file: Any, kind: str) -> Iterator[Row]:
+        expected = "UTF-8" if kind == ".txt" else "JSON"
         for number, line in enumerate(self._lines(file), 1):
             try:
-                value = files.parse_line(line)
+                value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_line(line)
             except ValueError as error:
-                if line.strip(_BLANK):
-                    hint = f"; {_ENCODING_HINT}" if isinstance(error, UnicodeDecodeError) else ""
-                    yield Row(number, None, f"is not valid JSON: {error}{hint}", _show(line), number)
-                continue
-            yield _json_row(number, value, line)
-
-    def _text_rows(self, file: Any) -> Iterator[Row]:
-        for number, line in enumerate(self._lines(file), 1):
+                value = error
             if not line.strip(_BLANK):
                 continue
-            try:
-                yield Row(number, line.decode("utf-8-sig").rstrip("\r\n"), place=number)
-            except UnicodeDecodeError as error:
-                yield Row(number, None, f"is not valid: {error}; {_ENCODING_HINT}", _show(line), number)
+            if isinstance(value, ValueError):
+                hint = f"; {_ENCODING_HINT}" if isinstance(value, UnicodeDecodeError) else ""
+                yield Row(number, None, f"is not valid {expected}: {value}{hint}", _show(line), number)
+            else:
+                yield _json_row(number, value, line)
 
     def _values(self, path: Path, file: Any) -> list[Any]:
         """Read one JSON value: its rows are its items, or those under --rows; an object without it is one row."""

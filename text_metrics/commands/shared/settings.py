@@ -11,7 +11,7 @@ from text_metrics.imports import import_evaluate
 from text_metrics.metrics._core.core_settings import suggest
 
 
-def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric") -> None:
+def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:
     """Add --setting, which may be given many times."""
     parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
 
@@ -21,8 +21,14 @@ def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the in
     parser.add_argument("--confidence", type=float, default=0.95, help=help)
 
 
-def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string."""
+def parse_settings(pairs: Sequence[str], metric: str = "") -> dict[str, Any]:
+    """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string.
+
+    `help` in place of a pair prints the help of the metric, with all its settings, and exits.
+    """
+    if "help" in pairs and metric in METRICS:
+        print(load_metric(metric).inputs_description)
+        raise SystemExit(0)
     return {name: parse_cell(value) for name, value in parse_pairs(pairs, "--setting").items()}
 
 

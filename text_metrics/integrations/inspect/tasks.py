@@ -33,6 +33,18 @@ def vendi_embed() -> Metric:
 
 
 @metric
+def vendi_embed_contexts() -> Metric:
+    """Mean Vendi score of the samples, without what the answers share with the prompt in the metadata."""
+
+    def value(scores: list[SampleScore]) -> float:
+        return of_all.vendi_embed_contexts(
+            [(item.score.as_list(), (item.sample_metadata or {}).get("prompt")) for item in scores]
+        )
+
+    return value
+
+
+@metric
 def gruen() -> Metric:
     """Mean quality of all answers."""
 
@@ -52,7 +64,7 @@ def probeval() -> Metric:
     return value
 
 
-@scorer(metrics=[vendi_embed(), gruen()])
+@scorer(metrics=[vendi_embed(), vendi_embed_contexts(), gruen()])
 def answer() -> Scorer:
     """Return the answer itself as the score of an epoch."""
 
@@ -65,7 +77,7 @@ def answer() -> Scorer:
 @task
 def text_metrics_diversity(data: str = str(DATA / "prompts.jsonl")) -> Task:
     """Score the answers to the prompts of a JSONL file by their diversity and their quality."""
-    samples = json_dataset(data, lambda row: Sample(input=row["prompt"]))
+    samples = json_dataset(data, lambda row: Sample(input=row["prompt"], metadata={"prompt": row["prompt"]}))
     return Task(dataset=samples, solver=generate(), scorer=answer(), epochs=Epochs(8, collect()))
 
 

@@ -9,12 +9,14 @@ from text_metrics import load
 
 # lm_eval prints what its own loggers report.
 logger = logging.getLogger("lm_eval.text_metrics")
+# The Vendi score with `contexts`, as the harnesses name it.
+CONTEXTS = "vendi_embed_contexts"
 
 
-def texts(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, list[str]]:
+def texts(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, Any]:
     """Return the samples of one prompt, for each metric of the task."""
     samples = [text.strip() for text in results[0]]
-    return {"vendi_embed": samples, "gruen": samples}
+    return {"vendi_embed": samples, CONTEXTS: (samples, doc.get("prompt")), "gruen": samples}
 
 
 def answers(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, tuple]:
@@ -25,6 +27,12 @@ def answers(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, tuple
 def vendi_embed(sets: list[list[str]]) -> float:
     """Return the mean Vendi score of the prompts."""
     return score("vendi_embed", predictions=sets)
+
+
+def vendi_embed_contexts(pairs: list[tuple]) -> float:
+    """Return the mean Vendi score of the prompts, without what the samples share with their prompt."""
+    samples, prompts = ([pair[side] for pair in pairs] for side in (0, 1))
+    return score("vendi_embed", predictions=samples, contexts=prompts)
 
 
 def gruen(sets: list[list[str]]) -> float:

@@ -1,0 +1,94 @@
+"""Texts to what a model reads at a time: windows of long texts, and batches of sequences."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
+_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+# Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
+_SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
+_WORD_ENDS = re.compile(r"\S(?=\s)")
+
+
+class Windows(NamedTuple):
+    """The parts in which a model reads n texts: a text that fits is one part.
+
+    parts : list of p strings, text after text
+    lengths : ndarray of shape (p,), tokens of each part without special ones
+    counts : ndarray of shape (n,), the number of parts of each text
+    """
+
+    parts: list[str]
+    lengths: np.ndarray
+    counts: np.ndarray
+
+    def average(self, rows: np.ndarray) -> np.ndarray:
+        """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
+        starts = np.cumsum(self.counts) - self.counts
+        tokens = np.maximum(self.lengths, 1)
+        shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
+        return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
+
+
+def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
+    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+
+    A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
+    """
+    windows = []
+    for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
+        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
+    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
+
+
+def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
+    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    return list(map(len, tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]))
+
+
+def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
+    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+    starts, stops = np.array(encoded["offset_mapping"]).T
+    stops = np.maximum.accumulate(stops)
+    breaks = []
+    for pattern in (_SENTENCE_ENDS, _WORD_ENDS):
+        ends = [match.end() for match in pattern.finditer(text)]
+        breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
+    # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
+    for budget in range(room, 0, -1):
+        parts, low = [], 0
+        while low < len(stops):
+            high = _window_end(low, low + budget, breaks)
+            parts.append(text[starts[low] : stops[high - 1]])
+            low = high
+        lengths = _count_tokens(tokenizer, parts)
+        if max(lengths) <= room:
+            break
+    return list(zip(parts, lengths, strict=True))
+
+
+def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
+    """Return the last break after token `low` and up to `high`, of the first kind that has one, or else `high`."""
+    for ends in breaks:
+        inside = ends[(low < ends) & (ends <= high)]
+        if len(inside):
+            return int(inside[-1])
+    return high
+
+
+def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
+    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget."""
+    # The longest first, so that a lack of memory shows at once.
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        size = batch_size or max(1, int(_TOKEN_BUDGETS[device.split(":")[0]] // lengths[order[start]]))
+        yield order[start : start + size]
+        start += size

@@ -1,0 +1,82 @@
+"""Small files of the shapes of other tools, of our own words, by the options that docs/files.md gives for them."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.files import read_jsonl
+from text_metrics.commands.choose import main as choose
+from text_metrics.commands.score import main as score
+
+SHAPES = ROOT / "tests/data/shapes"
+SMALL = [
+    ["Read a long novel by the window.", "Bake bread with the radio on.", "Read a long novel near the window."],
+    ["Dust, glue and old paper.", "Like dry leaves in a wooden box.", "Old paper, glue and dust."],
+]
+LARGE = [
+    ["Watch the puddles grow.", "Sort the photographs of last summer.", "Learn three chords on a guitar."],
+    ["Vanilla and quiet.", "It smells of patience.", "Leather, rain on coats, floor polish."],
+]
+# The sets of each file.
+SETS = {
+    "alpaca_eval.json": [*SMALL, *LARGE],
+    "mt_bench.jsonl": [*SMALL, *LARGE],
+    "long.csv": [*SMALL, *LARGE],
+    "human_eval_samples.jsonl": [
+        ["    return a + b\n", "    return sum((a, b))\n", "    return b + a\n"],
+        ["    return s[::-1]\n", "    return ''.join(reversed(s))\n", "    return s[::-1]\n"],
+    ],
+    "noveltybench_scores.jsonl": [*SMALL, ["A barn door.", "The door of a lift.", "A trapdoor."]],
+    "semicolons.csv": [
+        ["Ein Schirm.", "Geduld und Tee.", "Ein größerer Schirm."],
+        ["Nach Harz.", "Nach Süden.", "Nach Sägemehl."],
+    ],
+    "survey_shares.jsonl": [["Every day.", "At weekends.", "Hardly ever."], ["Yes.", "No."]],
+}
+
+
+def documented():
+    """The rows of the first table of docs/files.md: the file, and the words of its options."""
+    text = (ROOT / "docs/files.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .*\| \[`([^`]+)`\]\([^)]*\) \| `(.*)` \|$", text, re.M)
+    return {name: shlex.split(options.replace("\\|", "|")) for name, options in rows}
+
+
+def test_every_shape_is_documented():
+    assert set(documented()) == {path.name for path in SHAPES.iterdir()}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SHAPES.iterdir()))
+def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
+    options, out = documented()[name], tmp_path / "out.jsonl"
+    metric = options[options.index("--metric") + 1] if "--metric" in options else "self_bleu"
+    more = [] if "--metric" in options else ["--metric", metric]
+    assert score.main([str(SHAPES / name), *options, *more, "--out", str(out), "--quiet"]) == 0
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    sets = SETS.get(name, SMALL)
+    assert (summary["n_scores"], summary["n_texts"]) == (len(sets), sum(map(len, sets)))
+    scores = [row[metric] for row in read_jsonl(out)]
+    if metric == "self_bleu":
+        expected = load("self_bleu").compute(predictions=sets)["scores"]
+        assert sorted(scores) == pytest.approx(sorted(expected))
+    elif name == "noveltybench_scores.jsonl":
+        rows = read_jsonl(SHAPES / name)
+        assert [row["n_classes_scores"] for row in read_jsonl(out)] == [len(row["partition_scores"]) for row in rows]
+        assert [10 * row["utility_scores"] for row in read_jsonl(out)] == pytest.approx(
+            [row["utility"] for row in rows]
+        )
+    else:
+        # Every answer differs from the others.
+        assert scores == pytest.approx(
+            load(metric).compute(predictions=sets, weights=[[0.5, 0.25, 0.25], [0.5, 0.5]])["scores"]
+        )
+
+
+@pytest.mark.parametrize(("name", "n"), [("texts.txt", 2), ("alpaca_eval.json", 4)])
+def test_shapes_are_chosen_from(tmp_path, name, n):
+    out = tmp_path / "out.jsonl"
+    assert choose.main([str(SHAPES / name), *documented()[name], "--keep", "1", "--out", str(out), "--quiet"]) == 0
+    assert len(read_jsonl(out)) == n
