@@ -1,6 +1,7 @@
 """A model by name, by path and as an object, in everything that calls `compute`."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,78 +15,60 @@ from tests.conftest import encode as embed
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, DEFAULT_NAMES
 
-TEXTS = [text for members in SETS for text in members]
-GROUPS = [[i % 2 for i in range(len(members))] for members in SETS]
-
-
-@pytest.fixture(scope="session")
-def encoder(tiny_model):
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(tiny_model), device="cpu")
-
-
+TEXTS = ["the cat sleeps on the red house .", "a dog runs by the sea .", "it rains", "a man takes the tea ."]
+GROUPS = [0, 0, 1, 1]
 FORMS = [*DEFAULT_NAMES, "path as a string", "path", "object"]
 
 
-@pytest.fixture(params=FORMS)
-def model(request, tiny_model):
-    if request.param == "object":
-        return request.getfixturevalue("encoder")
-    return {"path as a string": str(tiny_model), "path": Path(tiny_model)}.get(request.param, request.param)
+def ask_trainer(**given):
+    tokenizer = build_tokenizer()
+    ids = tokenizer(TEXTS, padding=True, return_tensors="np")["input_ids"]
+    scores = text_metrics.for_trainer("vendi_embed", tokenizer, **given)(EvalPrediction(ids, ids))
+    return [scores["vendi_embed"]]
 
 
-def embeddings(model, tiny_model, texts):
-    """Return embeddings that do not pass through the code that is tested."""
-    return embed(texts, model if model in DEFAULT_NAMES else str(tiny_model))
+def compute(**given):
+    return text_metrics.load("vendi_embed").compute(predictions=TEXTS, **given)["scores"]
 
 
+def score_batch(**given):
+    return text_metrics.Scorer("vendi_embed", "texts", **given)({"texts": [TEXTS]})["vendi_embed"]
+
+
+def contributions(name="vendi_embed", **given):
+    return text_metrics.contributions(name, TEXTS, **given)[0]
+
+
+def parts(**given):
+    return text_metrics.between_groups("vendi_embed", TEXTS, GROUPS, **given)["within_scores"]
+
+
+def rarefied(**given):
+    return text_metrics.rarefied("semantic_entropy", TEXTS, 3, same=0.6, **given)["scores"]
+
+
+# What takes a model, and what gives the same from embeddings.
 QUESTIONS = {
-    "contributions": lambda **given: text_metrics.contributions("vendi_embed", SETS, **given),
-    "rarefied": lambda **given: text_metrics.rarefied("vendi_embed", SETS, 2, **given)["scores"],
-    "between_groups": lambda **given: text_metrics.between_groups("vendi_embed", SETS, GROUPS, **given)[
-        "pooled_scores"
-    ],
-    "chamfer": lambda **given: text_metrics.contributions("chamfer_diversity", SETS[0], **given),
-    "semantic_entropy": lambda **given: text_metrics.rarefied("semantic_entropy", SETS[0], 3, same=0.6, **given)[
-        "scores"
-    ],
+    "contributions": (contributions, contributions),
+    "chamfer": (partial(contributions, "chamfer_diversity"),) * 2,
+    "rarefied": (rarefied, rarefied),
+    "between_groups": (parts, parts),
+    "rewards": (lambda **given: text_metrics.for_rewards("vendi_embed", 4, **given)(completions=TEXTS), contributions),
+    "trainer": (ask_trainer, compute),
+    "Scorer": (score_batch, compute),
 }
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_questions(question, model, tiny_model):
-    texts = TEXTS if question in ("contributions", "rarefied", "between_groups") else SETS[0]
-    expected = QUESTIONS[question](embeddings=embeddings(model, tiny_model, texts))
-    flat = [value for row in (expected if question in ("contributions", "chamfer") else [expected]) for value in row]
-    found = QUESTIONS[question](model=model)
-    found = [value for row in (found if question in ("contributions", "chamfer") else [found]) for value in row]
-    assert [value is None for value in found] == [value is None for value in flat]
-    known = [(a, b) for a, b in zip(found, flat, strict=True) if b is not None]
-    assert [a for a, _ in known] == pytest.approx([b for _, b in known], abs=1e-5)
-    assert known
+def test_a_model_by_name_path_and_as_an_object(question, form, tiny_model):
+    from sentence_transformers import SentenceTransformer
 
-
-@pytest.mark.parametrize(
-    ("name", "settings"), [("vendi_embed", {}), ("chamfer_diversity", {}), ("semantic_entropy", {"same": 0.6})]
-)
-def test_rewards(name, settings, model, tiny_model):
-    reward = text_metrics.for_rewards(name, 4, model=model, **settings)
-    vectors = embeddings(model, tiny_model, SETS[0])
-    (expected,) = text_metrics.contributions(name, SETS[0], embeddings=vectors, **settings)
-    assert reward(completions=SETS[0], prompts=["p"] * 4) == pytest.approx(expected, abs=1e-5)
-
-
-def test_trainer(model, tiny_model):
-    tokenizer = build_tokenizer()
-    texts = ["the cat sleeps on the red house .", "a dog runs by the sea .", "it rains .", "a man boils tea"]
-    ids = tokenizer(texts, padding=True, return_tensors="np")["input_ids"]
-    read = tokenizer.batch_decode(ids, skip_special_tokens=True)
-    prediction = EvalPrediction(predictions=ids, label_ids=ids)
-    for name in ("vendi_embed", "chamfer_diversity"):
-        found = text_metrics.for_trainer(name, tokenizer, model=model)(prediction)
-        expected = text_metrics.load(name).compute(predictions=read, embeddings=embeddings(model, tiny_model, read))
-        assert found[name] == pytest.approx(expected[name], abs=1e-5)
+    forms = {"path as a string": str, "path": Path, "object": lambda path: SentenceTransformer(str(path), device="cpu")}
+    model = forms[form](tiny_model) if form in forms else form
+    ask, expected = QUESTIONS[question]
+    vectors = embed(TEXTS, str(tiny_model) if form in forms else form)
+    assert list(ask(model=model)) == pytest.approx(expected(embeddings=vectors), abs=1e-5)
 
 
 COMMANDS = {
