@@ -183,7 +183,6 @@ def test_values_of_another_kind_are_named(run, command, i):
     [
         ("text-metrics sc", "score"),
         ("text-metrics choose data.jsonl --min", "--min-distance"),
-        ("text-metrics nothing ", ""),
     ],
 )
 def test_a_shell_completes_commands_and_options(line, completed):

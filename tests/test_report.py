@@ -481,13 +481,6 @@ def test_errors_are_one_sentence(tmp_path, monkeypatch, capsys, name):
     assert message in shown
 
 
-def test_equal_rows_are_paired_by_line(tmp_path, cache):
-    files = write_systems(tmp_path, {name: SYSTEMS[name] for name in ("wide", "same")})
-    code, report = run(tmp_path, *files, "--text-key", "texts", "--by-line", "--cache-dir", cache)
-    assert code == 0
-    assert report["prompts"] == ["1", "2", "3", "4", "5", "6"]
-
-
 def test_a_blank_line_takes_the_place_of_a_row(tmp_path):
     files = write_systems(tmp_path, {name: SYSTEMS[name] for name in ("wide", "same")})
     for path, blank in zip(files, (1, 4), strict=True):

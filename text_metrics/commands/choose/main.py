@@ -26,10 +26,10 @@ from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.jobs.job import Job, Step, run_job, score_valid_units, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.shared.columns import Column, add_columns, parse_list
+from text_metrics.commands.shared.columns import Column, add_columns, parse_cell
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import to_line
-from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.settings import add_settings, settings_checked
 from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, EncoderSettings, embed_sets
@@ -123,7 +123,7 @@ def _rows(command: Command, unit: Unit, places: list[int], has_cells: bool) -> l
 
 def _shortened(value: Any, n_texts: int, places: list[int], has_cells: bool) -> Any:
     """Keep the entries of a list that is parallel to the texts; in CSV, it is a string."""
-    entries = parse_list(value) if has_cells else value
+    entries = parse_cell(value) if has_cells else value
     if not isinstance(entries, list) or len(entries) != n_texts:
         return value
     entries = [entries[i] for i in places]
@@ -165,7 +165,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def run(command: Command) -> int:
     """Choose texts of the file; returns the exit code."""
-    source = Source(command.data, command.form)
+    source = Source(command.data, form_of(command))
     source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
     columns = [
         Column("quality", name, per_text=True, numbers=(0, 1), scale=command.quality_scale)

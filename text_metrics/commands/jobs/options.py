@@ -7,7 +7,6 @@ from typing import Any
 
 from text_metrics.commands.shared.columns import add_keys, parse_columns
 from text_metrics.commands.shared.files import data_files, file_format, parse_path, without_secrets
-from text_metrics.commands.shared.rows import Form, form_of
 from text_metrics.commands.shared.sets import Keys
 from text_metrics.commands.shared.settings import parse_settings
 
@@ -23,11 +22,6 @@ class Command(argparse.Namespace):
     def keys(self) -> Keys:
         """What makes a set of rows."""
         return Keys(self.text_key, self.id_key, self.system_key, self.set_size, self.one_set)
-
-    @property
-    def form(self) -> Form:
-        """How the file is to be read."""
-        return form_of(self)
 
     def output(self, result: str, formats: Sequence[str] = _FORMATS) -> Path:
         """Return the file that is written last: by default, in the format of what is read."""

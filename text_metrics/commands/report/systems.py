@@ -115,5 +115,5 @@ def _check_one_system(path: Path, units: Sequence[Unit], read: set[str | None]) 
         _, _, name, n = max(candidates, key=lambda candidate: candidate[:2])
         raise ValueError(
             f"{path} seems to hold {n} systems: each of the {n} values of {name!r} has texts for nearly all prompts. "
-            f"Pass --system-key {name}, or --one-system if they are one system."
+            f"Pass this file alone, with --system-key {name}, or --one-system if they are one system."
         )

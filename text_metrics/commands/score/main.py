@@ -33,7 +33,7 @@ from text_metrics.commands.score.scoring import OpenScores, RowScorer
 from text_metrics.commands.score.summary import intervals, summarize
 from text_metrics.commands.shared.columns import add_columns
 from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, command, make_parser
-from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Keys
 from text_metrics.commands.shared.settings import add_confidence, add_settings, settings_checked
 from text_metrics.metrics._core.core_numbers import parse_level
@@ -86,7 +86,7 @@ def _limit(text: str) -> tuple[str, float]:
 
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
-    source = Source(command.data, command.form)
+    source = Source(command.data, form_of(command))
     # Loading a metric takes seconds.
     source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
     name = Path(command.metric).stem

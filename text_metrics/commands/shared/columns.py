@@ -98,12 +98,6 @@ def parse_cell(value: Any) -> Any:
     return value
 
 
-def parse_list(value: Any) -> Any:
-    """Parse a list that is a string; anything else is returned."""
-    parsed = parse_cell(value)
-    return parsed if isinstance(parsed, list) else value
-
-
 def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", clusters: bool = True) -> None:
     """Add the options that all commands on files of texts have: the vocabulary of columns, and the form of files.
 

@@ -280,12 +280,12 @@ class Source:
             begin += len(rows)
 
 
-def read_rows(path: Path, any_value: bool = False, form: Form = PLAIN) -> list[tuple[str, Any]]:
+def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     """Read all rows of a file, each with its place, for errors; raises a ValueError if one is bad, or there is none.
 
     A row must be an object, or with `any_value` any value but null.
     """
-    source, rows = Source(path, form), []
+    source, rows = Source(path), []
     for row in source.rows():
         where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"
         if not row.error and not any_value and not isinstance(row.values, dict):

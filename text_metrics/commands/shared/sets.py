@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Column, is_missing, parse_list
+from text_metrics.commands.shared.columns import Column, is_missing, parse_cell
 from text_metrics.commands.shared.keys import missing, read_key, read_value
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
@@ -186,7 +186,7 @@ class Reader:
                 )
             if not row.error:
                 if is_first and self._has_cells:
-                    self._are_lists = _is_list_of_texts(parse_list(read_value(row.values, self._keys.text)))
+                    self._are_lists = _is_list_of_texts(parse_cell(read_value(row.values, self._keys.text)))
                     is_first = False
                 try:
                     row.texts = self._texts(row)
@@ -200,7 +200,7 @@ class Reader:
         name, is_chosen = "a row" if keys.text is None else repr(keys.text), self._chooses and keys.is_grouped
         texts = read_value(row.values, keys.text)
         if isinstance(texts, str) and self._are_lists:
-            texts = cells if _is_list_of_texts(cells := parse_list(texts)) else texts
+            texts = cells if _is_list_of_texts(cells := parse_cell(texts)) else texts
         row.is_text = isinstance(texts, str)
         if isinstance(texts, str):
             if not keys.is_grouped and self._reads_sets:
