@@ -213,5 +213,5 @@ def test_lighteval(tmp_path, causal_model, load):
         texts = [[text.strip() for text in response["text"]] for response in rows["model_response"]]
         answers[task] = dict(zip(prompts, texts, strict=True))
     questions = [row["question"] for row in tiny_causal.read("questions.jsonl")]
-    sets = list(answers["diversity"].values())
+    sets = [answers["diversity"][row["prompt"]] for row in tiny_causal.read("prompts.jsonl")]
     check_scores(load, found, sets, [answers["probeval"][question] for question in questions])

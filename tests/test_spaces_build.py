@@ -1,6 +1,7 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
 import base64
+import importlib
 import json
 import os
 import re
@@ -95,7 +96,7 @@ sys.path.insert(0, ".")
 app = runpy.run_path("app.py")
 space, texts = app["SPACE"], json.loads(sys.argv[1])
 settings = {name: component.value for name, component in space.settings.items()}
-result = space.score([app["inputs"].Row(text, "1") for text in texts], (), **settings)
+result = space.score([app["inputs"].Row(text, "1") for text in texts], **settings)
 heat = next(drawn.content for drawn in result.pictures if getattr(drawn, "content", None) is not None
             and hasattr(drawn.content, "data") and drawn.content.data[0].type == "heatmap")
 print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"),
@@ -132,6 +133,21 @@ def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
     if "Adds" in shown["table"]:
         without = [score(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
         assert shown["table"]["Adds"] == pytest.approx([score(texts) - value for value in without], abs=1e-6)
+
+
+def test_links_lead_to_the_card_the_paper_and_the_other_demos(built, monkeypatch):
+    monkeypatch.syspath_prepend(built / "self_bleu")
+    sys.path_importer_cache.clear()
+    server = importlib.import_module("_kit.server")
+    paper = ["https://arxiv.org/abs/2210.02410"]
+    assert server.links("self_bleu", paper) == [("arXiv 2210.02410", *paper)]
+    monkeypatch.setenv("SPACE_ID", "someone/self_bleu")
+    links = dict(server.links("self_bleu", paper))
+    assert links["Metric card"] == "https://huggingface.co/spaces/someone/self_bleu/blob/main/README.md"
+    others = {name: f"https://huggingface.co/spaces/someone/{name}" for name in NAMES if name != "self_bleu"}
+    assert {name: address for name, address in links.items() if name in NAMES} == others
+    for name in [name for name in sys.modules if name.startswith("_kit")]:
+        del sys.modules[name]
 
 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):

@@ -1,8 +1,10 @@
 """The API and MCP of the demos, input that they refuse with a reason, and what they read in spite of its looks."""
 
+import importlib
 import json
 import math
 import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,7 @@ NOT_SETS = [
     ([[[SECRET, "b"]] * 60], "Too many sets"),
     ([[["a", "broken \ud800"]]], "broken character"),
 ]
+NOT_CONTEXTS = [SECRET, [], [3], [SECRET, SECRET], [LONG]]
 NOT_TEXTS = [
     ([[]], "no text"),
     ([SECRET], "no text"),
@@ -109,6 +112,10 @@ def test_what_the_api_refuses(demo):
         answer = call(demo, [[[SECRET, "b"]], value, *rest])
         assert isinstance(answer, str), value
         assert INTERNAL not in answer, value
+    for value in NOT_CONTEXTS if demo.name in WITH_CONTEXTS else []:
+        answer = call(demo, [[[SECRET, "b"]], *DEFAULTS.get(demo.name, []), value])
+        assert isinstance(answer, str), value
+        assert INTERNAL not in answer, value
 
 
 @in_every_demo
@@ -122,6 +129,7 @@ def test_a_call_may_leave_settings_out(demo, load):
     assert "at most" in call(demo, [*data, *[1] * 9])
 
 
+WITH_CONTEXTS = ("vendi_embed", "chamfer_diversity", "semantic_entropy")
 DEFAULTS = {"vendi_embed": [1], "semantic_entropy": [0.83], "self_bleu": [4, "whitespace"]}
 
 
@@ -167,9 +175,6 @@ def test_requests_past_the_page(demo):
 @pytest.fixture(scope="module")
 def kit(built):
     """The kit as it is built, without a page."""
-    import importlib
-    import sys
-
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(built / "self_bleu")
         yield importlib.import_module("_kit.page")
@@ -197,6 +202,7 @@ FILES = {
     "deep": (".jsonl", b'{"text": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n", "not valid JSON|Row 1"),
     "too large": (".csv", b"text\n" + b"a" * 70_000, "too large"),
     "another ending": (".exe", b"text\na\n", "must end in"),
+    "no ending": ("", b"text\na\n", "must end in"),
 }
 
 
@@ -206,16 +212,7 @@ def test_files_that_are_refused(kit, tmp_path, case):
     path = tmp_path / f"mine{ending}"
     path.write_bytes(content)
     with pytest.raises(kit.inputs.InputError, match=reason):
-        kit.read_file(SPACE(kit), str(path))
-
-
-def SPACE(kit):  # noqa: N802
-    """Describe a space with one box."""
-    from types import SimpleNamespace
-
-    space = SimpleNamespace(limits=kit.inputs.Limits(), boxes=[0], rows=lambda text: [kit.inputs.Row(text)])
-    space.endings = lambda: kit.Space.endings(space)
-    return space
+        kit.inputs.read_table(str(path), kit.inputs.Limits())
 
 
 def test_files_that_are_read(kit, tmp_path):
@@ -232,10 +229,9 @@ def test_files_that_are_read(kit, tmp_path):
             '{"text": "2026-01-01", "set": "1"}\n{"text": "ü", "set": null, "x": [1]}\n',
             [Row("2026-01-01", "1"), Row("ü")],
         ),
-        ("a.txt", "plain, text", [Row("plain, text")]),
     ]:
         (tmp_path / name).write_text(content, encoding="utf-8")
-        assert kit.read_file(SPACE(kit), str(tmp_path / name)) == rows, name
+        assert kit.inputs.read_table(str(tmp_path / name), kit.inputs.Limits()) == rows, name
 
 
 def test_no_formula_is_in_a_download(kit):
@@ -307,6 +303,19 @@ def test_only_sentences_are_judged_by_their_language(kit):
     assert find(["Le chat dort sur le canapé.", "The cat sleeps on the sofa."]) == ["Le chat dort sur le canapé."]
     # The metric itself tells of other scripts, and counts all texts in them.
     assert find(["هذا نص باللغة العربية كتب اليوم.", "שלום עולם."]) == []
+
+
+@pytest.mark.discrete
+def test_equal_scores_have_one_place(kit):
+    """Whatever the rounding, and in the order in which they came."""
+    sys.path_importer_cache.clear()
+    sets = importlib.import_module("_kit.sets")
+    items = [
+        kit.panels.Ranked(0, name, "", value, 0.0)
+        for name, value in zip("abcd", (0.2, 0.5, 0.5 + 1e-9, 0.1), strict=True)
+    ]
+    assert [(row.place, row.name) for row in sets.rank(items)] == [(1, "b"), (1, "c"), (3, "a"), (4, "d")]
+    assert sets.shown_of([None, 0.5, 0.1, 0.5 + 1e-9, 0.1 - 1e-9]) == [1, 2]
 
 
 def test_empty_folders_of_uploads_go(kit, tmp_path):

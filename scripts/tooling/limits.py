@@ -53,7 +53,7 @@ def measure(name: str) -> str:
         for values in itertools.product(*choices):
             settings = dict(zip(space.settings, [value for _, value in values], strict=True))
             start, cpu = time.perf_counter(), time.process_time()
-            space.score(space.rows(*texts), (), **settings)
+            space.score(space.rows(*texts), **settings)
             runs.append((time.perf_counter() - start, time.process_time() - cpu, what))
     # The first run loads the model.
     seconds, cpu, what = max(runs[1:])

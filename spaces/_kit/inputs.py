@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-PLAIN, TABLES = ".txt", (".csv", ".jsonl")
+ENDINGS = (".csv", ".jsonl")
 
 
 class InputError(ValueError):
@@ -37,15 +37,10 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def blocks_of(text: str) -> list[list[str]]:
-    """Parse one text a line, with a blank line between blocks."""
-    blocks: list[list[str]] = [[]]
-    for line in lines_of(text):
-        if line:
-            blocks[-1].append(line)
-        elif blocks[-1]:
-            blocks.append([])
-    return blocks if blocks[-1] else blocks[:-1]
+def blocks_of(text: str) -> list[str]:
+    """Split at blank lines."""
+    blocks = "\n".join(lines_of(text)).split("\n\n")
+    return [block.strip() for block in blocks if block.strip()]
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
@@ -62,8 +57,8 @@ def check_typed(texts: Sequence[str], limits: Limits) -> None:
     _check_total(texts, 2 * limits.characters, limits)
 
 
-def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
-    """Check the form and the size of sets; raises an InputError that names the set and the text."""
+def check_sets(sets: Any, limits: Limits, contexts: Any = None) -> list[list[str]]:
+    """Check sets of texts, and the contexts of each; raises an InputError that names the set and the text."""
     if not isinstance(sets, list) or not all(isinstance(texts, list) for texts in sets):
         raise InputError('Texts must be a list of sets, each a list of texts: [["a text", "another"]].')
     if not any(sets):
@@ -75,6 +70,10 @@ def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
             raise InputError(f"Set {i} is empty: a set contains at least one text.")
         check_texts(texts, limits, f" of set {i}" if len(sets) > 1 else "")
     check_texts([text for texts in sets for text in texts], limits)
+    if contexts is not None:
+        if not isinstance(contexts, list) or len(contexts) != len(sets):
+            raise InputError(f"contexts must be a list with a text for each of {len(sets):,} sets.")
+        check_texts(list({repr(context): context for context in contexts}.values()), limits, " of contexts")
     return sets
 
 
@@ -122,6 +121,14 @@ def read_file(path: str | None, limits: Limits) -> str:
     if not text.strip():
         raise InputError("The file contains no text.")
     return text
+
+
+def read_table(path: str | None, limits: Limits) -> list[Row]:
+    """Read the rows of a file; raises an InputError if it is not one that a demo reads."""
+    text, ending = read_file(path, limits), Path(path or "").suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"The file name must end in {' or '.join(ENDINGS)}. Got {ending or 'no ending'}.")
+    return parse_table(text, ending)
 
 
 def parse_table(text: str, ending: str) -> list[Row]:

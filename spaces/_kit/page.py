@@ -1,6 +1,7 @@
 """The page of a demo: built from its description, a `Space`."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -13,7 +14,7 @@ from . import inputs, panels, scoring, server
 # Rows of a table that a page shows; the download has all.
 _MOST_ROWS = 500
 # A spreadsheet evaluates a cell that begins with one of these as a formula.
-_FORMULA = tuple("=+-@|%\t\r\n＝＋－＠")
+_FORMULA = re.compile(r"\s*[=+\-@|%＝＋－＠]|[\t\r\n]")
 _PROGRESS = gr.Progress(track_tqdm=True)
 
 
@@ -24,13 +25,6 @@ class Box(NamedTuple):
     info: str
     placeholder: str
     lines: int = 7
-
-
-class Example(NamedTuple):
-    """Sample texts, one for each box."""
-
-    name: str
-    texts: tuple[str, ...]
 
 
 class Picture(NamedTuple):
@@ -56,7 +50,6 @@ class Result(NamedTuple):
     pictures : one for each panel; None hides it
     details : the table of details
     cards, ranking, verdict, facts, notes : the answer
-    choices, chosen : names of the items that the visitor can look at, and the indices of those shown
     """
 
     scored: scoring.Scored
@@ -68,18 +61,16 @@ class Result(NamedTuple):
     verdict: str = ""
     facts: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
-    choices: Sequence[str] = ()
-    chosen: Sequence[int] = ()
 
 
 class Space(NamedTuple):
     """The description of one demo.
 
     metric : as it is loaded
+    examples : a JSON file with names, and the texts of the boxes
     rows : converts the texts of the boxes to rows, which a file also consists of
-    score : returns a result for rows, the indices of the selected items, and the settings by name
+    score : returns a result for rows, and the settings by name
     settings : components by their names, made outside of a page; text boxes are shown, and the others folded away
-    choosers : labels of the lists that select what is shown
     sample : a sample file
     api : the public endpoint
     """
@@ -89,7 +80,7 @@ class Space(NamedTuple):
     lead: str
     limits: inputs.Limits
     boxes: Sequence[Box]
-    examples: Sequence[Example]
+    examples: Path
     steps: Sequence[str]
     rows: Callable[..., list[inputs.Row]]
     score: Callable[..., Result]
@@ -97,21 +88,6 @@ class Space(NamedTuple):
     api: Callable[..., dict[str, Any]]
     sample: Path
     settings: dict[str, Any]
-    choosers: Sequence[str] = ()
-
-    def endings(self) -> list[str]:
-        """List the endings of the files that the demo reads; plain text is read as if it were typed in one box."""
-        return [*([inputs.PLAIN] if len(self.boxes) == 1 else []), *inputs.TABLES]
-
-
-class _Chooser(gr.Dropdown):
-    """A list whose choice `score` checks: the server may have forgotten which choices a visitor was given."""
-
-    is_template = True
-
-    def preprocess(self, payload: Any) -> Any:
-        """Return the value as it is."""
-        return payload
 
 
 class _Shown(NamedTuple):
@@ -119,7 +95,6 @@ class _Shown(NamedTuple):
 
     answer: gr.HTML
     column: gr.Column
-    choosers: list[_Chooser]
     pictures: list[tuple[gr.Column, gr.HTML, Any]]
     downloads: gr.HTML
     table: gr.Dataframe
@@ -142,11 +117,12 @@ def build(space: Space) -> server.Demo:
     return demo
 
 
-def _input_side(space: Space) -> tuple[list[gr.Button], list[gr.Textbox], gr.File, list[gr.Button]]:
+def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], list[gr.Textbox], gr.File, list[gr.Button]]:
     """Render examples, the boxes, the file and the settings."""
     gr.HTML('<p class="tm-label">Try an example</p>', padding=False)
     with gr.Row(elem_classes="tm-examples"):
-        chips = [gr.Button(example.name, size="sm") for example in space.examples]
+        examples = json.loads(space.examples.read_text(encoding="utf-8"))
+        chips = [(gr.Button(example["name"], size="sm"), example["texts"]) for example in examples]
     for component in space.settings.values():
         if isinstance(component, gr.Textbox):
             component.render()
@@ -165,10 +141,8 @@ def _input_side(space: Space) -> tuple[list[gr.Button], list[gr.Textbox], gr.Fil
             ]
             buttons = [gr.Button("Score", variant="primary")]
         with gr.Tab("File"):
-            endings = space.endings()
-            file = gr.File(
-                label=f"{', '.join(endings)}, up to {space.limits.file_bytes // 1000} kB", file_types=endings
-            )
+            label = f"{', '.join(inputs.ENDINGS)}, up to {space.limits.file_bytes // 1000} kB"
+            file = gr.File(label=label, file_types=list(inputs.ENDINGS))
             text = "Columns “text” and “set”, as in the sample file; others are not read."
             gr.HTML(f'<p class="tm-read">{text}</p>', padding=False)
             sample = ("Sample file", "sample.csv", panels.data_url(space.sample.read_bytes(), "text/csv"))
@@ -186,8 +160,6 @@ def _result_side(space: Space) -> _Shown:
     """Render the answer, and below it the panels, the downloads and the details, hidden until there is a result."""
     answer = gr.HTML(panels.render("empty", space.steps), padding=False, elem_id="answer")
     with gr.Column(visible=False, elem_classes="tm-result") as column:
-        with gr.Row(elem_classes="tm-choosers"):
-            choosers = [_Chooser([], label=name, visible=False, interactive=True) for name in space.choosers]
         places: list[tuple[gr.Column, gr.HTML, Any]] = []
         with gr.Row(equal_height=True):
             for picture in space.pictures:
@@ -207,14 +179,14 @@ def _result_side(space: Space) -> _Shown:
                 show_label=False,
                 buttons=["copy"],
             )
-    return _Shown(answer, column, choosers, places, downloads, table)
+    return _Shown(answer, column, places, downloads, table)
 
 
 def _wire(
     demo: server.Demo,
     space: Space,
     shown: _Shown,
-    chips: list[gr.Button],
+    chips: list[tuple[gr.Button, list[str]]],
     boxes: list[gr.Textbox],
     file: gr.File,
     buttons: list[gr.Button],
@@ -229,8 +201,8 @@ def _wire(
     parts = [part for place in shown.pictures for part in place]
     event: dict[str, Any] = {
         "fn": _handler(space, shown),
-        "inputs": [token, file, *boxes, *settings, *shown.choosers],
-        "outputs": [shown.answer, shown.column, *shown.choosers, *parts, shown.table, shown.downloads],
+        "inputs": [token, file, *boxes, *settings],
+        "outputs": [shown.answer, shown.column, *parts, shown.table, shown.downloads],
         "show_progress_on": shown.answer,
         "api_visibility": "private",
         "concurrency_id": "model",
@@ -243,15 +215,13 @@ def _wire(
 
     for source, button in enumerate(buttons):
         button.click(**run(f"'{source}'"))
-    for chip, example in zip(chips, space.examples, strict=True):
-        texts = json.dumps(example.texts)
-        filled = chip.click(None, None, boxes, js=f"() => {texts}", api_visibility="private")
+    for chip, texts in chips:
+        filled = chip.click(None, None, boxes, js=f"() => {json.dumps(texts)}", api_visibility="private")
         filled.then(**run("'0'"))
     folded = [component.change for component in settings if not isinstance(component, gr.Textbox)]
     submitted = [component.submit for component in settings if isinstance(component, gr.Textbox)]
-    triggers = [*folded, *submitted, *(chooser.input for chooser in shown.choosers)]
-    if triggers:
-        gr.on(triggers, **run("null"))
+    if settings:
+        gr.on([*folded, *submitted], **run("null"))
     everything = [*boxes, *settings]
     changed = f"(...values) => tm.changed({len(boxes)}, values)"
     changes = [component.change for component in (file, *everything)]
@@ -264,35 +234,25 @@ def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
 
     @server.readable
     def score(is_file: bool, path: str | None, values: Sequence[Any]) -> Result:
-        n, m = len(space.boxes), len(space.boxes) + len(space.settings)
-        rows = read_file(space, path) if is_file else _read_typed(space, values[:n])
-        return space.score(rows, values[m:], **dict(zip(space.settings, values[n:m], strict=True)))
+        n = len(space.boxes)
+        typed = [text or "" for text in values[:n]]
+        if is_file:
+            rows = inputs.read_table(path, space.limits)
+        else:
+            inputs.check_typed(typed, space.limits)
+            rows = space.rows(*typed)
+        return space.score(rows, **dict(zip(space.settings, values[n:], strict=True)))
 
     def handle(progress: gr.Progress = _PROGRESS, *given: Any) -> dict[Any, Any]:
         token, path, *values = given
         if not token:
             return {shown.column: gr.skip()}
         try:
-            result = score(token.startswith("1"), path, values)
+            return _changes(space, shown, token, score(token.startswith("1"), path, values))
         except gr.Error as error:
             return {shown.answer: panels.render("error", error.message, token), shown.column: gr.update(visible=False)}
-        return _changes(space, shown, token, result)
 
     return handle
-
-
-def _read_typed(space: Space, texts: Sequence[str | None]) -> list[inputs.Row]:
-    typed = [text or "" for text in texts]
-    inputs.check_typed(typed, space.limits)
-    return space.rows(*typed)
-
-
-def read_file(space: Space, path: str | None) -> list[inputs.Row]:
-    """Read the rows of a file; raises an InputError if it is not one that the demo reads."""
-    text, ending = inputs.read_file(path, space.limits), Path(path or "").suffix.lower()
-    if ending not in space.endings():
-        raise inputs.InputError(f"The file name must end in {', '.join(space.endings())}. Got {ending or 'no ending'}.")
-    return _read_typed(space, [text]) if ending == inputs.PLAIN else inputs.parse_table(text, ending)
 
 
 def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[Any, Any]:
@@ -306,9 +266,6 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
         shown.table: _filled(result.details),
         shown.downloads: panels.render("downloads", _downloads(space.metric.name, result)),
     }
-    choices = [(name, i) for i, name in enumerate(result.choices)]
-    for chooser, chosen in zip(shown.choosers, [*result.chosen, *[None] * len(shown.choosers)], strict=False):
-        changes[chooser] = gr.update(choices=choices, value=chosen, visible=len(choices) > len(shown.choosers))
     for (place, head, body), drawn, picture in zip(shown.pictures, result.pictures, space.pictures, strict=True):
         changes[place] = gr.update(visible=drawn is not None)
         if drawn is not None:
@@ -338,15 +295,4 @@ def _filled(table: pd.DataFrame) -> Any:
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table in whose cells no spreadsheet finds a formula."""
-    return table.map(
-        lambda cell: (
-            f"'{cell}"
-            if isinstance(cell, str) and (cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA))
-            else cell
-        )
-    )
-
-
-def launch(space: Space, demo: server.Demo) -> None:
-    """Serve the page until the process ends."""
-    server.serve(demo, space.limits.file_bytes)
+    return table.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)

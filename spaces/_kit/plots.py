@@ -123,13 +123,10 @@ def text_map(
             customdata=["<br>".join(label(texts[i], 60, 3) for i in of_mark) for of_mark in marks.values()],
             hovertemplate="%{customdata}<extra></extra>",
         )
-    # Room for the names at the margins.
-    reach = max(float(np.ptp(places, axis=0).max()), 0.2)
-    for update, axis in ((figure.update_xaxes, 0), (figure.update_yaxes, 1)):
-        low, high = places[:, axis].min() - 0.12 * reach, places[:, axis].max() + 0.12 * reach
-        update(showticklabels=False, showgrid=False, zeroline=False, range=[low, high])
-    figure.update_yaxes(scaleanchor="x")
-    figure.update_layout(margin={"l": 4, "r": 4, "b": 4})
+    figure.update_traces(cliponaxis=False)
+    figure.update_xaxes(showticklabels=False, showgrid=False)
+    figure.update_yaxes(showticklabels=False, showgrid=False, scaleanchor="x")
+    figure.update_layout(margin={"l": 24, "r": 24, "b": 16})
     return figure
 
 

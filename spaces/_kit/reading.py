@@ -72,11 +72,7 @@ def _is_sentence(text: str) -> bool:
 def differences(texts: Sequence[str], similarity: np.ndarray) -> dict[str, tuple[int, int]]:
     """Find pairs of texts that the encoder takes for alike, but that differ in something which changes the meaning.
 
-    similarity : ndarray of shape (n, n), cosines
-
-    Returns
-    -------
-    for each of `KINDS` that there is, the indices of the first pair that differs in nothing else
+    Maps n texts and their cosines, (n, n), to the first pair that differs only in each of `KINDS` that there is.
     """
     words = [_WORD.findall(text) for text in texts]
     found: dict[str, tuple[int, int]] = {}
@@ -111,11 +107,8 @@ def _is_negation(left: Sequence[str], right: Sequence[str]) -> bool:
     (short, long) = sorted((left, right), key=lambda words: sum(map(len, words)))
     if len(short) == len(long) == 1 and any(prefix + short[0] == long[0] for prefix in _NEGATING):
         return True
-    return _is_negated(left) != _is_negated(right) and _roots(left) == _roots(right)
-
-
-def _is_negated(words: Sequence[str]) -> bool:
-    return any(word in _NEGATIONS or word.endswith(_NOT) for word in words)
+    negated = [any(word in _NEGATIONS or word.endswith(_NOT) for word in words) for words in (left, right)]
+    return negated[0] != negated[1] and _roots(left) == _roots(right)
 
 
 def _roots(words: Sequence[str]) -> list[str]:

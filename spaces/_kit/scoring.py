@@ -54,6 +54,11 @@ def part(metric: Any, name: str) -> ModuleType:
     return sys.modules[f"{package}.{name}"]
 
 
+def is_default() -> bool:
+    """Whether the demo has the default encoder."""
+    return isinstance(MODEL, str) and MODEL == "all-MiniLM-L6-v2"
+
+
 def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
     """Run a metric, with details, and with `MODEL` if it takes a model and no other is given.
 
@@ -77,7 +82,7 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [str(warning.message) for warning in ours]
     foreign: set[str] = set()
-    if english and settings.is_default:
+    if english and is_default():
         foreign = {text for of_list in english for text in reading.find_foreign(of_list)}
     if foreign:
         n_texts, seem = len({text for of_list in english for text in of_list}), "seems" if len(foreign) == 1 else "seem"
@@ -127,18 +132,9 @@ def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
 def contributions(
     metric: Any, sets: Sequence[Sequence[str]], similarity: Sequence[np.ndarray], scores: Sequence[Any], **settings: Any
 ) -> list[list[float | None]]:
-    """Return the score of each set minus its score without each text.
+    """Return the score of each set minus its score without each text, from cosines of shape (k, k) for each set.
 
-    Parameters
-    ----------
-    metric : one that takes `similarity` in place of texts
-    similarity : for each set of k texts, ndarray of shape (k, k)
-    scores : of the m sets
-
-    Returns
-    -------
-    list of m lists, a number for each text; None in sets of one text or of more than `MOST_LEFT_OUT`, and where no
-    score remains
+    None in sets of one text or of more than `MOST_LEFT_OUT`, and where no score remains.
     """
     added: list[list[float | None]] = [[None] * len(texts) for texts in sets]
     places = [(i, j) for i, row in enumerate(added) if 1 < len(row) <= MOST_LEFT_OUT for j in range(len(row))]

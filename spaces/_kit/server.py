@@ -1,5 +1,6 @@
 """The server of a demo: Gradio's, with a bound on requests, and errors that tell no visitor's text to the log."""
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -16,11 +17,8 @@ from typing import Any
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI, HTTPException
-from fastapi.responses import HTMLResponse
-from markdown_it import MarkdownIt
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
-from . import panels
 from .inputs import InputError
 from .theme import SCRIPT, STYLE, theme
 
@@ -79,26 +77,20 @@ def readable(function: Callable[..., Any], name: str = "") -> Callable[..., Any]
 
 
 def links(name: str, papers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return text and address of the links of a page: the card, the papers, and on the Hub the other demos."""
-    owner = os.environ.get("SPACE_ID", "").partition("/")[0]
-    others = [(other, f"https://huggingface.co/spaces/{owner}/{other}") for other in DEMOS if other != name]
-    return [("Metric card", "card"), *((_title(paper), paper) for paper in papers), *(others if owner else [])]
-
-
-def _title(address: str) -> str:
-    """Return a short name of the address of a paper."""
-    host, _, rest = address.partition("://")[2].partition("/")
-    return {"arxiv.org": f"arXiv {rest.removeprefix('abs/')}", "doi.org": f"doi {rest}"}.get(host, host)
+    """Return text and address of the links of a page: the papers, and on the Hub the card and the other demos."""
+    short = [paper.partition("://")[2].replace("arxiv.org/abs/", "arXiv ") for paper in papers]
+    space, hub = os.environ.get("SPACE_ID", ""), "https://huggingface.co/spaces"
+    own = [("Metric card", f"{hub}/{space}/blob/main/README.md")] if space else []
+    others = [(other, f"{hub}/{space.partition('/')[0]}/{other}") for other in DEMOS if space and other != name]
+    return [*own, *zip(short, papers, strict=True), *others]
 
 
 def sweep(folder: Path, age: float) -> None:
-    """Remove folders without files that are older than the age, in seconds; Gradio removes the files only."""
-    for path in sorted(folder.glob("**/"), reverse=True):
-        try:
-            if path != folder and time.time() - path.stat().st_mtime > age:
+    """Remove the empty folders that are older than the age, in seconds: Gradio removes the files only."""
+    for path in folder.glob("*/"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > age:
                 path.rmdir()
-        except OSError:
-            continue
 
 
 def _sweep_forever() -> None:
@@ -149,13 +141,6 @@ def _refuse() -> None:
     raise HTTPException(404)
 
 
-def card() -> str:
-    """Return the page of the metric card: the README of the Space, without its front matter."""
-    text = Path("README.md").read_text(encoding="utf-8").partition("\n---\n")[2]
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    return panels.render("page", panels.Markup(body))
-
-
 def serve(demo: Demo, file_bytes: int) -> None:
     """Serve the page until the process ends."""
     # Those of a run are shown to its visitor; any other may contain a visitor's words.
@@ -166,7 +151,6 @@ def serve(demo: Demo, file_bytes: int) -> None:
     for path in REFUSED:
         app.add_api_route(path, _refuse, methods=["GET", "POST"])
         app.add_api_route(f"{path}/", _refuse, methods=["GET", "POST"])
-    app.add_api_route("/card", card, response_class=HTMLResponse)
     threading.Thread(target=_sweep_forever, daemon=True).start()
     # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=2 * file_bytes + 100_000)

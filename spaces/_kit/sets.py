@@ -1,21 +1,24 @@
 """Parts that the demos over sets of texts share: input, examples, names of sets, figures and tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gradio as gr
 import numpy as np
 import pandas as pd
 
 from . import panels, plots, reading
 from .core import TIE, first_maximum, first_minimum, tied_ranks
 from .inputs import InputError, Limits, Row, lines_of
-from .page import Box, Drawn, Example, Picture
-from .panels import Ranked
+from .page import Box, Drawn, Picture, Result, Space
+from .panels import Card, Ranked
 from .scoring import NOT_READ, Scored
 
 LIMITS = Limits()
 SAMPLE = Path(__file__).with_name("sample.csv")
+# Sentences of ours, the first for the concepts walk, dog, take, park and couple of the CommonGen task.
+EXAMPLES = Path(__file__).with_name("examples.json")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BOXES = (
     Box("Name of A", "", "A", 1),
@@ -40,31 +43,6 @@ FIGURES = (
     Picture("Most and least alike", "html", is_wide=True),
 )
 
-# Sentences of ours for the concepts walk, dog, take, park and couple of the CommonGen task.
-_DIFFERENT = """The couple walk in the park and take photos of a dog.
-The couple walk in the park when a thief runs up to take their dog.
-The couple take a taxi to the park because their old dog cannot walk.
-The couple take a vote to keep every dog off the walk in the park."""
-_PARAPHRASES = """The couple take their dog for a walk in the park.
-A couple is taking the dog to walk at a park.
-At the park, two partners walk a dog they have taken along.
-Their dog was taken on a park walk by this couple."""
-_SHUFFLED = """park take the couple walk in dog the of photos a and.
-thief the dog in walk couple park when a their take up to runs.
-walk taxi dog the cannot couple to old park take their a because.
-dog vote every the in walk keep take off a couple park to the."""
-_WAYS_TO_WAKE_UP = """Set two alarms and put the second one across the room.
-Go to bed an hour earlier than you think you need to.
-Ask a friend to call you at six and not to take no for an answer.
-Leave the curtains open so that the sun falls on your face.
-Use an alarm that is out of reach, so that you must stand up.
-Have coffee ready on a timer: the smell gets you out of bed."""
-EXAMPLES = (
-    Example("Four stories, or one told four ways?", ("Stories", _DIFFERENT, "Paraphrases", _PARAPHRASES)),
-    Example("Stories or shuffled words?", ("Stories", _DIFFERENT, "Shuffled words", _SHUFFLED)),
-    Example("Advice on waking up", ("", _WAYS_TO_WAKE_UP, "", "")),
-)
-
 
 class Sets(NamedTuple):
     """Sets of texts with their names."""
@@ -74,7 +52,7 @@ class Sets(NamedTuple):
 
     def letter(self, i: int) -> str:
         """Return the letter of a set, or its number if there are more than letters."""
-        return LETTERS[i] if len(self.texts) <= len(LETTERS) else f"{i + 1}"
+        return LETTERS[i] if i < len(LETTERS) else f"{i + 1}."
 
     def name(self, i: int) -> str:
         """Return the letter and the name of a set; "" if it is alone."""
@@ -87,17 +65,12 @@ class Sets(NamedTuple):
 
     def text_name(self, i: int, j: int) -> str:
         """Return the label of a text in a figure: set and text, such as "B3"."""
-        dot = "" if len(self.texts) <= len(LETTERS) else "."
-        return f"{self.letter(i)}{dot}{j + 1}" if len(self.texts) > 1 else f"{j + 1}"
+        return f"{self.letter(i)}{j + 1}" if len(self.texts) > 1 else f"{j + 1}"
 
     def members(self, i: int) -> range:
         """Return the positions of the texts of a set among all texts."""
         start = sum(map(len, self.texts[:i]))
         return range(start, start + len(self.texts[i]))
-
-    def choices(self) -> list[str]:
-        """Name the sets for a list, each with the beginning of its first text."""
-        return [f"{self.name(i)}: {panels.shorten(texts[0], 40)}" for i, texts in enumerate(self.texts)]
 
 
 def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
@@ -119,10 +92,98 @@ def group(rows: Sequence[Row]) -> Sets:
     return Sets(list(members.values()), names)
 
 
-def two_of(chosen: Sequence[Any], n_sets: int, most: int = 2) -> list[int]:
-    """Select the sets to show: the selected ones, completed by the first."""
-    selected = [i for i in chosen if isinstance(i, int) and 0 <= i < n_sets]
-    return list(dict.fromkeys([*selected, *range(n_sets)]))[:most]
+def space(settings: dict[str, Any], **given: Any) -> Space:
+    """Describe a demo over sets of texts."""
+    shared = {"limits": LIMITS, "boxes": BOXES, "examples": EXAMPLES, "steps": STEPS, "rows": rows_of, "sample": SAMPLE}
+    return Space(**{**shared, "settings": settings, **given})
+
+
+def prompt_box() -> gr.Textbox:
+    """Make the box of the prompt that all sets answer."""
+    info = "What the texts share with it is not counted as likeness."
+    return gr.Textbox(label="What were they asked? (optional)", info=info, lines=1, max_lines=1)
+
+
+def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
+    """Return the prompt for each set, if there is one."""
+    return [prompt] * len(sets.texts) if prompt and prompt.strip() else None
+
+
+def shown_of(scores: Sequence[float | None]) -> list[int]:
+    """Select the sets that figures show: both of two, and the highest and the lowest of more."""
+    known = [i for i, value in enumerate(scores) if value is not None]
+    if len(known) < 3:
+        return known
+    values = np.array([scores[i] for i in known], dtype=float)
+    return [known[int(first_maximum(values))], known[int(first_minimum(values))]]
+
+
+def result(
+    sets: Sets,
+    scored: Scored,
+    pictures: Sequence[Drawn | None],
+    table: pd.DataFrame,
+    card_of: Callable[[int, float], Card],
+    mean: Card,
+    said: str,
+    notes: Sequence[str],
+    facts: Sequence[str] = (),
+) -> Result:
+    """Return what a page shows of sets: the cards of one or two that have a score, or the mean and the ranking of more.
+
+    card_of : returns the card of a set, from its index and its score
+    said : what is said of all, if the model reads the texts
+    facts : of each set, for the ranking
+    """
+    scores = scored.result["scores"]
+    known = [(i, value) for i, value in enumerate(scores) if value is not None]
+    few = known if len(known) < 3 else []
+    cards = [card_of(i, value)._replace(name=sets.name(i), series=j) for j, (i, value) in enumerate(few)] or [mean]
+    if not scored.is_read:
+        cards = [card._replace(headline="", meter=None) for card in cards]
+    if len(known) < len(scores):
+        notes = [*notes, f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored."]
+    ranking = [
+        Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, facts[i] if facts else "")
+        for i, value in known
+    ]
+    return Result(
+        scored, {"predictions": sets.texts}, pictures, table, cards, rank(ranking) if len(scores) > 2 else (),
+        said if scored.is_read else NOT_READ, notes=notes,
+    )  # fmt: skip
+
+
+def rank(items: Sequence[Ranked]) -> list[Ranked]:
+    """Order items by their scores, the highest first; equal scores have one place."""
+    places = tied_ranks([-item.value for item in items])
+    largest = max((item.value for item in items), default=0.0)
+    return [
+        items[i]._replace(place=int((places < places[i]).sum()) + 1, meter=items[i].value / max(largest, TIE))
+        for i in np.argsort(places, kind="stable")
+    ]
+
+
+def verdict(sets: Sets, scores: Sequence[float | None], equal: float, more: str, same: str) -> str:
+    """Say which of two sets, or of more, has the highest score; "" for one.
+
+    equal : smaller differences are not named
+    more, same : what the set with the highest score has more of, and what is said of two equal ones
+    """
+    known = [(i, value) for i, value in enumerate(scores) if value is not None]
+    if len(known) < 2:
+        return ""
+    values = np.array([value for _, value in known])
+    if len(known) == 2 and abs(values[0] - values[1]) < equal:
+        return same
+    best = int(first_maximum(values))
+    than = f"any other of {len(known)} sets" if len(known) > 2 else sets.name(known[1 - best][0])
+    return f"{more} in {sets.name(known[best][0])} than in {than}."
+
+
+def size_notes(sets: Sets, remark: str) -> list[str]:
+    """Return a remark if two sets differ in size."""
+    sizes = list(map(len, sets.texts))
+    return [f"The sets differ in size: {remark}"] if len(sizes) == 2 and sizes[0] != sizes[1] else []
 
 
 def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float) -> list[Drawn | None]:
@@ -140,9 +201,7 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
     names, texts = [sets.text_name(i, j) for i, j in drawn], [sets.texts[i][j] for i, j in drawn]
     groups = {sets.figure_name(i): [k for k, place in enumerate(drawn) if place[0] == i] for i in shown}
     cut = first_of(len(drawn), len(places))
-    joined = (
-        f"Alike texts are near each other, and joined from a similarity of {near:.2f} on. Distances are approximate."
-    )
+    joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Distances are approximate."
     return [
         Drawn(plots.text_map(square, names, texts, groups, near), joined + cut),
         Drawn(plots.heat_map(square, names, texts), f"1 is the same meaning, 0 an unrelated one.{cut}"),
@@ -158,43 +217,23 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
         firsts, seconds = np.triu_indices(len(texts), 1)
         if len(firsts):
             cosines = similarity[np.ix_(members, members)][firsts, seconds]
-            for title, place in (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines))):
+            ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines)))
+            for title, place in ends[: len(firsts)]:
                 pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
                 items.append((sets.name(i), series, title, f"{cosines[place]:.2f}".replace("-", "−"), pair))
-                if len(firsts) == 1:
-                    break
     return Drawn(panels.render("pairs", items)) if items else None
 
 
-def verdict(sets: Sets, scored: Scored, scores: Sequence[float | None], equal: float, more: str, same: str) -> str:
-    """Say which of two sets, or of more, has the highest score, unless the model does not read them.
-
-    equal : smaller differences are not named
-    more, same : what the set with the highest score has more of, and what is said of two equal ones
-    """
-    known = [(i, value) for i, value in enumerate(scores) if value is not None]
-    if not scored.is_read:
-        return NOT_READ
-    if len(known) < 2:
-        return ""
-    values = np.array([value for _, value in known])
-    if len(known) == 2 and abs(values[0] - values[1]) < equal:
-        return same
-    best = int(first_maximum(values))
-    than = f"any other of {len(known)} sets" if len(known) > 2 else sets.name(known[1 - best][0])
-    return f"{more} in {sets.name(known[best][0])} than in {than}."
-
-
 def unseen(sets: Sets, similarity: np.ndarray) -> dict[int, list[str]]:
-    """Return for each set, of which there are any, notes on texts that differ in what the encoder hardly sees."""
+    """Return for each set notes on its texts that differ only in what the encoder hardly sees."""
     notes: dict[int, list[str]] = {}
     for i, texts in enumerate(sets.texts):
         members = sets.members(i)
-        square = similarity[np.ix_(members, members)]
+        square, notes[i] = similarity[np.ix_(members, members)], []
         for kind, pair in reading.differences(texts, square).items():
             both = " and ".join(f"“{panels.shorten(texts[j], 80)}”" for j in pair)
             seen = f"which the model hardly sees: it takes them for {square[pair]:.0%} alike."
-            notes.setdefault(i, []).append(f"{both} differ only in {kind}, {seen}")
+            notes[i].append(f"{both} differ only in {kind}, {seen}")
     return notes
 
 
@@ -227,29 +266,6 @@ def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
     return pd.DataFrame(
         table | {name: [cell for cells in column for cell in cells] for name, column in columns.items()}
     )
-
-
-def ranking(sets: Sets, scores: Sequence[float | None], facts: Sequence[str] = ()) -> list[Ranked]:
-    """Rank sets by their scores, those without one left out, if there are more than two."""
-    if len(sets.texts) < 3:
-        return []
-    return rank(
-        [
-            Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, facts[i] if facts else "")
-            for i, value in enumerate(scores)
-            if value is not None
-        ]
-    )
-
-
-def rank(items: Sequence[Ranked]) -> list[Ranked]:
-    """Order items by their scores, the highest first; equal scores have one place."""
-    places = tied_ranks([-item.value for item in items])
-    largest = max((item.value for item in items), default=0.0)
-    return [
-        items[i]._replace(place=int((places < places[i]).sum()) + 1, meter=items[i].value / max(largest, TIE))
-        for i in np.argsort(places, kind="stable")
-    ]
 
 
 def first_of(shown: int, total: int, what: str = "texts") -> str:

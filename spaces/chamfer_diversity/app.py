@@ -1,12 +1,13 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from _kit import inputs, panels, scoring, sets
+from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Drawn, Picture, Result, Space, build, launch
+from _kit.page import Drawn, Picture, Result, build
 
 chamfer_diversity = scoring.load(__file__, "chamfer_diversity")
 
@@ -26,65 +27,62 @@ WORDS = (
 )
 
 
-def compute(texts: Any, is_drawn: bool = False) -> scoring.Scored:
+def compute(texts: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
-    given = inputs.check_sets(texts, sets.LIMITS)
+    given = inputs.check_sets(texts, sets.LIMITS, contexts)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
-    return scoring.compute(chamfer_diversity, given, predictions=given, singletons="skip", is_drawn=is_drawn)
+    return scoring.compute(
+        chamfer_diversity, given, predictions=given, singletons="skip", contexts=contexts, is_drawn=is_drawn
+    )
 
 
-def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
+def score(rows: list[inputs.Row], prompt: str) -> Result:
     """Score all sets and draw one or two of them."""
     given = sets.group(rows)
-    scored = compute(given.texts, is_drawn=True)
-    result, squares = scored.result, scoring.blocks(scored.similarity, given.texts)
-    scores = result["scores"]
-    shown = [i for i in sets.two_of(chosen, len(given.texts)) if scores[i] is not None]
+    scored = compute(given.texts, sets.contexts_of(given, prompt), is_drawn=True)
+    scores, squares = scored.result["scores"], scoring.blocks(scored.similarity, given.texts)
+    shown = sets.shown_of(scores)
     adds = scoring.contributions(chamfer_diversity, given.texts, squares, scores, singletons="skip")
     copies = [near_duplicates(square) for square in squares]
-    details = [detail or {"distances": [None], "neighbours": [None]} for detail in result["details"]]
-    distances: list[Any] = [detail["distances"] for detail in details]
+    found = [detail or {"distances": [None], "neighbours": [None]} for detail in scored.result["details"]]
+    distances = [detail["distances"] for detail in found]
     columns = {
         "Distance": distances,
-        "Nearest no.": [[j if j is None else j + 1 for j in detail["neighbours"]] for detail in details],
+        "Nearest no.": [[j if j is None else j + 1 for j in detail["neighbours"]] for detail in found],
         "Adds": adds,
         "Near duplicate of no.": [
             [first[j] + 1 if j in first else None for j in range(len(texts))]
             for first, texts in zip(copies, given.texts, strict=True)
         ],
     }
-    notes = [note for of_set in sets.unseen(given, scored.similarity).values() for note in of_set]
-    n_single = sum(value is None for value in scores)
-    if n_single:
-        notes.append(f"{n_single} of {len(scores)} sets contain a single text: not scored.")
-    if len(scores) == 2 and not n_single:
-        notes.append(sets.NO_QUALITY)
-        if len(given.texts[0]) != len(given.texts[1]):
-            notes.append("The sets differ in size: distances tend to be smaller in a larger set.")
-    return Result(
+
+    def card_of(i: int, value: float) -> panels.Card:
+        headline = next(words for least, words in WORDS if value >= least - TIE)
+        unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
+        beside = f"As many unrelated sentences score {unrelated:.2f}." if unrelated else ""
+        ends, facts = ("0: duplicates", "1: unrelated"), facts_of(scored.result["details"][i])
+        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ends, facts=facts)
+
+    facts = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
+    unit = f"from the nearest, on average over {len(scores)} sets"
+    same = "The texts of both sets are equally far apart."
+    unseen = chain(*sets.unseen(given, scored.similarity).values())
+    notes = [*unseen, *sets.size_notes(given, "distances tend to be smaller in a larger set.")]
+    return sets.result(
+        given,
         scored,
-        {"predictions": given.texts},
-        pictures=[
+        [
             sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
             *sets.figures(given, shown, scored.similarity, sets.NEAR),
             duplicates_panel(given, shown, copies),
             sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
         ],
-        details=sets.details(given, columns),
-        cards=cards(given, scored),
-        ranking=sets.ranking(given, scores),
-        verdict=sets.verdict(
-            given,
-            scored,
-            scores,
-            EQUAL,
-            "Texts that are further apart",
-            "The texts of both sets are equally far apart.",
-        ),
-        notes=notes,
-        choices=given.choices(),
-        chosen=shown,
+        sets.details(given, columns),
+        card_of,
+        panels.Card("", "", scored.result["chamfer_diversity"], unit, facts=facts),
+        sets.verdict(given, scores, EQUAL, "Texts that are further apart", same),
+        [*notes, sets.NO_QUALITY] if len(scores) > 1 else notes,
     )
 
 
@@ -116,35 +114,6 @@ def duplicates_panel(given: sets.Sets, shown: Sequence[int], copies: list[dict[i
     return Drawn(panels.render("groups", groups[:MOST_GROUPS], MOST_CHIPS), caption + cut)
 
 
-def cards(given: sets.Sets, scored: scoring.Scored) -> list[panels.Card]:
-    """Return the scores of one or two sets, or the mean of more."""
-    result = scored.result
-    values = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
-    if len(values) > 2:
-        facts = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
-        unit = f"apart, on average over {len(values)} sets"
-        return [panels.Card("", "", result["chamfer_diversity"], unit, facts=facts)]
-    found = []
-    for series, (i, value) in enumerate(values):
-        headline = next(words for least, words in WORDS if value >= least)
-        unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
-        found.append(
-            panels.Card(
-                given.name(i),
-                headline if scored.is_read else "",
-                value,
-                "from the nearest",
-                f"As many unrelated sentences score {unrelated:.2f}." if unrelated else "",
-                value if scored.is_read else None,
-                unrelated,
-                ("0: duplicates", "1: unrelated"),
-                series,
-                facts_of(result["details"][i]),
-            )
-        )
-    return found
-
-
 def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the extremes of the distances in a set, and the mean of all pairs."""
     return [
@@ -154,11 +123,12 @@ def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def api(texts: list[list[str]]) -> dict[str, Any]:
+def api(texts: list[list[str]], contexts: list[str] | None = None) -> dict[str, Any]:
     """Compute the Chamfer diversity: the mean distance of each text of a set to its nearest neighbour.
 
     Args:
         texts: sets of English texts, each a list of strings. A set of one text has no score.
+        contexts: for each set, what its texts were asked.
 
     Returns
     -------
@@ -167,19 +137,14 @@ def api(texts: list[list[str]]) -> dict[str, Any]:
         score.
 
     """
-    return compute(texts).result
+    return compute(texts, contexts).result
 
 
-SPACE = Space(
+SPACE = sets.space(
     metric=chamfer_diversity,
     title="How far is each text from its nearest neighbour?",
     lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "
     "meaning, to their nearest neighbours. English only.",
-    limits=sets.LIMITS,
-    boxes=sets.BOXES,
-    examples=sets.EXAMPLES,
-    steps=sets.STEPS,
-    rows=sets.rows_of,
     score=score,
     pictures=(
         Picture("Distance to the nearest neighbour", is_wide=True),
@@ -188,13 +153,11 @@ SPACE = Space(
         Picture("What each text adds", is_wide=True),
     ),
     api=api,
-    sample=sets.SAMPLE,
-    settings={},
-    choosers=("Look at", "and compare with"),
+    settings={"prompt": sets.prompt_box()},
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
     scoring.yardstick(chamfer_diversity, 4)
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

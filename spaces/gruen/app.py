@@ -1,12 +1,11 @@
 """Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from _kit import inputs, panels, scoring, sets
-from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
+from _kit import inputs, panels, scoring, server, sets
+from _kit.page import Box, Drawn, Picture, Result, Space, build
 
 gruen = scoring.load(__file__, "gruen")
 
@@ -33,41 +32,9 @@ WORDS = (
 _LABELS = ("high score", "doubtful", "low score")
 _BELOW = (0.65, 0.4)
 # Upper bounds on what is drawn, and on the pairs of all texts together in a result.
-MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 10, 2_000
+MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 12, 2_000
 # Characters of a repeated passage that are shown.
 _SHARED_LENGTH = 120
-_EXAMPLES = (
-    Example(
-        "A good report",
-        (
-            "The council met on Tuesday to decide on the new bridge. Most members of the council were in favour of the "
-            "bridge. They want work on it to begin in spring, before the river rises under the old bridge. A smaller "
-            "group asked for another estimate of the costs of the work.",
-        ),
-    ),
-    Example(
-        "It repeats itself",
-        (
-            "The hotel is near the station and has free parking. The hotel has free parking and is near the station. "
-            "Breakfast at the hotel is served in the garden until ten. At the hotel, breakfast is served in the garden "
-            "until ten.",
-        ),
-    ),
-    Example(
-        "Grammar gone wrong",
-        (
-            "The council met Tuesday on decide the bridge new. Most member was in favour of them it. "
-            "Want they work the to begin in spring, before the river rises.",
-        ),
-    ),
-    Example(
-        "It loses the thread",
-        (
-            "The restaurant serves Italian food by the river. Its pasta is made fresh every morning. "
-            "Quarterly profits of the shipping company fell by a third. The penguin lays one egg a year.",
-        ),
-    ),
-)
 
 
 def compute(texts: Any) -> scoring.Scored:
@@ -81,13 +48,11 @@ def compute(texts: Any) -> scoring.Scored:
     return scored._replace(is_read=not scored.result["warnings"])
 
 
-def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
-    """Score all texts and show the sentences of one."""
+def score(rows: list[inputs.Row]) -> Result:
+    """Score all texts and show their sentences."""
     texts = [row.text for row in rows]
     scored = compute(texts)
     result = scored.result
-    shown = sets.two_of(chosen, len(texts))[0]
-    detail = result["details"][shown]
     table = [
         (i, j, sentence["text"], *(sentence[name] for name in ("grammaticality", "likelihood", "acceptability")))
         for i, of_text in enumerate(result["details"], 1)
@@ -95,67 +60,57 @@ def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
     ]
     names = [f"Text {i}: {panels.shorten(text, 60)}" for i, text in enumerate(texts, 1)]
     ranked = [
-        panels.Ranked(0, name, "", value, 0.0, components_of(of_text))
-        for name, value, of_text in zip(names, result["scores"], result["details"], strict=True)
+        panels.Ranked(0, name, ", ".join(f"{label} {signed(part[key])}" for key, label in COMPONENTS.items()), value, 0)
+        for name, value, part in zip(names, result["scores"], result["details"], strict=True)
     ]
     return Result(
         scored,
         {"predictions": texts},
-        pictures=[marked(detail), deductions(detail)],
+        pictures=[marked(result["details"]), deductions(result["details"])],
         details=pd.DataFrame(table, columns=["Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"]),
         cards=[card(result, len(texts), scored.is_read)],
         ranking=sets.rank(ranked) if len(texts) > 2 else [],
         verdict="" if scored.is_read else NO_VERDICT,
         facts=[(signed(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
-        choices=names,
-        chosen=[shown],
     )
 
 
-def components_of(detail: dict[str, Any]) -> str:
-    """Write the components of a text in a line."""
-    return ", ".join(f"{label} {signed(detail[name])}" for name, label in COMPONENTS.items())
-
-
-def marked(detail: dict[str, Any]) -> Drawn | None:
-    """Return the sentences, marked by score; None if there are none."""
-    sentences = detail["sentences"][:MOST_SENTENCES]
-    pieces = [(each["text"], level_of(each["grammaticality"])) for each in sentences]
-    suspects = [word for sentence in sentences for word in sentence["suspects"] or []]
+def marked(details: list[dict[str, Any]]) -> Drawn | None:
+    """Return the sentences of all texts, marked by score; None if there are none."""
+    sentences = [(i, sentence) for i, detail in enumerate(details) for sentence in detail["sentences"]]
+    shown: dict[int, list[tuple[str, int]]] = {}
+    for i, sentence in sentences[:MOST_SENTENCES]:
+        grade = sentence["grammaticality"]
+        # A fragment has no grade.
+        level = 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
+        shown.setdefault(i, []).append((sentence["text"], level))
+    suspects = [word for _, sentence in sentences[:MOST_SENTENCES] for word in sentence["suspects"] or []]
     caption = "A stronger mark is a lower score. The details below have the numbers."
     if suspects:
         caption += f" Suspect words: {panels.shorten(', '.join(suspects), 100)}."
-    cut = sets.first_of(len(sentences), len(detail["sentences"]), "sentences")
-    return Drawn(panels.render("marked", [pieces], _LABELS, 1), caption + cut) if pieces else None
+    caption += sets.first_of(min(MOST_SENTENCES, len(sentences)), len(sentences), "sentences")
+    return Drawn(panels.render("marked", shown.values(), _LABELS, 1), caption) if shown else None
 
 
-def level_of(grade: float | None) -> int:
-    """Return the strength of the mark of a sentence; 0 for a fragment, which has no grade."""
-    return 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
-
-
-def deductions(detail: dict[str, Any]) -> Drawn:
+def deductions(details: list[dict[str, Any]]) -> Drawn:
     """List the deductions for repetition and lost focus."""
     items = []
-    pairs = detail["redundant_pairs"][:MOST_LISTED]
-    for pair in pairs:
-        i, j = pair["sentences"]
-        why = ", ".join(flag.replace("_", " ") for flag in pair["flags"])
-        shared = panels.shorten(" … ".join(pair["shared"]), _SHARED_LENGTH)
-        words = f" Both say “{shared}”." if shared else ""
-        items.append(
-            (f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}.{words}")
-        )
-    n_more = detail["n_redundant_pairs"] - len(pairs)
-    if n_more:
-        items.append(("", f"and {panels.count(n_more, 'more pair')}."))
-    for place, gap in enumerate(detail["focus_breaks"][:MOST_LISTED]):
-        i, j = gap["sentences"]
-        text = f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar)."
-        items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
-    return Drawn(
-        panels.render("ledger", items, "None found."), "Of repetition and of lost focus, as far as they are found."
-    )
+    for number, detail in enumerate(details, 1):
+        where = f"Text {number}: " if len(details) > 1 else ""
+        for pair in detail["redundant_pairs"]:
+            i, j = pair["sentences"]
+            why = ", ".join(flag.replace("_", " ") for flag in pair["flags"])
+            shared = panels.shorten(" … ".join(pair["shared"]), _SHARED_LENGTH)
+            text = f"{where}sentences {i + 1} and {j + 1} repeat each other: {why}."
+            items.append((f"−{0.1 * len(pair['flags']):.1f}", f"{text} Both say “{shared}”." if shared else text))
+        for place, gap in enumerate(detail["focus_breaks"]):
+            i, j = gap["sentences"]
+            text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar)."
+            items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
+    cut = sets.first_of(min(MOST_LISTED, len(items)), len(items), "deductions")
+    items = [(points, text[0].upper() + text[1:]) for points, text in items[:MOST_LISTED]]
+    caption = f"Of repetition and of lost focus, as far as they are found.{cut}"
+    return Drawn(panels.render("ledger", items, "None found."), caption)
 
 
 def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
@@ -212,26 +167,22 @@ SPACE = Space(
             10,
         ),
     ),
-    examples=_EXAMPLES,
+    examples=Path(__file__).with_name("examples.json"),
     steps=(
         "Write or paste a text. Leave a blank line between two texts. Or click an example.",
         "Press Score.",
         "Look at the sentences with the strongest marks.",
     ),
-    rows=lambda box: [inputs.Row("\n".join(lines)) for lines in inputs.blocks_of(box)],
+    rows=lambda box: [inputs.Row(block) for block in inputs.blocks_of(box)],
     score=score,
-    pictures=(
-        Picture("Sentence by sentence", "html", True),
-        Picture("Deductions", "html", True),
-    ),
+    pictures=(Picture("Sentence by sentence", "html", True), Picture("Deductions", "html", True)),
     api=api,
     sample=Path(__file__).with_name("sample.csv"),
     settings={},
-    choosers=("Look at",),
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
     gruen.compute(predictions=["It warms up. Then it runs."])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

@@ -2,14 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from _kit import inputs, panels, plots, scoring, sets
+from _kit import inputs, panels, plots, scoring, server, sets
 from _kit.core import first_maximum
-from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
+from _kit.page import Box, Drawn, Picture, Result, Space, build
 
 probeval = scoring.load(__file__, "probeval")
 
@@ -25,15 +24,6 @@ SIDES = ("people", "model")
 _COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
 # "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
 _COUNTED = re.compile(r"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t)([-+−]?[0-9][0-9.,]*)")
-_KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
-_EXAMPLES = (
-    Example(
-        "Boil water: much like people",
-        (_KETTLE, "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5"),
-    ),
-    Example("Boil water: only the favourite", (_KETTLE, "kettle × 100")),
-    Example("Boil water: odd ideas", (_KETTLE, "cup × 40\nhelicopter × 25\nkettle × 20\nfridge × 15")),
-)
 
 
 class Answers(NamedTuple):
@@ -83,7 +73,7 @@ def compute(answers: Answers) -> scoring.Scored:
     )
 
 
-def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
+def score(rows: list[inputs.Row]) -> Result:
     """Score a model, and draw the shares of the answers in each cluster."""
     answers = group(rows)
     scored = compute(answers)
@@ -95,21 +85,16 @@ def score(rows: list[inputs.Row], chosen: Sequence[Any]) -> Result:
     # Wrong answers are always shown, and come last.
     ranked = sorted(names, key=lambda label: (label != WRONG, -max(share[label] for share in shares.values())))
     labels = [label for label in names if label in ranked[:MOST_CLUSTERS]]
-    members = {
-        label: [members_of(detail[key], label) for key in ("gold_assignments", "assignments")] for label in names
-    }
+    keys = ("gold_assignments", "assignments")
+    members = {label: [members_of(detail[key], label) for key in keys] for label in names}
     cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
     hovers = [", ".join(members[label][0]) or names[label] for label in labels]
-    bars = plots.bars(
-        {who: [share[label] for label in labels] for who, share in shares.items()},
-        [names[label] for label in labels],
-        "share of the answers",
-        hovers,
-    )
+    values = {who: [share[label] for label in labels] for who, share in shares.items()}
+    bars = plots.bars(values, [names[label] for label in labels], "share of the answers", hovers)
     groups = [(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)]) for label in labels]
     table = [
         (who, row["text"], row["count"], names[closest(row)])
-        for who, key in (("people", "gold_assignments"), ("model", "assignments"))
+        for who, key in zip(SIDES, keys, strict=True)
         for row in detail[key]
     ]
     notes, is_enough = cautions(answers)
@@ -162,8 +147,7 @@ def cautions(answers: Answers) -> tuple[list[str], bool]:
     n_people, n_model = (sum(count for _, count in given) for given in answers)
     if min(n_people, n_model) >= LEAST:
         return [], True
-    numbers = f"people gave {n_people:,} and the model {n_model:,}"
-    return [f"No verdict: it takes at least {LEAST} answers of each side. Here {numbers}."], False
+    return [f"No verdict: each side needs {LEAST} answers. People gave {n_people:,}, the model {n_model:,}."], False
 
 
 def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> panels.Card:
@@ -211,7 +195,7 @@ SPACE = Space(
         Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
         Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 6),
     ),
-    examples=_EXAMPLES,
+    examples=Path(__file__).with_name("examples.json"),
     steps=(
         "Write people's answers to a question, one a line, with an optional count.",
         "Write a model's answers to it. Or click an example.",
@@ -229,4 +213,4 @@ demo = build(SPACE)
 
 if __name__ == "__main__":
     probeval.compute(predictions=[["warm"]], references=[["up"]])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

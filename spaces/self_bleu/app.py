@@ -1,15 +1,12 @@
 """Demo of self_bleu: how much texts repeat each other's n-grams, and the same for shuffled words."""
 
 import random
-import re
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import gradio as gr
 import pandas as pd
-from _kit import inputs, panels, plots, scoring, sets
-from _kit.core import TIE
-from _kit.page import Drawn, Picture, Result, Space, build, launch
+from _kit import inputs, panels, plots, scoring, server, sets
+from _kit.page import Drawn, Picture, Result, build
 
 self_bleu = scoring.load(__file__, "self_bleu")
 
@@ -32,10 +29,9 @@ WORDS = (
     (0.5, "They repeat each other's phrases a lot."),
     (0.2, "They repeat each other's phrases here and there."),
     (0.02, "They repeat few of each other's phrases."),
-    (TIE, "They share hardly any long phrase."),
+    (0.0, "They share hardly any long phrase."),
 )
-# Scripts without spaces between words: Thai to Myanmar, Khmer, and Chinese and Japanese.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+NOT_COMPARED = "The score says little about some of these texts."
 
 
 def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
@@ -50,7 +46,7 @@ def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
     return scoring.compute(self_bleu, predictions=given, **settings)
 
 
-def score(rows: list[inputs.Row], chosen: Sequence[Any], max_order: int, tokenizer: str) -> Result:
+def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
     given, order = sets.group(rows), int(max_order)
     scored = compute(given.texts, max_order, tokenizer)
@@ -60,7 +56,7 @@ def score(rows: list[inputs.Row], chosen: Sequence[Any], max_order: int, tokeniz
     # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
     space = "" if tokenizer == "char" else " "
     shuffled = compute([[space.join(tokens) for tokens in texts] for texts in mixed], max_order, tokenizer).result
-    shown = next(i for i in sets.two_of(chosen, len(written), len(written)) if len(written[i]) > 1)
+    shown = sets.shown_of(scores)[0]
     name = f"{given.name(shown)}. " if given.name(shown) else ""
     repeated = [phrases(texts, order) for texts in written]
     table = [
@@ -73,25 +69,38 @@ def score(rows: list[inputs.Row], chosen: Sequence[Any], max_order: int, tokeniz
         for who, values in (("As written", result), ("Shuffled", shuffled))
     }
     figure = plots.bars(by_order, [f"{n}-grams" for n in range(1, order + 1)], "self-BLEU")
-    unread, notes = cautions(given, written, order, tokenizer)
-    n_single = sum(value is None for value in scores)
-    if n_single:
-        notes.append(f"{n_single} of {len(scores)} sets contain a single text: not scored.")
-    return Result(
+    # It warns of texts that are too short, and of those that its tokenizer does not split.
+    unread = NOT_COMPARED if result["warnings"] else ""
+
+    longest = [max(map(len, of_set), default=0) for of_set in repeated]
+
+    def card_of(name: str, value: float, mixed: float, detail: dict[str, Any], length: int) -> panels.Card:
+        phrase = f"phrase of {panels.in_words(order)} words"
+        facts = [
+            (f"{detail['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
+            (f"{detail['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the counts."),
+            *([(f"{detail['self_bleu_2']:.2f}", "Self-BLEU-2", "of phrases of two.")] if order > 2 else []),
+        ]
+        headline = next(words for least, words in WORDS if value >= least)
+        if length < order:
+            headline = f"No {phrase} is shared."
+        remark, ends = f"The same words in random order: {mixed:.2f}.", (f"0: no {phrase} shared", "1: copies")
+        unit = f"self-BLEU-{order}"
+        return panels.Card(name, "" if unread else headline, value, unit, remark, value, mixed, ends, facts=facts)
+
+    return sets.result(
+        given,
         scored,
-        {"predictions": given.texts},
-        pictures=[
+        [
             marked(written[shown], repeated[shown], f"{name}Phrases that another text contains, too.", 0),
             marked(mixed[shown], phrases(mixed[shown], order), f"{name}In random order, which is nonsense.", 1),
             Drawn(figure, f"{name}Higher is less diverse."),
         ],
-        details=pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."]),
-        cards=cards(given, result, shuffled, order, bool(unread)),
-        ranking=sets.ranking(given, scores),
-        verdict=unread or f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings.",
-        notes=notes,
-        choices=given.choices(),
-        chosen=[shown],
+        pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."]),
+        lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i], longest[i]),
+        card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result, max(longest)),
+        unread or f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings.",
+        sets.size_notes(given, "self-BLEU tends to be larger in a larger set."),
     )
 
 
@@ -135,62 +144,21 @@ def marked(texts: list[list[str]], repeated: dict[tuple[str, ...], set[int]], ca
     return Drawn(content, caption + sets.first_of(len(shown), len(texts)))
 
 
-def cards(
-    given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any], order: int, is_unread: bool
-) -> list[panels.Card]:
-    """Return the scores of one or two sets, or the mean of more, and of the same words shuffled."""
-    scored = [i for i, value in enumerate(result["scores"]) if value is not None]
-    rows = [(given.name(i), result["scores"][i], shuffled["scores"][i], result["details"][i]) for i in scored]
-    if len(scored) > 2:
-        rows = [(f"Mean of {len(scored)} sets", result["self_bleu"], shuffled["self_bleu"], result)]
-    nothing = f"No phrase of {panels.in_words(order)} words is shared."
-    ends = (f"0: no phrase of {panels.in_words(order)} shared", "1: copies")
-    found = []
-    for series, (name, value, mixed, detail) in enumerate(rows):
-        facts = [
-            (f"{detail['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
-            (f"{detail['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the counts."),
-            *((f"{detail[f'self_bleu_{n}']:.2f}", f"Self-BLEU-{n}", "of shorter phrases.") for n in (2,) if order > n),
-        ]
-        headline = "" if is_unread else next((words for least, words in WORDS if value >= least), nothing)
-        remark = f"The same words in random order: {mixed:.2f}."
-        found.append(
-            panels.Card(name, headline, value, f"self-BLEU-{order}", remark, value, mixed, ends, series, facts)
-        )
-    return found
-
-
 def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any], order: int) -> str:
     """Compare two sets, or the texts with their words shuffled, at the largest order at which one repeats anything."""
     scored = [i for i, value in enumerate(result["scores"]) if value is not None]
     names, sides = ["these texts", "shuffled words"], [result, shuffled]
     if len(scored) == 2:
         names, sides = [given.name(i) for i in scored], [result["details"][i] for i in scored]
-    n = next((n for n in range(order, 0, -1) if max(side[f"self_bleu_{n}"] for side in sides) > TIE), 0)
+    n = next((n for n in range(order, 0, -1) if max(side[f"self_bleu_{n}"] for side in sides) >= EQUAL), 0)
     if not n:
         return "No word is in two texts."
     of_what = "" if n == order else f" of phrases of {panels.in_words(n)} words" if n > 1 else " of single words"
-    none = "" if n == order else f"No phrase of {panels.in_words(order)} words is shared. "
+    none = "" if n == order else f"Hardly any phrase of {panels.in_words(order)} words is shared. "
     gap = sides[0][f"self_bleu_{n}"] - sides[1][f"self_bleu_{n}"]
     if abs(gap) < EQUAL:
         return f"{none}As much repetition{of_what} in {names[0]} as in {names[1]}."
     return f"{none}{'More' if gap > 0 else 'Less'} repetition{of_what} in {names[0]} than in {names[1]}."
-
-
-def cautions(given: sets.Sets, tokens: list[list[list[str]]], order: int, tokenizer: str) -> tuple[str, list[str]]:
-    """Say why the score says nothing, "" if it does, and what else to know about the texts."""
-    scored = [text for texts in tokens if len(texts) > 1 for text in texts]
-    letters = "".join(letter for text in scored for word in text for letter in word if letter.isalpha())
-    if tokenizer not in ("char", "zh") and 2 * len(_UNSPACED.findall(letters)) > len(letters):
-        return "These texts have no spaces between words: choose Chinese or Characters for “Split texts at”.", []
-    n_short, notes = sum(len(text) < order for text in scored), list[str]()
-    if n_short == len(scored):
-        return f"Too short to compare: no text has {order} words. Make the longest phrase shorter.", []
-    if n_short:
-        notes.append(f"{n_short:,} of {len(scored):,} texts are shorter than the longest phrase.")
-    if len(given.texts) == 2 and len(given.texts[0]) != len(given.texts[1]):
-        notes.append("The sets differ in size: self-BLEU tends to be larger in a larger set.")
-    return "", notes
 
 
 def api(
@@ -214,16 +182,11 @@ def api(
     return compute(texts, max_order, tokenizer).result
 
 
-SPACE = Space(
+SPACE = sets.space(
     metric=self_bleu,
     title="How much do these texts repeat each other?",
     lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
     "and they ignore meaning.",
-    limits=sets.LIMITS,
-    boxes=sets.BOXES,
-    examples=sets.EXAMPLES,
-    steps=sets.STEPS,
-    rows=sets.rows_of,
     score=score,
     pictures=(
         Picture("Repeated phrases", "html"),
@@ -231,18 +194,16 @@ SPACE = Space(
         Picture("Self-BLEU by order", is_wide=True),
     ),
     api=api,
-    sample=sets.SAMPLE,
     settings={
         "max_order": gr.Slider(1, MOST_ORDERS, 4, step=1, label="Longest phrase", info="The order of the n-grams."),
         "tokenizer": gr.Dropdown(
             [(label, name) for name, label in TOKENIZERS.items()], value="whitespace", label="Split texts at"
         ),
     },
-    choosers=("Look at",),
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
     self_bleu.compute(predictions=["warm up", "warm up"])
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)

@@ -1,84 +1,62 @@
 """Demo of vendi_embed: the effective number of different texts in a set."""
 
-from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import gradio as gr
-from _kit import inputs, panels, scoring, sets
-from _kit.page import Picture, Result, Space, build, launch
+from _kit import inputs, panels, scoring, server, sets
+from _kit.page import Picture, Result, build
 
 vendi_embed = scoring.load(__file__, "vendi_embed")
 
 LEAST_ORDER, MOST_ORDER = 0.1, 5.0
+ORDER = "A small order gives more weight to rare meanings. 1 is Shannon entropy."
 # Smaller differences of scores are not named.
 EQUAL = 0.05
 
 
-def compute(texts: Any, q: Any, is_drawn: bool = False) -> scoring.Scored:
+def compute(texts: Any, q: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
     """Check the input and compute the metric."""
     inputs.check_number("q", q, LEAST_ORDER, MOST_ORDER)
-    given = inputs.check_sets(texts, sets.LIMITS)
-    return scoring.compute(vendi_embed, given, predictions=given, q=float(q), is_drawn=is_drawn)
+    given = inputs.check_sets(texts, sets.LIMITS, contexts)
+    return scoring.compute(vendi_embed, given, predictions=given, q=float(q), contexts=contexts, is_drawn=is_drawn)
 
 
-def score(rows: list[inputs.Row], chosen: Sequence[Any], q: float) -> Result:
+def score(rows: list[inputs.Row], prompt: str, q: float) -> Result:
     """Score all sets and draw one or two of them."""
     given = sets.group(rows)
-    scored = compute(given.texts, q, is_drawn=True)
-    scores, similarity = scored.result["scores"], scored.similarity
-    shown, squares = sets.two_of(chosen, len(given.texts)), scoring.blocks(similarity, given.texts)
-    adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=float(q))
+    scored = compute(given.texts, q, sets.contexts_of(given, prompt), is_drawn=True)
+    scores, similarity, q = scored.result["scores"], scored.similarity, float(q)
+    shown, squares = sets.shown_of(scores), scoring.blocks(similarity, given.texts)
+    adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=q)
     unseen = sets.unseen(given, similarity)
-    notes = [note for of_set in unseen.values() for note in of_set]
-    if len(scores) == 2:
-        notes.append(sets.NO_QUALITY)
-        if len(given.texts[0]) != len(given.texts[1]):
-            notes.append("The sets differ in size: a larger set can reach a larger score.")
-    return Result(
+
+    def card_of(i: int, value: float) -> panels.Card:
+        n = len(given.texts[i])
+        unrelated = scoring.yardstick(vendi_embed, n, q=q)
+        ends = ("1: all the same", f"{n}: all different")
+        headline = headline_of(value, n, unrelated or n) + (" So the model sees it." if unseen[i] else "")
+        card = panels.Card("", headline, value, f"of {n}", ends=ends, meter=(value - 1) / (n - 1) if n > 1 else None)
+        if unrelated is None:
+            return card
+        beside = f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}."
+        return card._replace(meaning=beside, mark=(unrelated - 1) / (n - 1))
+
+    more = sets.verdict(given, scores, EQUAL, "More different things", "As many different things in both sets.")
+    notes = [*chain(*unseen.values()), *sets.size_notes(given, "a larger set can reach a larger score.")]
+    return sets.result(
+        given,
         scored,
-        {"predictions": given.texts},
-        pictures=[
+        [
             *sets.figures(given, shown, similarity, sets.NEAR),
             sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
         ],
-        details=sets.details(given, {"Adds": adds}),
-        cards=cards(given, scored, float(q), set(unseen)),
-        ranking=sets.ranking(given, scores),
-        verdict=sets.verdict(
-            given, scored, scores, EQUAL, "More different things", "As many different things in both sets."
-        ),
-        notes=notes,
-        choices=given.choices(),
-        chosen=shown,
+        sets.details(given, {"Adds": adds}),
+        card_of,
+        panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets"),
+        more,
+        [*notes, sets.NO_QUALITY] if len(scores) > 1 else notes,
     )
-
-
-def cards(given: sets.Sets, scored: scoring.Scored, q: float, unsure: set[int]) -> list[panels.Card]:
-    """Return the scores of one or two sets, or the mean of more."""
-    scores = scored.result["scores"]
-    if len(scores) > 2:
-        return [panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets")]
-    found = []
-    for i, value in enumerate(scores):
-        n = len(given.texts[i])
-        unrelated = scoring.yardstick(vendi_embed, n, q=q)
-        headline = headline_of(value, n, unrelated or n)
-        if i in unsure:
-            headline = f"{headline.rstrip('.')}, as the model sees it."
-        found.append(
-            panels.Card(
-                given.name(i),
-                headline if scored.is_read else "",
-                value,
-                f"of {n}",
-                f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}." if unrelated else "",
-                (value - 1) / (n - 1) if scored.is_read and n > 1 else None,
-                (unrelated - 1) / (n - 1) if unrelated else None,
-                ("1: all the same", f"{n}: all different"),
-                i,
-            )
-        )
-    return found
 
 
 def headline_of(value: float, n: int, unrelated: float) -> str:
@@ -93,12 +71,13 @@ def headline_of(value: float, n: int, unrelated: float) -> str:
     return f"{texts.capitalize()} texts that say about {value:.1f} different things."
 
 
-def api(texts: list[list[str]], q: float = 1.0) -> dict[str, Any]:
+def api(texts: list[list[str]], q: float = 1.0, contexts: list[str] | None = None) -> dict[str, Any]:
     """Compute the Vendi score: the effective number of different texts in each set.
 
     Args:
         texts: sets of English texts, each a list of strings.
         q: order of the entropy, from 0.1 to 5; a small order gives more weight to rare meanings.
+        contexts: for each set, what its texts were asked.
 
     Returns
     -------
@@ -106,38 +85,25 @@ def api(texts: list[list[str]], q: float = 1.0) -> dict[str, Any]:
         "details" with the eigenvalues; "warnings"; and the "signature" to report with the score.
 
     """
-    return compute(texts, q).result
+    return compute(texts, q, contexts).result
 
 
-SPACE = Space(
+SPACE = sets.space(
     metric=vendi_embed,
     title="How many different things do these texts say?",
     lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
     "English only.",
-    limits=sets.LIMITS,
-    boxes=sets.BOXES,
-    examples=sets.EXAMPLES,
-    steps=sets.STEPS,
-    rows=sets.rows_of,
     score=score,
     pictures=(*sets.FIGURES, Picture("What each text adds", is_wide=True)),
     api=api,
-    sample=sets.SAMPLE,
     settings={
-        "q": gr.Slider(
-            LEAST_ORDER,
-            MOST_ORDER,
-            1,
-            step=0.1,
-            label="Order q",
-            info="A small order gives more weight to rare meanings. 1 is Shannon entropy.",
-        )
+        "prompt": sets.prompt_box(),
+        "q": gr.Slider(LEAST_ORDER, MOST_ORDER, 1, step=0.1, label="Order q", info=ORDER),
     },
-    choosers=("Look at", "and compare with"),
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
     scoring.yardstick(vendi_embed, 4, q=1.0)
-    launch(SPACE, demo)
+    server.serve(demo, SPACE.limits.file_bytes)
