@@ -1,16 +1,49 @@
 """The mixin of all metrics: input checks before `evaluate` runs, and scoring in memory."""
 
 import inspect
-from collections.abc import Callable, Mapping
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import datasets
 import evaluate
 
 from .core_inputs import parse_sets
-from .core_models import one_thread
 from .core_results import Bounds, ItemResult
 from .core_settings import Settings
+
+# Each metric has its own copy of this file, so a fork is noted outside all of them.
+_NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_NOTE, "is_forked", True))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread if this process was forked after a metric was loaded.
+
+    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(_NOTE, "is_forked"):
+        yield
+        return
+    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # It comes with scikit-learn, whose clustering uses OpenMP too.
+    pools: Any = sys.modules.get("threadpoolctl")
+    try:
+        with pools.threadpool_limits(1) if pools else nullcontext():
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
+        del os.environ["TOKENIZERS_PARALLELISM"]
+        if tokenizers is not None:
+            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
 
 
 class TextMetric:

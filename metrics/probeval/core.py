@@ -19,7 +19,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -624,45 +624,14 @@ def model_registry() -> Any:
     """Return the registry of this process, which all copies of this file share.
 
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
-    `is_forked` says whether the process was forked after the registry was made.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models, fresh.is_forked = threading.RLock(), {}, False
+    fresh.lock, fresh.models = threading.RLock(), {}
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
-        os.register_at_fork(after_in_child=lambda: vars(fresh).update(lock=threading.RLock(), is_forked=True))
+        os.register_at_fork(after_in_child=lambda: vars(fresh).update(lock=threading.RLock()))
     return registry
-
-
-# Made when a metric is loaded, so that later forks are known.
-model_registry()
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread if this process was forked after a metric was loaded.
-
-    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
-    """
-    torch: Any = sys.modules.get("torch")
-    # The registry may be that of an earlier version.
-    if torch is None or not getattr(model_registry(), "is_forked", False):
-        yield
-        return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
-    torch.set_num_threads(1)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # It comes with scikit-learn, whose clustering uses OpenMP too.
-    pools: Any = sys.modules.get("threadpoolctl")
-    try:
-        with pools.threadpool_limits(1) if pools else contextlib.nullcontext():
-            yield
-    finally:
-        torch.set_num_threads(n_threads)
-        del os.environ["TOKENIZERS_PARALLELISM"]
-        if tokenizers is not None:
-            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
@@ -1616,6 +1585,37 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_metric.py: The mixin of all metrics: input checks before `evaluate` runs, and scoring in memory.
+
+# Each metric has its own copy of this file, so a fork is noted outside all of them.
+_NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_NOTE, "is_forked", True))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread if this process was forked after a metric was loaded.
+
+    OpenMP and tokenizers would wait forever for threads that a forked process does not have.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(_NOTE, "is_forked"):
+        yield
+        return
+    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # It comes with scikit-learn, whose clustering uses OpenMP too.
+    pools: Any = sys.modules.get("threadpoolctl")
+    try:
+        with pools.threadpool_limits(1) if pools else nullcontext():
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
+        del os.environ["TOKENIZERS_PARALLELISM"]
+        if tokenizers is not None:
+            os.environ["TOKENIZERS_PARALLELISM"] = tokenizers
+
 
 class TextMetric:
     """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.

@@ -72,12 +72,12 @@ def people(metric: Any, folder: Path) -> list[Row]:
             },
         ),
     }
-    rows = []
+    rows: list[Row] = []
     for source, (texts, given) in ratings.items():
         scores, shortness = metric.compute(predictions=texts)["scores"], [-len(text.split()) for text in texts]
         for name, rated in given.items():
             values = [float(spearmanr(ranked, rated).statistic) for ranked in (scores, shortness)]
-            rows.append((f"{source}, {name}: Spearman", len(texts), *values))
+            rows.append((f"{source}, {name}: Spearman", len(texts), values[0], values[1]))
     return rows
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from text_metrics.metrics._core.core_encoder import embed_sets
 from text_metrics.metrics._core.core_inputs import TextSets, batches_by_size, lists_by_set
-from text_metrics.metrics._core.core_models import matrix_device, one_thread
+from text_metrics.metrics._core.core_metric import one_thread
+from text_metrics.metrics._core.core_models import matrix_device
 from text_metrics.metrics._core.core_numbers import ROW_ERRORS
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
@@ -44,11 +45,11 @@ def score_contributions(
     scorer = SubsetScorer(metric, predictions, settings)
     with scorer.caching():
         whole = np.array(scorer.whole["scores"], dtype=np.float64)
-        settings = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
-        by_spectrum = scorer.metric.name == "vendi_embed" and settings.orders[0] in (1, 2)
-        if by_spectrum and settings.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
+        parsed = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
+        by_spectrum = scorer.metric.name == "vendi_embed" and parsed.orders[0] in (1, 2)
+        if by_spectrum and parsed.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
             with one_thread():
-                rests = _by_spectrum(scorer.sets, settings)
+                rests = _by_spectrum(scorer.sets, parsed)
         else:
             rests = _one_by_one(scorer, whole)
     values = np.repeat(whole, scorer.sets.sizes) - rests

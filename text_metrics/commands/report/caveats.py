@@ -140,7 +140,7 @@ def _of_words(inputs: Inputs, tokenizer: Any) -> Iterator[Caveat]:
                 list(BY_WORDS),
             )
             continue
-        tokens, _ = tokenize(texts, tokenizer, lambda i, name=name: f"text {i} of {name}")
+        tokens, _ = tokenize(texts, tokenizer, f"text {{}} of {name}".format)
         n_words = np.array(list(map(len, tokens)))
         short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
         if short:

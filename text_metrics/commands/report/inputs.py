@@ -110,9 +110,10 @@ def read_sets(
     ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
     if len(set(ids)) < len(ids):
         raise ValueError("prompts must differ: the sets of a system for one prompt make one set.")
-    for name, values in (*((f"systems[{name!r}]", sets.sizes) for name, sets in parsed.items()), ("prompts", ids)):
-        if len(values) != n:
-            raise ValueError(f"{name} must have as many entries as the first system, {n}. Got {len(values)}.")
+    lengths = {f"systems[{name!r}]": len(sets.sizes) for name, sets in parsed.items()} | {"prompts": len(ids)}
+    for name, length in lengths.items():
+        if length != n:
+            raise ValueError(f"{name} must have as many entries as the first system, {n}. Got {length}.")
     rated = {}
     for name, sets in parsed.items():
         ratings = [float("nan")] * len(sets.texts)
