@@ -59,7 +59,10 @@ def pytest_configure(config):
     if config.getoption("dist", "no") != "no":
         # This process shares the tests out to others and runs none, so that it needs none of their imports. The others
         # send it warnings by the names of their classes, some of which loaded metrics define.
-        sys.path.append(os.environ.get("HF_MODULES_CACHE", f"{HF_HOME}/modules"))
+        # It must exist already: a folder that is missing when it is first searched is never searched again.
+        modules = Path(os.environ.get("HF_MODULES_CACHE", f"{HF_HOME}/modules"))
+        modules.mkdir(parents=True, exist_ok=True)
+        sys.path.append(str(modules))
         return
     # Imports make many objects that stay: the search for garbage among them would take a third of the collection.
     gc.disable()
