@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 # Nothing is compiled at installation: only a third of the modules is ever imported, and each is compiled then, even if
 # the environment turns that off.
 INSTALL := -m pip install --quiet --no-compile
+# It says of every editable installation that folders may take precedence.
+export PYTHONWARNINGS := ignore:Editable installation
 unexport PYTHONDONTWRITEBYTECODE
 
 # `pip install ".[extra]"` replaces the editable installation by a copy, which changes do not reach: install again.
