@@ -307,8 +307,8 @@ def test_what_was_asked_is_taken_out(demo, chromium, load):
     expect_old(page)
     page.get_by_label("What were they asked?").press("Enter")
     expect_numbers(page, load(demo.name).compute(predictions=texts, contexts=question)["scores"])
-    assert "contexts:projected" in page.locator("#answer pre").first.text_content()
     expect_old(page, False)
+    assert "contexts:projected" in page.locator("#answer pre").first.text_content()
     page.close()
 
 
@@ -359,4 +359,5 @@ def colour_distance(colour, other):
     for text in (colour, other):
         numbers = [float(number) for number in re.findall(r"[0-9.]+", text.replace("srgb", ""))][:3]
         channels.append([number / 255 for number in numbers] if text.startswith("rgb") else numbers)
-    return max(abs(a - b) for a, b in zip(*channels, strict=True))
+    # A style that has not come yet has no numbers.
+    return max((abs(a - b) for a, b in zip(*channels, strict=False)), default=0.0)

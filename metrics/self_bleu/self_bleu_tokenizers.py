@@ -39,16 +39,15 @@ def tokenize(
     """
     if callable(tokenizer):
         return _by_function(texts, tokenizer, where), f"custom({caller_name(tokenizer)})"
-    if not isinstance(tokenizer, str):
-        raise ValueError(f"tokenizer must be a name or a function. Got {describe(tokenizer)}.")
-    n_unspaced = sum(map(is_unspaced, texts)) if tokenizer in _BY_SPACES else 0
+    is_name = isinstance(tokenizer, str)
+    n_unspaced = sum(map(is_unspaced, texts)) if is_name and tokenizer in _BY_SPACES else 0
     if n_unspaced:
         warnings.warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "
             "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
             stacklevel=4,
         )
-    if isinstance(tokenizer, str) and tokenizer == WHITESPACE:
+    if is_name and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)
 

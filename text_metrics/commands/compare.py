@@ -27,7 +27,7 @@ from text_metrics.commands.shared.columns import (
     to_arguments,
 )
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import parse_path, write_text
+from text_metrics.commands.shared.files import data_files, parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import Source, form_of
@@ -193,7 +193,9 @@ def main() -> int:
     confidence, name = parse_level(options.confidence), options.result
     settings = parse_settings(options.setting, options.metric)
     files = [path for path in (options.a, options.b) if path is not None]
-    check_outputs(files, [options.out], {**settings, "metric": options.metric})
+    check_outputs(
+        [file for path in files for file in data_files(path)], [options.out], {**settings, "metric": options.metric}
+    )
     metric = load_metric(options.metric)
     kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.

@@ -41,7 +41,7 @@ class Command(argparse.Namespace):
         Raises a ValueError for what is no file, such as a pipe: a job reads its file more than once.
         """
         if isinstance(self.data, Path) and self.data.exists() and not (self.data.is_file() or self.data.is_dir()):
-            raise ValueError(f"{self.data} is no file, and cannot be read twice: write what it holds to a file first.")
+            raise ValueError(f"{self.data} is a pipe, which cannot be read twice: write its content to a file first.")
         stats = [path.stat() for path in data_files(self.data)]
         return {
             **{name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT},
