@@ -38,10 +38,13 @@ def press_score(page, name="Score"):
 
 def boxes_of(page):
     """Return the boxes of texts and names; a prompt, which is optional, is not one."""
-    return page.locator(".tm-input .tabitem [data-testid=textbox]").all()
+    boxes = page.locator(".tm-input .tabitem [data-testid=textbox]")
+    boxes.first.wait_for()
+    return boxes.all()
 
 
 def write(page, texts):
+    page.locator(".tm-input .tabitem [data-testid=textbox]").nth(len(texts) - 1).wait_for()
     for box, text in zip(boxes_of(page), texts, strict=True):
         box.fill(text)
 
