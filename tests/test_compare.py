@@ -117,7 +117,7 @@ def test_sets_of_one_cluster_are_not_independent(run, tmp_path):
 
 
 def of_single_texts(sets):
-    """One row a text, the sets in turn, so that rows of one id are not next to each other."""
+    """One row a text, alternating between the sets, so that rows of one id are not adjacent."""
     rows = [{"id": f"p{i}", "t": text, "n": j} for i, members in enumerate(sets) for j, text in enumerate(members)]
     return sorted(rows, key=lambda row: row["n"])
 

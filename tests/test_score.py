@@ -260,7 +260,7 @@ def test_a_row_that_is_nested_deeply_is_one_bad_row(tmp_path, kind, levels):
     data.write_text(f"[{','.join(lines)}]" if kind == "json" else "\n".join(lines))
     for out in ("out.jsonl", "out.parquet", "out.csv"):
         code = score.main(command(data, out=out))
-        # What Python itself cannot read is no JSON array.
+        # A literal that Python cannot parse is not a JSON array.
         assert code == (0 if levels < 100 else score.EXIT_USAGE if (kind, levels) == ("json", 5000) else 3)
         if code == score.EXIT_BAD_ROWS:
             assert [row["row"] for row in read_jsonl(tmp_path / f"{out}.bad.jsonl")] == [3]

@@ -38,7 +38,7 @@ class Command(argparse.Namespace):
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON: a job continues only under an equal command.
 
-        Raises a ValueError for what is no file, such as a pipe: a job reads its file more than once.
+        Raises a ValueError for a pipe or another special file: a job reads its file more than once.
         """
         if isinstance(self.data, Path) and self.data.exists() and not (self.data.is_file() or self.data.is_dir()):
             raise ValueError(f"{self.data} is a pipe, which cannot be read twice: write its content to a file first.")

@@ -12,7 +12,7 @@ from text_metrics.commands.shared.keys import column_of, read_key
 from text_metrics.commands.shared.rows import PLAIN, Form, Source, form_of
 from text_metrics.commands.shared.sets import Keys, Reader, Unit, find_scattered
 
-# A column with more distinct values does not name systems, nor does one whose values each lack more of the prompts.
+# A column names systems if it has at most this many values, each with at least this share of the prompts.
 _MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
 # On fewer prompts, any column looks like that.
 _FEWEST_PROMPTS = 3

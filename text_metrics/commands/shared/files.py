@@ -161,7 +161,7 @@ def write_text(path: Path, text: str) -> None:
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names a file.
 
-    The name is new, unless it is given, so that no other file is replaced. A link is followed. What is no file, such as
+    The name is new, unless it is given, so that no other file is replaced. A link is followed. A special file, such as
     /dev/stdout, is written under its own name.
     """
     if path.is_symlink():

@@ -115,7 +115,7 @@ class Source:
     schema : of a table; None for a file without types
     has_cells : whether values are the texts of CSV cells, where a list is JSON
 
-    Raises a ValueError if there is no file, or for a table that is damaged.
+    Raises a ValueError if the file is missing, or is a damaged table.
     """
 
     schema: pa.Schema | None = None
