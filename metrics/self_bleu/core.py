@@ -561,14 +561,13 @@ class Settings:
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -791,11 +790,11 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     return (
         wrap_entry(
             f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
+            f"{item}s or labels, and if all score the same."
         )
         + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+            "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+            "what is reported as `given`, or by a name, is the same."
         )
         + "\nRaises:\n"
         + wrap_entry(
