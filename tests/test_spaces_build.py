@@ -1,7 +1,6 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
 import base64
-import importlib
 import json
 import os
 import re
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 
 import evaluate
 import numpy as np
@@ -16,7 +16,7 @@ import pytest
 
 from scripts.tooling import build_space, push_space
 from tests.conftest import ROOT
-from tests.demos import CASES, NAMES
+from tests.demos import CASES, NAMES, WITH_CONTEXTS
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -37,48 +37,36 @@ def test_no_private_name_of_a_framework_is_used():
 @pytest.mark.parametrize("name", NAMES)
 def test_front_matter_is_whole_and_the_card_is_below(built, name):
     text = (built / name / "README.md").read_text(encoding="utf-8")
-    front = build_space.front_matter(text)
-    assert front["title"]
-    assert front["emoji"]
+    front, gradio = build_space.front_matter(text), build_space.pins()["gradio"]
+    fixed = {"sdk": "gradio", "sdk_version": gradio, "python_version": "3.11", "app_file": "app.py"}
+    assert fixed.items() <= front.items()
+    assert all(front[key] for key in ("title", "emoji", "short_description"))
     assert {front["colorFrom"], front["colorTo"]} <= COLOURS
-    assert front["sdk"] == "gradio"
-    assert front["sdk_version"] == build_space.pins()["gradio"]
-    assert front["python_version"] == "3.11"
-    assert front["app_file"] == "app.py"
-    assert 0 < len(front["short_description"]) <= 60
+    assert len(front["short_description"]) <= 60
     assert {"evaluate", "metric"} <= set(front["tags"])
     assert f"# Metric Card for {name}" in text
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_requirements_are_pinned_and_whole(built, name):
-    lines = (built / name / "requirements.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    lines = (built / name / "requirements.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith("--")]
     assert all(line.count("==") == 1 for line in pinned)
-    wanted = [
-        line
-        for room in ("metrics", "spaces")
-        for line in (ROOT / f"{room}/{name}/requirements.txt").read_text().split()
-    ]
+    needed = [(ROOT / room / name / "requirements.txt").read_text().split() for room in ("metrics", "spaces")]
     found = {line.split("==")[0].split("[")[0] for line in pinned}
-    assert found == {line.split(">")[0].split("[")[0].lower() for line in wanted}
+    assert found == {line.split(">")[0].split("[")[0].lower() for line in chain(*needed)}
     assert (built / name / "COMMIT").read_text().strip()
-
-
-def assert_same_result(found, expected):
-    """Equal, but for the last digits of a float32 embedding, which follow the number of threads of a process."""
-    assert found.keys() == expected.keys()
-    for key, value in expected.items():
-        numeric = isinstance(value, float | list)
-        assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_built_demo_is_a_metric_from_its_folder(built, load, name):
-    found, expected = (
-        metric.compute(**CASES[name].arguments) for metric in (evaluate.load(str(built / name)), load(name))
-    )
-    assert_same_result(found, expected)
+    """With equal results, but for the last digits of an embedding, which follow the number of threads of a process."""
+    metrics = evaluate.load(str(built / name)), load(name)
+    found, expected = (metric.compute(**CASES[name].arguments) for metric in metrics)
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        numeric = isinstance(value, float | list)
+        assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
 # An encoder of one's own, which knows letters only, and what a demo with it shows of a set.
@@ -89,6 +77,7 @@ class Letters:
     def encode(self, texts):
         return np.array([[1.0 + text.count(letter) for letter in "aeinorst"] for text in texts])
 
+MODEL = Letters()
 """
 SHOWN = """
 import json, runpy, sys
@@ -97,29 +86,28 @@ app = runpy.run_path("app.py")
 space, texts = app["SPACE"], json.loads(sys.argv[1])
 settings = {name: component.value for name, component in space.settings.items()}
 result = space.score([app["inputs"].Row(text, "1") for text in texts], **settings)
-heat = next(drawn.content for drawn in result.pictures if getattr(drawn, "content", None) is not None
-            and hasattr(drawn.content, "data") and drawn.content.data[0].type == "heatmap")
-print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"),
-                  "heat": [list(row) for row in heat.data[0].z]}, default=float))
+(heat,) = [drawn.content.data[0].z for drawn, picture in zip(result.pictures, space.pictures)
+           if picture.title == "Similarity of the texts"]
+print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"), "heat": heat}, default=list))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "semantic_entropy"])
+@pytest.mark.parametrize("name", WITH_CONTEXTS)
 def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
     """MODEL of the kit is the one place: score, heat map and contributions are by the encoder that it names."""
     folder = build_space.build(name, tmp_path)
     scoring = folder / "_kit" / "scoring.py"
-    code, n = re.subn(r"^MODEL\b.*$", "MODEL = Letters()", scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    code, n = re.subn(r"^MODEL\b.*$", LETTERS, scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert n == 1
-    scoring.write_text(code.replace("MODEL = Letters()", f"{LETTERS}MODEL = Letters()"), encoding="utf-8")
+    scoring.write_text(code, encoding="utf-8")
     texts = ["A man walks his dog.", "A dog is walked.", "Rain fell all night.", "It rained until the morning."]
     command = [sys.executable, "-c", SHOWN, json.dumps(texts)]
     shown = json.loads(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout)
 
     namespace = {}
     exec(LETTERS, namespace)
-    letters = namespace["Letters"]()
+    letters = namespace["MODEL"]
     rows = letters.encode(texts)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     assert np.array(shown["heat"]) == pytest.approx(rows @ rows.T, abs=1e-6)
@@ -135,19 +123,16 @@ def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
         assert shown["table"]["Adds"] == pytest.approx([score(texts) - value for value in without], abs=1e-6)
 
 
-def test_links_lead_to_the_card_the_paper_and_the_other_demos(built, monkeypatch):
-    monkeypatch.syspath_prepend(built / "self_bleu")
-    sys.path_importer_cache.clear()
-    server = importlib.import_module("_kit.server")
-    paper = ["https://arxiv.org/abs/2210.02410"]
-    assert server.links("self_bleu", paper) == [("arXiv 2210.02410", *paper)]
-    monkeypatch.setenv("SPACE_ID", "someone/self_bleu")
-    links = dict(server.links("self_bleu", paper))
-    assert links["Metric card"] == "https://huggingface.co/spaces/someone/self_bleu/blob/main/README.md"
-    others = {name: f"https://huggingface.co/spaces/someone/{name}" for name in NAMES if name != "self_bleu"}
-    assert {name: address for name, address in links.items() if name in NAMES} == others
-    for name in [name for name in sys.modules if name.startswith("_kit")]:
-        del sys.modules[name]
+def test_links_lead_to_the_card_the_paper_and_the_other_demos(kit, monkeypatch):
+    """Those of a duplicate lead to its own card, and to the demos beside its origin."""
+    paper, hub = ["https://arxiv.org/abs/2210.02410"], "https://huggingface.co/spaces"
+    own = [("Metric card", "/card"), ("arXiv 2210.02410", *paper)]
+    assert kit.server.links("self_bleu", paper, "") == own
+    monkeypatch.setenv("SPACE_ID", "someone/mine")
+    for front, owner in (("title: a\n", "someone"), ("title: a\nduplicated_from: maker/self_bleu\n", "maker")):
+        links = kit.server.links("self_bleu", paper, f"---\n{front}---\n\n# Card")
+        others = [(name, f"{hub}/{owner}/{name}") for name in NAMES if name != "self_bleu"]
+        assert links == [("Metric card", f"{hub}/someone/mine/blob/main/README.md"), own[1], *others]
 
 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
@@ -162,13 +147,10 @@ def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
 
 def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
     monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
-    command = ["push_space.py", "self_bleu", "--owner", "someone", "--build", str(built)]
-    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr(sys, "argv", ["push_space.py", "self_bleu", "--owner", "someone", "--build", str(built)])
     push_space.main()
     printed = capsys.readouterr().out
-    assert "for the Space someone/self_bleu" in printed
-    assert "self_bleu.py" in printed
-    assert "Nothing was sent" in printed
+    assert all(part in printed for part in ("for the Space someone/self_bleu", "self_bleu.py", "Nothing was sent"))
 
 
 def test_only_a_build_of_a_commit_is_pushed(tmp_path):

@@ -115,12 +115,6 @@ def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
 
 
-def blocks(similarity: np.ndarray, sets: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    """Cut the cosines of all texts into those of each set of k texts, (k, k)."""
-    ends = np.cumsum([len(texts) for texts in sets])
-    return [similarity[end - len(texts) : end, end - len(texts) : end] for end, texts in zip(ends, sets, strict=True)]
-
-
 @functools.lru_cache(256)
 def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
     """Return the score of n sentences that have nothing in common; None if there are not as many."""

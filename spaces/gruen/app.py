@@ -60,7 +60,9 @@ def score(rows: list[inputs.Row]) -> Result:
     ]
     names = [f"Text {i}: {panels.shorten(text, 60)}" for i, text in enumerate(texts, 1)]
     ranked = [
-        panels.Ranked(0, name, ", ".join(f"{label} {signed(part[key])}" for key, label in COMPONENTS.items()), value, 0)
+        panels.Ranked(
+            0, name, ", ".join(f"{label} {panels.decimals(part[key])}" for key, label in COMPONENTS.items()), value, 0
+        )
         for name, value, part in zip(names, result["scores"], result["details"], strict=True)
     ]
     return Result(
@@ -71,7 +73,7 @@ def score(rows: list[inputs.Row]) -> Result:
         cards=[card(result, len(texts), scored.is_read)],
         ranking=sets.rank(ranked) if len(texts) > 2 else [],
         verdict="" if scored.is_read else NO_VERDICT,
-        facts=[(signed(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
+        facts=[(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
     )
 
 
@@ -129,12 +131,6 @@ def meaning_of(result: dict[str, Any]) -> str:
     if not lowered:
         return fluent
     return f"{fluent.rstrip('.')}, {'but' if grammar >= _FLUENT else 'and'} the text {lowered}."
-
-
-def signed(number: float) -> str:
-    """Write a number with a minus sign in place of a hyphen; without one if it is zero."""
-    text = f"{number:.2f}"
-    return text.lstrip("-") if not float(text) else text.replace("-", "−")
 
 
 def api(texts: list[str]) -> dict[str, Any]:

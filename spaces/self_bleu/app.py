@@ -68,7 +68,8 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
         who: [values["details"][shown][f"self_bleu_{n}"] for n in range(1, order + 1)]
         for who, values in (("As written", result), ("Shuffled", shuffled))
     }
-    figure = plots.bars(by_order, [f"{n}-grams" for n in range(1, order + 1)], "self-BLEU")
+    orders = [f"{n}-grams" for n in range(1, order + 1)]
+    figure = plots.bars(by_order, orders, orders, "self-BLEU")
     # It warns of texts that are too short, and of those that its tokenizer does not split.
     unread = NOT_COMPARED if result["warnings"] else ""
 
