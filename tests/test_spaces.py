@@ -246,6 +246,7 @@ def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, visit):
     page.get_by_text("of 4", exact=True).wait_for()
     page.get_by_role("tab", name="Write").click()
     write(page, ("", "another", "", ""))
+    page.wait_for_function("location.hash.includes('another')")
     expect_old(page, False)
     page.get_by_role("tab", name="File").click()
     page.locator(".tm-input").get_by_label("Clear").first.click()

@@ -1,13 +1,9 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
-import base64
 import json
-import os
 import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
 
 import evaluate
@@ -145,14 +141,6 @@ def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
         build_space.build("../x", tmp_path)
 
 
-def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
-    monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
-    monkeypatch.setattr(sys, "argv", ["push_space.py", "self_bleu", "--owner", "someone", "--build", str(built)])
-    push_space.main()
-    printed = capsys.readouterr().out
-    assert all(part in printed for part in ("for the Space someone/self_bleu", "self_bleu.py", "Nothing was sent"))
-
-
 def test_only_a_build_of_a_commit_is_pushed(tmp_path):
     folder = build_space.build("self_bleu", tmp_path)
     for commit in ("unknown", "0123+changes"):
@@ -166,61 +154,27 @@ def test_only_a_build_of_a_commit_is_pushed(tmp_path):
         push_space.check(folder)
 
 
-class AcceptingHub(BaseHTTPRequestHandler):
-    """The part of the Hub's protocol that creates a Space and takes one commit."""
-
-    def do_GET(self):
-        # What the Space holds so far: one file of an earlier build.
-        path = self.path.split("?")[0]
-        tree = [{"type": "file", "path": "old.py", "size": 1, "oid": "0"}]
-        self.answer(tree if "/tree/" in path else {"id": "someone/self_bleu", "sha": "0" * 40, "siblings": []})
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == "/api/repos/create":
-            self.received["repo"] = json.loads(body)
-            self.answer({"url": f"http://{self.headers['Host']}/spaces/someone/self_bleu"})
-        elif "/preupload/" in self.path:
-            files = [{"path": file["path"], "uploadMode": "regular"} for file in json.loads(body)["files"]]
-            self.answer({"files": [{**file, "shouldIgnore": False, "oid": None} for file in files]})
-        elif "/commit/" in self.path:
-            for line in body.decode().splitlines():
-                entry = json.loads(line)
-                self.received.setdefault(entry["key"], []).append(entry["value"])
-            url = f"http://{self.headers['Host']}/spaces/someone/self_bleu/commit/{'1' * 40}"
-            self.answer({"success": True, "commitOid": "1" * 40, "commitUrl": url})
-        else:
-            self.answer({"warnings": [], "errors": []})
-
-    def answer(self, value):
-        body = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+def run_push(monkeypatch, folder, *options):
+    monkeypatch.setattr(sys, "argv", ["push_space.py", "self_bleu", "--owner", "someone", "--build", folder, *options])
+    push_space.main()
 
 
-def test_a_push_makes_the_space_hold_just_the_build(tmp_path):
-    folder = build_space.build("self_bleu", tmp_path)
+def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
+    monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
+    run_push(monkeypatch, str(built))
+    printed = capsys.readouterr().out
+    assert all(part in printed for part in ("for the Space someone/self_bleu", "self_bleu.py", "Nothing was sent"))
+
+
+def test_a_push_makes_the_space_hold_just_the_build(tmp_path, monkeypatch):
+    folder, calls = build_space.build("self_bleu", tmp_path), []
     (folder / "COMMIT").write_text("0123\n")
-    received = {}
-    handler = type("Handler", (AcceptingHub,), {"received": received})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_test"}
-    environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-m", "scripts.tooling.push_space", "self_bleu", "--owner", "someone", "--push"]
-    command += ["--build", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    server.shutdown()
-    assert done.returncode == 0, done.stderr
-    assert received["repo"]["type"] == "space"
-    assert received["repo"]["sdk"] == "gradio"
-    sent = {file["path"]: base64.b64decode(file["content"]) for file in received["file"]}
-    assert sent == {str(path.relative_to(folder)): path.read_bytes() for path in push_space.files_of(folder)}
-    assert [file["path"] for file in received["deletedFile"]] == ["old.py"]
-    assert received["header"][0]["summary"] == "Build of 0123"
+    for method in ("create_repo", "upload_folder"):
+        monkeypatch.setattr(push_space.HfApi, method, lambda api, *repo, **given: calls.append((*repo, given)))
+    run_push(monkeypatch, str(tmp_path), "--push")
+    (repo, created), (uploaded,) = calls
+    assert (repo, created["repo_type"], created["space_sdk"]) == ("someone/self_bleu", "space", "gradio")
+    assert (uploaded["repo_id"], uploaded["repo_type"]) == ("someone/self_bleu", "space")
+    assert (uploaded["folder_path"], uploaded["commit_message"]) == (folder, "Build of 0123")
+    # What an earlier build left there goes.
+    assert uploaded["delete_patterns"] == "*"

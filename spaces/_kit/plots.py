@@ -19,7 +19,7 @@ SERIES = ("#6366f1", "#e5622b")
 _HATCHES, _SYMBOLS = ("", "/"), ("circle", "diamond")
 _HATCHING: dict[str, Any] = {"fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}
 # Height of a bar and of the name above it, in pixels.
-_BAR, _NAME = 18, 22
+_BAR, _NAME = 18, 26
 # Sides of a mark where its label can be, in this order of preference, with their directions.
 _SIDES = {"top center": (0, 1), "bottom center": (0, -1), "middle right": (1, 0), "middle left": (-1, 0)}
 # Up to this size a cell of a heat map has room for its value.
@@ -194,7 +194,7 @@ def bars(
             hovertemplate="%{customdata}<br>%{x:.3f}<extra>%{fullData.name}</extra>",
         )
     for place, name in enumerate(names):
-        at = {"x": 0, "xref": "paper", "xanchor": "left", "y": place, "yshift": _BAR * n_bars / 2}
+        at = {"x": 0, "xref": "paper", "xanchor": "left", "y": place, "yshift": (_BAR * n_bars - _NAME) / 2 + 11}
         figure.add_annotation(text=label(name, 44, 1), showarrow=False, bgcolor="#ffffff", **at)
     figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, showticklabels=False)
     figure.update_xaxes(title=title, zeroline=True, zerolinecolor="rgba(138,143,163,.6)", tickangle=0, nticks=6)
