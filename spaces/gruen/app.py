@@ -86,12 +86,11 @@ def marked(details: list[dict[str, Any]]) -> Drawn | None:
         # A fragment has no grade.
         level = 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
         shown.setdefault(i, []).append((sentence["text"], level))
-    suspects = [
-        word.strip(".,;:!?") for _, sentence in sentences[:MOST_SENTENCES] for word in sentence["suspects"] or []
-    ]
+    suspects = [word for _, sentence in sentences[:MOST_SENTENCES] for word in sentence["suspects"] or []]
     caption = "A stronger mark is a lower score. The details below have the numbers."
     if suspects:
-        caption += f" Suspect words: {panels.shorten(', '.join(suspects), 100)}."
+        words = ", ".join(word.strip(".,;:!?") for word in suspects)
+        caption += f" Suspect words: {panels.shorten(words, 100)}."
     caption += sets.first_of(min(MOST_SENTENCES, len(sentences)), len(sentences), "sentences")
     return Drawn(panels.render("marked", shown.values(), _LABELS, 1), caption) if shown else None
 
@@ -108,8 +107,8 @@ def deductions(details: list[dict[str, Any]]) -> Drawn:
             text = f"{where}sentences {i + 1} and {j + 1} repeat each other: {why}."
             items.append((f"−{0.1 * len(pair['flags']):.1f}", f"{text} Both say “{shared}”." if shared else text))
         for place, gap in enumerate(detail["focus_breaks"]):
-            i, j = gap["sentences"]
-            text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({panels.decimals(gap['similarity'])} similar)."
+            (i, j), alike = gap["sentences"], panels.decimals(gap["similarity"])
+            text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({alike} similar)."
             items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
     cut = sets.first_of(min(MOST_LISTED, len(items)), len(items), "deductions")
     items = [(points, text[0].upper() + text[1:]) for points, text in items[:MOST_LISTED]]
