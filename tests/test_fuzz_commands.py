@@ -96,7 +96,7 @@ PLAIN = {"rows": None, "delimiter": None, "encoding": "utf-8"}
 
 
 def compare_with_itself(path):
-    options = argparse.Namespace(a=path, b=path, text_key="t", id_key="id", system_key=None, cluster_key="c", **PLAIN)
+    options = argparse.Namespace(files=[path, path], text_key="t", id_key="id", system_key=None, cluster_key="c", **PLAIN)
     return compare.read_pair(options, sets.Reader(sets.Keys("t", id="id", is_scattered=True), True))
 
 

@@ -162,7 +162,7 @@ def report(references, files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     for name, answers in files.items():
         (folder / f"{name}.json").write_text(json.dumps(answers), encoding="utf-8")
-    answers = [(name, folder / f"{name}.json") for name in files]
+    answers = {name: folder / f"{name}.json" for name in files}
     arguments = Namespace(answers=answers, rounds=5, confidence=0.95)
     return probe_report.measure(arguments, references, {})
 
@@ -283,7 +283,7 @@ REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
         (("report", PREDICTIONS, PREDICTIONS), "line 1 must have an 'id'"),
         (("report", TARGETS, TARGETS), "answer 'raw' has no 'count'"),
         (("report", TARGETS, [{"q7": ["x"]}]), "questions.jsonl: "),
-        ((*REPORT, f"a={PREDICTIONS}"), "Got 'a'"),
+        ((*REPORT, f"a={PREDICTIONS}"), "Got a, a"),
         ((*REPORT, "--setting", "nothing=3"), "nothing"),
         ((*REPORT, "--setting", "matcher=cosin"), "matcher must be one of"),
         ((*REPORT, "--setting", "matcher=human"), "matcher='human'"),

@@ -13,7 +13,8 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report.likeness import shuffled
 from text_metrics.commands.report.main import parse_options
-from text_metrics.commands.report.scores import DIVERSITY, least_diverse, summarize
+from text_metrics.commands.report.model import MEASURES
+from text_metrics.commands.report.scores import least_diverse, summarize
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate
@@ -139,7 +140,7 @@ def test_all_pairs_are_tested_and_the_best_is_marked_only_if_the_test_holds(whol
 
 def described(*scores):
     """Return the entry of a metric for the scores of systems."""
-    return summarize(DIVERSITY[0], np.array(scores), "", 2, 0.95)
+    return summarize(MEASURES["vendi_embed"], np.array(scores), "", 2, 0.95)
 
 
 def test_first_is_who_beats_every_other_system(rng):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
-from text_metrics.commands.report.model import METRICS, Report
+from text_metrics.commands.report.model import MEASURES, Report
 from text_metrics.commands.report.pictures import pictures
 from text_metrics.commands.report.tables import Table, scores, tables
 from text_metrics.commands.shared.files import write_text, written_whole
@@ -61,7 +61,7 @@ def to_notebook(report: Report) -> str:
 def columns_table(report: Report, columns: Sequence[str]) -> Table | None:
     """Return one table of the named metrics, the best system by the first of them first; None if it would be empty."""
     by_name = {metric.name: metric for metric in report.metrics}
-    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", METRICS) in by_name]
+    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", tuple(MEASURES)) in by_name]
     title = "Diversity and quality" if report.section("quality") else "Diversity"
     return scores(report, chosen, title) if chosen else None
 

@@ -46,8 +46,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
             _add_contexts(contexts, units)
     people = None
     if options.people is not None:
-        files[options.people] = read_units(options.people, keys._replace(system=None), (), form)
-        people = {prompt: [text for text, _ in rated] for prompt, rated in _rated(files[options.people]).items()}
+        files[options.people] = units = read_units(options.people, keys._replace(system=None), form=form)
+        people = {prompt: [text for text, _ in rated] for prompt, rated in _rated(units).items()}
     bad = [
         {"file": str(path), "row": row.number, "error": row.error}
         for path, units in files.items()
