@@ -1,12 +1,9 @@
 """Rewards in a process of several: by hand, with a slice of the completions, or in real steps of GRPOTrainer."""
 
-import json
-import os
-
 import torch
 
 import text_metrics
-from tests.trainer_run import build_causal, build_tokenizer
+from tests.trainer_run import build_causal, build_tokenizer, on_cpu
 
 PROMPTS = ["what sleeps in the house", "what runs on the sea", "what do you boil tea with"]
 TEXTS = [
@@ -37,7 +34,7 @@ def make_reward(name, settings):
     return text_metrics.for_rewards(text_metrics.load(name), **settings)
 
 
-def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2, seed=5):
+def train(folder, name, settings, n_generations=4, per_process=8, prompts=PROMPTS * 2, seed=5):
     """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -51,27 +48,12 @@ def train(folder, name, settings, n_generations, per_process, steps=2, prompts=P
     tokenizer = build_tokenizer()
     model = build_causal(tokenizer)
     before = [weights.clone() for weights in model.parameters()]
+    sizes = {"per_device_train_batch_size": per_process, "num_generations": n_generations, "max_completion_length": 8}
+    steps = {"max_steps": 2, "learning_rate": 0.01, "logging_steps": 1, "save_strategy": "no", "seed": seed}
     trainer = GRPOTrainer(
         model=model,
         reward_funcs=[make_reward(name, settings), record],
-        args=GRPOConfig(
-            output_dir=str(folder),
-            per_device_train_batch_size=per_process,
-            num_generations=n_generations,
-            max_completion_length=8,
-            max_steps=steps,
-            learning_rate=0.01,
-            logging_steps=1,
-            save_strategy="no",
-            use_cpu=True,
-            bf16=False,
-            gradient_checkpointing=False,
-            ddp_backend="gloo" if "RANK" in os.environ else None,
-            report_to=[],
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
-            seed=seed,
-        ),
+        args=GRPOConfig(bf16=False, gradient_checkpointing=False, **on_cpu(folder, **sizes, **steps)),
         train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
         processing_class=tokenizer,
     )
@@ -98,17 +80,16 @@ def score_slice(name, settings, ends, logs=False):
         return f"{type(error).__name__}: {error}"
 
 
-def main(file):
-    """Run the jobs of a file, and write what each gave to another."""
-    rank = int(os.environ["RANK"])
-    found = []
-    for i, job in enumerate(json.loads(file.read_text(encoding="utf-8"))):
+def main(folder, jobs):
+    """Run jobs in a process of several; returns what each gave."""
+    results = []
+    for i, job in enumerate(jobs):
         if job.pop("train", False):
-            found.append(train(file.with_name(f"run{i}"), **job))
+            results.append(train(folder / f"run{i}", **job))
             continue
         if not torch.distributed.is_initialized():
             torch.distributed.init_process_group("gloo")
-        found.append(score_slice(**job))
-    file.with_name(f"found-{rank}.json").write_text(json.dumps(found), encoding="utf-8")
+        results.append(score_slice(**job))
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+    return results

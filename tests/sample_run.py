@@ -1,12 +1,9 @@
 """Samples of a tiny model at an evaluation: in a test, or in a process of two."""
 
-import json
-import os
-
 from transformers import Trainer, TrainingArguments, default_data_collator
 
 import text_metrics
-from tests.trainer_run import build_causal, build_tokenizer
+from tests.trainer_run import build_causal, build_tokenizer, on_cpu
 
 PROMPTS = ["what sleeps in the house", "what runs", "what do you boil tea with", "the sea", "a man sees"]
 CHATS = [[{"role": "system", "content": "a"}, {"role": "user", "content": prompt}] for prompt in PROMPTS]
@@ -22,15 +19,7 @@ def build_callback(metrics=METRICS, prompts=PROMPTS, **arguments):
 def evaluate_once(model, tokenizer, callback, folder, **arguments):
     trainer = Trainer(
         model=model,
-        args=TrainingArguments(
-            output_dir=str(folder),
-            use_cpu=True,
-            ddp_backend="gloo" if "RANK" in os.environ else None,
-            report_to=[],
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
-            **arguments,
-        ),
+        args=TrainingArguments(**on_cpu(folder, **arguments)),
         eval_dataset=[{"input_ids": [3, 4], "labels": [3, 4]}] * 2,
         processing_class=tokenizer,
         data_collator=default_data_collator,
@@ -39,8 +28,8 @@ def evaluate_once(model, tokenizer, callback, folder, **arguments):
     return trainer.evaluate()
 
 
-def main(file):
-    """Evaluate in this process of several; write the scores, and how many texts it sampled."""
+def main(folder, jobs):
+    """Evaluate in this process of several; returns the scores, and how many texts it sampled."""
     model = build_causal(tokenizer := build_tokenizer())
     generate, sizes = model.generate, []
 
@@ -50,7 +39,6 @@ def main(file):
         return written
 
     model.generate = count
-    scores = evaluate_once(model, tokenizer, build_callback(), file.with_name("run"))
-    numbers = {key: value for key, value in scores.items() if not key.endswith(("loss", "time", "second"))}
-    found = {"scores": numbers, "n_sampled": sum(sizes)}
-    file.with_name(f"found-{os.environ['RANK']}.json").write_text(json.dumps(found), encoding="utf-8")
+    scores = evaluate_once(model, tokenizer, build_callback(), folder / "run")
+    numbers = {name: n for name, n in scores.items() if not name.endswith(("loss", "time", "second"))}
+    return {"scores": numbers, "n_sampled": sum(sizes)}

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from text_metrics.commands.report.inputs import read_inputs
 from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.columns import add_keys
 from text_metrics.commands.shared.command import Notices, command, make_parser
 from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
