@@ -41,8 +41,8 @@ def test_a_reward_is_the_contribution_to_the_set(load, name, settings):
     expected = expected_contributions(load, name, settings)
     assert call(reward) == pytest.approx(expected, abs=1e-9)
     chats = [[{"role": "assistant", "content": text}] for text in TEXTS]
-    asked = [[{"role": "user", "content": prompt}] for prompt in ASKED]
-    assert call(reward, chats, asked) == pytest.approx(expected, abs=1e-9)
+    prompts = [[{"role": "user", "content": prompt}] for prompt in ASKED]
+    assert call(reward, chats, prompts) == pytest.approx(expected, abs=1e-9)
     assert reward.__name__ == f"{name}_contribution"
     assert all(type(value) is float for value in call(reward))
 
@@ -97,15 +97,15 @@ def test_contexts_are_the_prompts(load, name, settings, form):
         content = [{"type": "text", "text": text}] if form == "parts" else text
         return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": content}]
 
-    asked = ASKED if form in ("texts", "column") else [chat(prompt) for prompt in ASKED]
+    prompts = ASKED if form in ("texts", "column") else [chat(prompt) for prompt in ASKED]
     reward = text_metrics.for_rewards(name, SIZE, contexts="question" if form == "column" else "prompts", **settings)
-    columns = {"prompts": [f"Q: {p}" for p in ASKED], "question": ASKED} if form == "column" else {"prompts": asked}
+    columns = {"prompts": [f"Q: {p}" for p in ASKED], "question": ASKED} if form == "column" else {"prompts": prompts}
     expected = expected_contributions(load, name, {"contexts": PROMPTS, **settings})
     assert call(reward, **columns) == pytest.approx(expected, abs=1e-6)
     assert call(reward, **columns) != pytest.approx(expected_contributions(load, name, settings), abs=1e-3)
     assert "|contexts:projected|" in reward.signature
     with pytest.raises(ValueError, match="contexts"):
-        text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=asked)
+        text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=prompts)
     with pytest.raises(ValueError, match="contexts"):
         text_metrics.for_rewards(name, SIZE, contexts="question")(completions=TEXTS, question=ASKED[1:] + ASKED[:1])
     with pytest.raises(ValueError, match="contexts cannot be given"):

@@ -136,9 +136,9 @@ def test_generations_of_several_for_each_example(load, tokenizer):
 
 @pytest.mark.parametrize("column", ["inputs", "labels"])
 def test_contexts_are_the_inputs_or_labels(load, tokenizer, column):
-    asked = {"inputs": PROMPTS, "labels": ["kettle"] * 4 + ["boats"] * 4 + ["cat"] * 4}[column]
-    whole = evaluation(tokenizer, labels=asked if column == "labels" else ANSWERS)
-    expected = load("vendi_embed").compute(predictions=TEXTS, set_size=4, contexts=asked[::4])
+    contexts = {"inputs": PROMPTS, "labels": ["kettle"] * 4 + ["boats"] * 4 + ["cat"] * 4}[column]
+    whole = evaluation(tokenizer, labels=contexts if column == "labels" else ANSWERS)
+    expected = load("vendi_embed").compute(predictions=TEXTS, set_size=4, contexts=contexts[::4])
     for sets in ({"set_size": 4}, {"group_by": column}):
         compute_metrics = text_metrics.for_trainer("vendi_embed", tokenizer, contexts=column, **sets)
         check_numbers(compute_metrics(whole), expected, "vendi_embed")
@@ -243,11 +243,11 @@ def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tm
 
     dataset, texts, model = [], [], build_causal(tokenizer).eval()
     for prompt, text in zip(PROMPTS, TEXTS, strict=True):
-        asked, answer = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
-        dataset.append({"input_ids": asked + answer, "labels": [-100] * len(asked) + answer})
+        start, answer = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
+        dataset.append({"input_ids": start + answer, "labels": [-100] * len(start) + answer})
         with torch.no_grad():
-            likeliest = model(torch.tensor([asked + answer])).logits[0].argmax(-1)
-        texts.append(tokenizer.decode(likeliest[len(asked) - 1 : -1], skip_special_tokens=True))
+            likeliest = model(torch.tensor([start + answer])).logits[0].argmax(-1)
+        texts.append(tokenizer.decode(likeliest[len(start) - 1 : -1], skip_special_tokens=True))
 
     def evaluate(preprocess, **arguments):
         return Trainer(

@@ -106,7 +106,7 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
 
 def _of_languages(inputs: Inputs, by_default: bool, by_gruen: bool) -> Iterator[Caveat]:
     """Name systems with texts that are empty, or that the default encoder or gruen do not read."""
-    readers = {"the default encoder": BY_ENCODER} if by_default else {}
+    readers: dict[str, tuple[str, ...]] = {"the default encoder": BY_ENCODER} if by_default else {}
     readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
     who, metrics = listed(readers or [""]), sorted(set().union(*readers.values()))
     for i, (name, texts) in enumerate(inputs.by_system().items()):
