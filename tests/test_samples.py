@@ -2,13 +2,57 @@
 
 import pytest
 import torch
-from transformers import DataCollatorForLanguageModeling, Trainer, TrainerState, TrainingArguments
+from transformers import (
+    DataCollatorForLanguageModeling,
+    Trainer,
+    TrainerState,
+    TrainingArguments,
+    default_data_collator,
+)
 
 import text_metrics
 from tests.commands import run_command
 from tests.files import read_jsonl
-from tests.sample_run import CHATS, METRICS, PROMPTS, N, build_callback, evaluate_once
 from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
+
+PROMPTS = ["what sleeps in the house", "what runs", "what do you boil tea with", "the sea", "a man sees"]
+CHATS = [[{"role": "system", "content": "a"}, {"role": "user", "content": prompt}] for prompt in PROMPTS]
+METRICS = {"vendi_embed": {}, "chamfer_diversity": {}, "self_bleu": {"max_order": 2}, "gruen": {}}
+N = 3
+
+
+def build_callback(metrics=METRICS, prompts=PROMPTS, **arguments):
+    arguments = {"generation": {"max_new_tokens": 8, "top_k": 0}} | arguments
+    return text_metrics.SampleCallback(metrics, prompts, n=N, **arguments)
+
+
+def evaluate_once(model, tokenizer, callback, folder, **arguments):
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(**on_cpu(folder, **arguments)),
+        eval_dataset=[{"input_ids": [3, 4], "labels": [3, 4]}] * 2,
+        processing_class=tokenizer,
+        data_collator=default_data_collator,
+        callbacks=[callback],
+    )
+    return trainer.evaluate()
+
+
+def main(folder, jobs):
+    """Evaluate in this process of several; returns the scores, and how many texts it sampled."""
+    model = build_causal(tokenizer := build_tokenizer())
+    generate, sizes = model.generate, []
+
+    def count(*args, **settings):
+        written = generate(*args, **settings)
+        sizes.append(len(written))
+        return written
+
+    model.generate = count
+    scores = evaluate_once(model, tokenizer, build_callback(), folder / "run")
+    numbers = {name: n for name, n in scores.items() if not name.endswith(("loss", "time", "second"))}
+    return {"scores": numbers, "n_sampled": sum(sizes)}
+
 
 COMMON = {
     "per_device_train_batch_size": 2,
@@ -170,7 +214,7 @@ def test_best_checkpoint_by_the_samples(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_share_the_prompts(load, tmp_path):
-    first, second = in_two_processes(tmp_path, "sample_run")
+    first, second = in_two_processes(tmp_path, "test_samples")
     assert first["scores"] == second["scores"]
     # Of five prompts, three each.
     assert [part["n_sampled"] for part in (first, second)] == [3 * N, 3 * N]

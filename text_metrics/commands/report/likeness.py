@@ -54,9 +54,8 @@ def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
     """Divide people's texts on each prompt into halves, if any prompt has two."""
     if max(map(len, texts)) < 2:
         return [list(texts)]
-    middles = [len(of_prompt) // 2 for of_prompt in texts]
-    first = [of_prompt[:middle] for of_prompt, middle in zip(texts, middles, strict=True)]
-    return [first, [of_prompt[middle:] for of_prompt, middle in zip(texts, middles, strict=True)]]
+    halves = [(of_prompt[: len(of_prompt) // 2], of_prompt[len(of_prompt) // 2 :]) for of_prompt in texts]
+    return [list(half) for half in zip(*halves, strict=True)]
 
 
 def compare_systems(
@@ -66,11 +65,8 @@ def compare_systems(
     n = len(by_prompt[0])
     places = list(combinations(range(n), 2)) if n > 2 else []
     parts = [partition([[texts[i], texts[j]] for texts in by_prompt], contexts, level, encoder) for i, j in places]
-    pairs = []
-    for (i, j), part, p in zip(places, parts, holm([part.p for part in parts]), strict=True):
-        # Whatever the place of a test in Holm's order, permutations bound it by this.
-        least = p if part.p == part.least_p else None
-        pairs.append(Pair(**vars(part), a=i, b=j, p_holm=p, least_p_holm=least))
+    adjusted = holm([part.p for part in parts])
+    pairs = [Pair(**vars(part), a=i, b=j, p_holm=p) for (i, j), part, p in zip(places, parts, adjusted, strict=True)]
     order = np.argsort(tied_ranks([-(pair.share or 0.0) for pair in pairs]), kind="stable").tolist()
     return partition(by_prompt, contexts, level, encoder), [pairs[i] for i in order]
 

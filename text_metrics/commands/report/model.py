@@ -146,7 +146,6 @@ class Pair(Partition):
     a: int
     b: int
     p_holm: float | None = None
-    least_p_holm: float | None = None
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,9 @@ def least_diverse(
         if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST:
             equal = sum(n for n in Counter(sets[p]).values() if n > 1)
             entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
-    return entries[:_SHOWN]
+        if len(entries) == _SHOWN:
+            break
+    return entries
 
 
 def rate(inputs: Inputs, options: Options, encoder: dict[str, Any]) -> tuple[Measure, np.ndarray, str]:

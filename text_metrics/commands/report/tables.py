@@ -72,13 +72,15 @@ def _partition(report: Report) -> Table:
     assert report.likeness is not None
     whole, pairs, names = report.likeness.partition, report.likeness.pairs, report.systems
     parts = [whole, *pairs]
+    # Whatever the place of a test in Holm's order, permutations bound it where they bound p.
+    p_of_pairs = [p_value(pair.p_holm, pair.p_holm if pair.p == pair.least_p else None) for pair in pairs]
     digits = decimals((part.between, part.between_interval) for part in parts)
     columns = {
         "Systems": ["all systems", *(f"{names[pair.a]} and {names[pair.b]}" for pair in pairs)],
         "Share beyond chance,\u00a0%": _shares(parts),
         "Effective systems (beta)": _cells([(part.between, part.between_interval) for part in parts]),
         "by chance": [number(part.between_expected, digits) for part in parts],
-        "p": [p_value(whole.p, whole.least_p), *(p_value(pair.p_holm, pair.least_p_holm) for pair in pairs)],
+        "p": [p_value(whole.p, whole.least_p), *p_of_pairs],
     }
     alpha, gamma = (number(value, digits) for value in (whole.within, whole.pooled))
     caption = f"Different texts on a prompt: {alpha} of one system (alpha), {gamma} of all (gamma)."
