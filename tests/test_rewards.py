@@ -10,23 +10,16 @@ from transformers import TrainerState
 
 import text_metrics
 from tests.conftest import ROOT
-from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
+from tests.trainer_run import (
+    PROMPTS,
+    TEXTS,
+    build_causal,
+    build_seq2seq,
+    build_tokenizer,
+    in_two_processes,
+    on_cpu,
+)
 
-PROMPTS = ["what sleeps in the house", "what runs on the sea", "what do you boil tea with"]
-TEXTS = [
-    "the cat sleeps on the red house .",
-    "a cat sleeps on a house .",
-    "the dog runs by the sea .",
-    "the dog runs by the sea .",
-    "a woman sings in the train .",
-    "it rains on her boats .",
-    "it rains on her boats .",
-    "a train runs to the sea .",
-    "a kettle to boil water",
-    "a kettle to boil tea",
-    "her small red cup",
-    "a pot",
-]
 SIZE = 4
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]
 SETS = [TEXTS[i : i + SIZE] for i in range(0, len(TEXTS), SIZE)]

@@ -54,29 +54,20 @@ def main(folder, jobs):
     return {"scores": numbers, "n_sampled": sum(sizes)}
 
 
-COMMON = {
-    "per_device_train_batch_size": 2,
-    "per_device_eval_batch_size": 9,
-    "max_steps": 4,
-    "learning_rate": 0.05,
-    "eval_strategy": "steps",
-    "eval_steps": 2,
-    "logging_steps": 1,
-    "save_strategy": "no",
-}
+COMMON = {"per_device_train_batch_size": 2, "per_device_eval_batch_size": 9, "save_strategy": "no", "logging_steps": 1}
+COMMON |= {"max_steps": 4, "learning_rate": 0.05, "eval_strategy": "steps", "eval_steps": 2}
+
+
+def build(trainer, args, rows, tokenizer, callbacks, **more):
+    data = {"train_dataset": rows, "eval_dataset": rows, "processing_class": tokenizer}
+    return trainer(model=build_causal(tokenizer), args=args, callbacks=callbacks, **data, **more)
 
 
 def causal_trainer(folder, tokenizer, callbacks, **arguments):
     rows = [tokenizer(f"{prompt} the cat sleeps .") for prompt in PROMPTS]
-    return Trainer(
-        model=build_causal(tokenizer),
-        args=TrainingArguments(**on_cpu(folder, **COMMON | arguments)),
-        train_dataset=rows,
-        eval_dataset=rows,
-        processing_class=tokenizer,
-        data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False),
-        callbacks=callbacks,
-    )
+    args = TrainingArguments(**on_cpu(folder, **COMMON | arguments))
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
+    return build(Trainer, args, rows, tokenizer, callbacks, data_collator=collator)
 
 
 def sft_trainer(folder, tokenizer, callbacks):
@@ -84,32 +75,20 @@ def sft_trainer(folder, tokenizer, callbacks):
     from trl import SFTConfig, SFTTrainer
 
     rows = Dataset.from_dict({"prompt": [f"{p} " for p in PROMPTS], "completion": ["the cat sleeps ."] * len(PROMPTS)})
-    return SFTTrainer(
-        model=build_causal(tokenizer),
-        args=SFTConfig(bf16=False, gradient_checkpointing=False, max_length=24, **on_cpu(folder, **COMMON)),
-        train_dataset=rows,
-        eval_dataset=rows,
-        processing_class=tokenizer,
-        callbacks=callbacks,
-    )
+    args = SFTConfig(bf16=False, gradient_checkpointing=False, max_length=24, **on_cpu(folder, **COMMON))
+    return build(SFTTrainer, args, rows, tokenizer, callbacks)
 
 
 def grpo_trainer(folder, tokenizer, callbacks):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
-    rows = Dataset.from_dict({"prompt": PROMPTS})
     sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4, "num_generations": 4}
-    sizes["max_completion_length"] = 6
-    return GRPOTrainer(
-        model=build_causal(tokenizer),
-        reward_funcs=text_metrics.for_rewards("vendi_embed", 4, kernel="ngram"),
-        args=GRPOConfig(bf16=False, gradient_checkpointing=False, **on_cpu(folder, **COMMON | sizes)),
-        train_dataset=rows,
-        eval_dataset=rows,
-        processing_class=tokenizer,
-        callbacks=callbacks,
-    )
+    settings = on_cpu(folder, **COMMON | sizes, max_completion_length=6)
+    args = GRPOConfig(bf16=False, gradient_checkpointing=False, **settings)
+    reward = text_metrics.for_rewards("vendi_embed", 4, kernel="ngram")
+    rows = Dataset.from_dict({"prompt": PROMPTS})
+    return build(GRPOTrainer, args, rows, tokenizer, callbacks, reward_funcs=reward)
 
 
 def check_scores(load, logged, rows, callback):

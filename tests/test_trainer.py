@@ -6,7 +6,9 @@ import torch
 from transformers import DataCollatorForSeq2Seq, EvalPrediction, Trainer, TrainingArguments
 
 import text_metrics
+from tests import trainer_run
 from tests.trainer_run import (
+    TEXTS,
     build_causal,
     build_dataset,
     build_seq2seq,
@@ -18,21 +20,7 @@ from tests.trainer_run import (
 )
 from text_metrics.metrics._core.core_results import result_numbers
 
-TEXTS = [
-    "the couple walks to the park .",
-    "a man takes his dog to the park .",
-    "the cat sleeps on the red house .",
-    "a cat sleeps on a house .",
-    "the dog runs by the sea .",
-    "the dog runs by the sea .",
-    "a woman sings in the train .",
-    "it rains on her boats .",
-    "the man sees old boats .",
-    "a train runs to the sea .",
-    "a kettle to boil water",
-    "the woman takes a train .",
-]
-PROMPTS = ["what do you boil tea with"] * 4 + ["what runs on the sea"] * 4 + ["what sleeps in the house"] * 4
+PROMPTS = [prompt for prompt in trainer_run.PROMPTS for _ in range(4)]
 ANSWERS = ["kettle", "pot", "kettle", "cup", "boats", "boats", "dog", "train", "cat", "dog", "cat", "cat"]
 SETTINGS = [
     ("vendi_embed", {"set_size": 4, "q": [1, 0.5]}),

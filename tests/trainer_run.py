@@ -29,6 +29,22 @@ the a dog cat couple man woman park sea house train walks runs takes sees sleeps
 it rains sings boats kettle pot cup tea water boil with what do you .
 """
 LENGTH = 9
+# Four texts for each prompt.
+PROMPTS = ["what do you boil tea with", "what runs on the sea", "what sleeps in the house"]
+TEXTS = [
+    "the couple walks to the park .",
+    "a man takes his dog to the park .",
+    "the cat sleeps on the red house .",
+    "a cat sleeps on a house .",
+    "the dog runs by the sea .",
+    "the dog runs by the sea .",
+    "a woman sings in the train .",
+    "it rains on her boats .",
+    "the man sees old boats .",
+    "a train runs to the sea .",
+    "a kettle to boil water",
+    "the woman takes a train .",
+]
 
 
 def build_tokenizer(padding_side="left"):
