@@ -10,15 +10,7 @@ from transformers import TrainerState
 
 import text_metrics
 from tests.conftest import ROOT
-from tests.trainer_run import (
-    PROMPTS,
-    TEXTS,
-    build_causal,
-    build_seq2seq,
-    build_tokenizer,
-    in_two_processes,
-    on_cpu,
-)
+from tests.trainer_run import PROMPTS, TEXTS, build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
 
 SIZE = 4
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]

@@ -10,13 +10,11 @@ from tests import trainer_run
 from tests.trainer_run import (
     TEXTS,
     build_causal,
-    build_dataset,
     build_seq2seq,
     build_tokenizer,
     build_trainer,
     in_two_processes,
     on_cpu,
-    run,
 )
 from text_metrics.metrics._core.core_results import result_numbers
 
@@ -191,22 +189,13 @@ def test_a_mean_over_nothing_is_nan(load, tokenizer):
     [("vendi_embed", {"kernel": "ngram"}, "vendi_embed"), ("self_bleu", {"max_order": 2}, "neg_self_bleu")],
 )
 def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path, name, settings, best):
-    dataset = build_dataset(tokenizer, 10)
+    dataset = trainer_run.build_dataset(tokenizer, 10)
     compute_metrics = text_metrics.for_trainer(load(name), tokenizer, set_size=2, **settings)
-    trainer = build_trainer(
-        tmp_path,
-        build_seq2seq(tokenizer, num_return_sequences=2),
-        tokenizer,
-        compute_metrics,
-        dataset,
-        num_train_epochs=2,
-        learning_rate=0.05,
-        eval_strategy="epoch",
-        save_strategy="epoch",
-        logging_strategy="epoch",
-        load_best_model_at_end=True,
-        metric_for_best_model=best,
-    )
+    each_epoch = dict.fromkeys(("eval_strategy", "save_strategy", "logging_strategy"), "epoch")
+    choice = {"load_best_model_at_end": True, "metric_for_best_model": best, **each_epoch}
+    model = build_seq2seq(tokenizer, num_return_sequences=2)
+    more = {"num_train_epochs": 2, "learning_rate": 0.05, **choice}
+    trainer = build_trainer(tmp_path, model, tokenizer, compute_metrics, dataset, **more)
     trainer.train()
     logged = [entry for entry in trainer.state.log_history if f"eval_{best}" in entry]
     assert [entry["epoch"] for entry in logged] == [1.0, 2.0]
@@ -275,15 +264,15 @@ def test_two_processes_give_what_one_gives(tmp_path):
     first, second = in_two_processes(tmp_path, "trainer_run", jobs)
     assert first == second
     for of_two, job in zip(first[:-1], JOBS, strict=True):
-        assert of_two == pytest.approx(run(tmp_path / "one", **to_arguments(job)), abs=1e-6), job
+        assert of_two == pytest.approx(trainer_run.run(tmp_path / "one", **to_arguments(job)), abs=1e-6), job
     assert "n_examples" in first[-1]["error"]
 
 
 @pytest.mark.slow
 def test_trainer_evaluates_by_batches(tmp_path):
     job = to_arguments({**JOBS[0], "settings": {"group_by": "inputs"}})
-    expected = run(tmp_path, **job)
-    assert run(tmp_path, batch_eval_metrics=True, **job) == pytest.approx(expected, abs=1e-6)
+    expected = trainer_run.run(tmp_path, **job)
+    assert trainer_run.run(tmp_path, batch_eval_metrics=True, **job) == pytest.approx(expected, abs=1e-6)
     assert expected["eval_vendi_embed"] > 1
 
 
@@ -292,16 +281,7 @@ IDS, LOGITS = np.zeros((24, 2), dtype=np.int64), np.zeros((12, 5, 40), dtype=np.
 
 @pytest.mark.parametrize(
     "predictions",
-    [
-        LOGITS,
-        (torch.from_numpy(LOGITS), torch.zeros(3)),
-        IDS[:12, 0],
-        np.full((12, 2), "a"),
-        IDS[:13],
-        IDS,
-        IDS[:6],
-        (),
-    ],
+    [LOGITS, (torch.from_numpy(LOGITS),), IDS[:12, 0], np.full((12, 2), "a"), IDS[:13], IDS, IDS[:6], ()],
 )
 def test_predictions_that_cannot_be_read(load, tokenizer, predictions):
     compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)

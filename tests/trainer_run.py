@@ -58,44 +58,18 @@ def build_tokenizer(padding_side="left"):
 
 def build_seq2seq(tokenizer, num_return_sequences=1):
     torch.manual_seed(3)
-    config = T5Config(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        d_kv=8,
-        d_ff=64,
-        num_layers=1,
-        num_heads=4,
-        initializer_factor=8.0,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=1,
-    )
-    model = T5ForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(
-        max_new_tokens=LENGTH - 1,
-        num_beams=num_return_sequences,
-        num_return_sequences=num_return_sequences,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=1,
-    )
+    ids = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+    sizes = {"vocab_size": len(tokenizer), "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4}
+    model = T5ForConditionalGeneration(T5Config(initializer_factor=8.0, **sizes, **ids))
+    beams = {"num_beams": num_return_sequences, "num_return_sequences": num_return_sequences}
+    model.generation_config = GenerationConfig(max_new_tokens=LENGTH - 1, **beams, **ids)
     return model
 
 
 def build_causal(tokenizer):
     torch.manual_seed(4)
-    return GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=len(tokenizer),
-            n_embd=32,
-            n_layer=1,
-            n_head=4,
-            n_positions=32,
-            initializer_range=0.6,
-            bos_token_id=0,
-            eos_token_id=1,
-        )
-    )
+    sizes = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 32}
+    return GPT2LMHeadModel(GPT2Config(initializer_range=0.6, bos_token_id=0, eos_token_id=1, **sizes))
 
 
 def build_dataset(tokenizer, n_examples, seed=0):
