@@ -12,7 +12,6 @@ from tests.trainer_run import (
     build_causal,
     build_seq2seq,
     build_tokenizer,
-    build_trainer,
     in_two_processes,
     on_cpu,
 )
@@ -195,7 +194,7 @@ def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path, 
     choice = {"load_best_model_at_end": True, "metric_for_best_model": best, **each_epoch}
     model = build_seq2seq(tokenizer, num_return_sequences=2)
     more = {"num_train_epochs": 2, "learning_rate": 0.05, **choice}
-    trainer = build_trainer(tmp_path, model, tokenizer, compute_metrics, dataset, **more)
+    trainer = trainer_run.build_trainer(tmp_path, model, tokenizer, compute_metrics, dataset, **more)
     trainer.train()
     logged = [entry for entry in trainer.state.log_history if f"eval_{best}" in entry]
     assert [entry["epoch"] for entry in logged] == [1.0, 2.0]
