@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.report.model import Pair, Partition, People, Similarity
+from text_metrics.commands.report.inputs import Inputs
+from text_metrics.commands.report.model import Likeness, Pair, Partition, People, Similarity
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, embed_sets
 from text_metrics.metrics._core.core_inputs import LIMITS, TextSets, batches_by_size
@@ -58,26 +59,36 @@ def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
     return [list(half) for half in zip(*halves, strict=True)]
 
 
-def compare_systems(
-    by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]
-) -> tuple[Partition, list[Pair]]:
-    """Partition diversity among all systems, and each pair of three or more, the most different first."""
-    n = len(by_prompt[0])
+def compare_systems(inputs: Inputs, level: float, encoder: dict[str, Any]) -> Likeness | None:
+    """Partition diversity among all systems, and each pair of three or more, the most different first; None for one."""
+    n = len(inputs.systems)
+    if n == 1:
+        return None
+    by_prompt, contexts = equal_numbers(_shuffled_sets(inputs), inputs.contexts)
     places = list(combinations(range(n), 2)) if n > 2 else []
     parts = [partition([[texts[i], texts[j]] for texts in by_prompt], contexts, level, encoder) for i, j in places]
     adjusted = holm([part.p for part in parts])
     pairs = [Pair(**vars(part), a=i, b=j, p_holm=p) for (i, j), part, p in zip(places, parts, adjusted, strict=True)]
     order = np.argsort(tied_ranks([-(pair.share or 0.0) for pair in pairs]), kind="stable").tolist()
-    return partition(by_prompt, contexts, level, encoder), [pairs[i] for i in order]
+    whole, cosines = partition(by_prompt, contexts, level, encoder), similarities(inputs, level, encoder)
+    return Likeness(whole, [pairs[i] for i in order], *cosines)
 
 
-def compare_with_people(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> People:
-    """Partition diversity among people, the first side, and each other side."""
+def compare_with_people(inputs: Inputs, level: float, encoder: dict[str, Any]) -> People | None:
+    """Partition diversity among people and each system, and two halves of people; None without people."""
+    if inputs.people is None:
+        return None
+    first, *second = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids])
+    by_prompt, contexts = equal_numbers([first, *_shuffled_sets(inputs), *second], inputs.contexts)
     rows = [
         partition([[texts[0], texts[i]] for texts in by_prompt], contexts, level, encoder)
         for i in range(1, len(by_prompt[0]))
     ]
     return People(n_texts=sum(len(texts[0]) for texts in by_prompt), n_prompts=len(by_prompt), rows=rows)
+
+
+def _shuffled_sets(inputs: Inputs) -> list[list[list[str]]]:
+    return [list(map(shuffled, sets, inputs.ids)) for sets in inputs.texts]
 
 
 def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> Partition:
@@ -111,30 +122,21 @@ def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: di
     )
 
 
-def similarities(
-    sets: Sequence[Sequence[list[str]]], contexts: Contexts, level: float, encoder: dict[str, Any]
-) -> tuple[list[Similarity], str]:
+def similarities(inputs: Inputs, level: float, encoder: dict[str, Any]) -> tuple[list[Similarity], str]:
     """Average the cosines of two different texts on a prompt: of each system, and of each two systems.
 
-    Each prompt has equal weight. All texts are used: a mean over pairs does not depend on their number.
-
-    Parameters
-    ----------
-    sets : for each system, for each prompt, two texts or more
-
-    Returns
-    -------
-    means in [-1, 1] with their intervals over prompts, and their signature
+    Each prompt has equal weight. All texts are used: a mean over pairs does not depend on their number. Returns means
+    in [-1, 1] with their intervals over prompts, and their signature.
 
     References
     ----------
     Jiang, L., et al. (2025). Artificial Hivemind: The open-ended homogeneity of language models (and beyond).
     arXiv 2510.22954.
     """
-    n, by_prompt = len(sets), list(chain.from_iterable(zip(*sets, strict=True)))
+    n, by_prompt = len(inputs.systems), list(chain.from_iterable(zip(*inputs.texts, strict=True)))
     sizes = np.array(list(map(len, by_prompt)))
     flat = TextSets(list(chain.from_iterable(by_prompt)), sizes, nested=True)
-    of_sets = contexts and [context for context in contexts for _ in range(n)]
+    of_sets = inputs.contexts and [context for context in inputs.contexts for _ in range(n)]
     encoded = embed_sets(flat, EmbeddedSetSettings(contexts=of_sets, **encoder))
     sums = np.empty((len(sizes), encoded.rows.shape[1]))
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):

@@ -12,26 +12,8 @@ import numpy as np
 
 from text_metrics.commands.report.caveats import MOST, find_caveats, word_counts
 from text_metrics.commands.report.inputs import Inputs, read_sets
-from text_metrics.commands.report.likeness import (
-    compare_systems,
-    compare_with_people,
-    equal_numbers,
-    shuffled,
-    similarities,
-    split_people,
-)
-from text_metrics.commands.report.model import (
-    MEASURES,
-    Caveat,
-    Collapse,
-    Likeness,
-    Mean,
-    Measure,
-    Metric,
-    Report,
-    Test,
-    Value,
-)
+from text_metrics.commands.report.likeness import compare_systems, compare_with_people
+from text_metrics.commands.report.model import MEASURES, Caveat, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.commands.shared.statistics import holm, paired_test
@@ -177,15 +159,8 @@ def build(inputs: Inputs, options: Options) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(options.cache_dir or folder)
         metrics = score(inputs, options, encoder, caveats)
-        drawn = [list(map(shuffled, sets, ids)) for sets in inputs.texts]
-        likeness = people = None
-        if len(drawn) > 1:
-            parts = compare_systems(*equal_numbers(drawn, inputs.contexts), level, encoder)
-            likeness = Likeness(*parts, *similarities(inputs.texts, inputs.contexts, level, encoder))
-        if inputs.people is not None:
-            halves = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in ids])
-            sides = equal_numbers([halves[0], *drawn, *halves[1:]], inputs.contexts)
-            people = compare_with_people(*sides, level, encoder)
+        likeness = compare_systems(inputs, level, encoder)
+        people = compare_with_people(inputs, level, encoder)
         pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
     report = Report(
         version=VERSION,
