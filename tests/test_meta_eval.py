@@ -349,7 +349,7 @@ def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypat
 
 
 # The paper's numbers, on its own data. On all of them, embeddings and gruen take minutes: EVIDENCE.md holds what they
-# give, `python -m scripts.results.evidence --check` computes it again, and a sample of pairs is computed here.
+# give, `python -m scripts.results.evidence` computes it again, and a sample of pairs is computed here.
 
 
 # Agreement in percent, ties to set 1, by our metrics with the default model: all, high quality, low quality.
