@@ -343,7 +343,7 @@ def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypat
 
 
 # The paper's numbers, on its own data. On all of them, embeddings and gruen take minutes: EVIDENCE.md holds what they
-# give, `python -m scripts.results.evidence --check` computes it again, and a sample of pairs is computed here.
+# give, `python -m scripts.results.evidence` computes it again, and a sample of pairs is computed here.
 
 
 # Agreement of self-BLEU-3 in percent, ties to set 1: all, high quality, low quality.
