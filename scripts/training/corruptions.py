@@ -3,7 +3,6 @@
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher
 
 from nltk.stem import PorterStemmer
 
@@ -33,7 +32,7 @@ class Corruptor:
         counts = Counter((word.lower(), tag) for sentence in tagged for word, tag in sentence)
         main: dict[str, str] = {}
         families: dict[str, dict[str, str]] = defaultdict(dict)
-        for word, tag in (pair for pair, _ in counts.most_common()):
+        for word, tag in (pair for pair, count in counts.most_common() if count > 1):
             if word.isalpha() and len(word) > 2 and word not in _FUNCTION_WORDS and main.setdefault(word, tag) == tag:
                 families[stem(word)].setdefault(tag, word)
         closed, self.forms = _FORMS.split(), defaultdict(list)
@@ -46,13 +45,13 @@ class Corruptor:
         self.frequent = [word for word, tag in main.items() if counts[word, tag] >= 20]
         self.previous: list[str] = []
 
-    def corrupt(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
-        """Corrupt a sentence of four words or more; returns which words show it, too. None if draws change nothing."""
+    def corrupt(self, words: list[str]) -> list[str] | None:
+        """Corrupt a sentence of four words or more; None if the draws change nothing."""
         for kind in self.chance.choices(list(_KINDS), list(_KINDS.values()), k=8):
             corrupted = getattr(self, f"_{kind}")(words[:-1]) + words[-1:]
             if [word.lower() for word in corrupted] != [word.lower() for word in words]:
                 self.previous = words
-                return corrupted, _differing(words, corrupted)
+                return corrupted
         return None
 
     def _shuffled(self, body: list[str]) -> list[str]:
@@ -109,12 +108,3 @@ class Corruptor:
         at = self.chance.choice(places)
         words = [self.chance.choice(words)] if (words := new(body[at].lower())) else []
         return [*body[:at], *(word.capitalize() if body[at][0].isupper() else word for word in words), *body[at + 1 :]]
-
-
-def _differing(words: list[str], corrupted: list[str]) -> list[bool]:
-    """Mark the corrupted words that differ, and the two beside a gap."""
-    edits = SequenceMatcher(None, words, corrupted, autojunk=False).get_opcodes()
-    spans = [
-        (low - 1, high + 1) if kind == "delete" else (low, high) for kind, *_, low, high in edits if kind != "equal"
-    ]
-    return [any(low <= i < high for low, high in spans) for i in range(len(corrupted))]
