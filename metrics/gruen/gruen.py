@@ -15,7 +15,7 @@ from .core import (
     describe_settings,
     find_unread,
     parse_confidence_by,
-    parse_texts,
+    parse_sets,
     signature,
 )
 from .gruen_backbone import Backbone
@@ -118,7 +118,7 @@ class Gruen(TextMetric, evaluate.Metric):
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
-        return {"predictions": _parse_flat(predictions)}
+        return {"predictions": _parse_texts(predictions)}
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
         # Without them the other backbone and the other components still work: the error comes at use.
@@ -126,7 +126,7 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")
-        predictions = _parse_flat(predictions)
+        predictions = _parse_texts(predictions)
         units = parse_confidence_by(settings.confidence_by, len(predictions), "text")
         texts = [split_as_released(text) if settings.parity else split(text, settings.markup) for text in predictions]
         _warn_of_odd_texts(predictions, texts, settings.parity)
@@ -155,13 +155,13 @@ class Gruen(TextMetric, evaluate.Metric):
         return CompactBackbone(weights, WEIGHTS_SHA256, settings)
 
 
-def _parse_flat(predictions: Any) -> list[str]:
-    try:
-        return parse_texts(predictions)
-    except TypeError as error:
-        if isinstance(predictions, list) and any(isinstance(members, list) for members in predictions):
-            raise TypeError(f"{error} gruen scores each text by itself: flatten the sets.") from None
-        raise
+def _parse_texts(predictions: Any) -> list[str]:
+    sets = parse_sets(predictions)
+    if sets.nested:
+        raise TypeError(
+            "predictions must be a list of texts. Got sets: gruen scores each text by itself. Flatten them."
+        )
+    return sets.texts
 
 
 def _warn_of_odd_texts(predictions: list[str], texts: list[Text], parity: bool) -> None:

@@ -33,11 +33,7 @@ class Items(NamedTuple):
 def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddings: np.ndarray | None = None) -> Items:
     """List the different texts of each set: in order of content for "complete", in the order given for "greedy".
 
-    Parameters
-    ----------
-    texts : list of n strings
-    sizes : ndarray of shape (m,), the number of texts of each set
-    embeddings : ndarray of shape (n, d), or None: equal texts with different rows are different texts
+    If embeddings, (n, d), are given, equal texts with different rows are different texts.
     """
     set_of, ranks = np.repeat(np.arange(len(sizes)), sizes), content_ranks(texts)
     keys = set_of * (ranks.max(initial=0) + 1) + ranks
@@ -109,15 +105,8 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
 def number_classes(labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Renumber the classes of each set in order of first appearance.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,), int64 >= 0: equal for texts of one class, within a set
-    sizes : ndarray of shape (m,)
-
-    Returns
-    -------
-    classes : ndarray of shape (n,), from 0 in each set
-    counts : ndarray of shape (m,), the number of classes of each set
+    Maps labels (n,), int64 >= 0, equal for texts of one class within a set, to classes (n,), from 0 in each set, and
+    the number of classes of each set, (m,).
     """
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     _, first, inverse = np.unique(set_of * (labels.max(initial=0) + 1) + labels, return_index=True, return_inverse=True)

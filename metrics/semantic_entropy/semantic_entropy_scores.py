@@ -78,21 +78,11 @@ def _number_all(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> n
 def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]:
     """Normalize the likelihoods of texts within their sets, as semantic entropy does (Farquhar et al. 2024).
 
-    Parameters
-    ----------
-    log_probs : shaped like the predictions, natural logarithms: for each text a list of those of its tokens, of which
-        the mean is taken, or for each text a number, which is taken as it is
-
-    Returns
-    -------
-    weights : ndarray of shape (n,), exp of each mean or number over their sum in the set. A text that was sampled
-        several times counts each time, as in the authors' code.
-    signed : the entry of a signature
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not shaped like the predictions, or has an entry that is not a finite number of at most 0.
+    `log_probs` is shaped like the predictions: for each text a list of the natural logarithms of its tokens, of which
+    the mean is taken, or for each text a number, which is taken as it is. Returns exp of each mean or number over their
+    sum in the set, (n,), and the entry of a signature. A text that was sampled several times counts each time, as in
+    the authors' code. Raises a TypeError or ValueError if it is not shaped like the predictions, or has an entry that
+    is not a finite number of at most 0.
     """
     rows = flatten(log_probs, sets, "log_probs", "log-probability")
     of_tokens = np.ndim(rows[0]) > 0
