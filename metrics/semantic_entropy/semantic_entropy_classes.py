@@ -25,23 +25,22 @@ from .core import (
     unit_rows,
     with_contexts,
 )
-from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
+from .semantic_entropy_grouping import Classes, Items, Same, different_texts, group, number_classes
 from .semantic_entropy_settings import SemanticEntropySettings
 
 
 def find_classes(
     sets: TextSets, present: np.ndarray, sizes: np.ndarray, settings: SemanticEntropySettings
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+) -> tuple[Classes, dict[str, Any]]:
     """Group the texts of each set into classes that say the same.
 
     `present`, (k,), are the indices of the eligible texts, in order; all other texts are ignored. `sizes`, (m,), says
-    how many of them each set has, at least 1. Returns the class of each, (k,), as `number_classes`, the number of
-    classes of each set, (m,), and the entries of a signature.
+    how many of them each set has, at least 1. Returns their classes, and the entries of a signature.
     """
     if settings.classes is not None:
         given = flatten(settings.classes, sets, "classes", "label")
         labels = number_labels(given, lambda i: f"classes ({sets.where(i)})")
-        return *number_classes(labels[present], sizes), {"classes": "given"}
+        return number_classes(labels[present], sizes), {"classes": "given"}
     texts = [sets.texts[i] for i in present.tolist()]
     grouping = settings.grouping
     if settings.by_cosine:
@@ -56,7 +55,7 @@ def find_classes(
         same, rule = _by_pairs(items, [inputs[i] for i in present[items.first].tolist()], settings)
         signed = {"same": rule, "grouping": grouping, **settings.signed("contexts")}
     labels = group(items, same, grouping)
-    return *number_classes(labels[items.of_text], sizes), signed
+    return number_classes(labels[items.of_text], sizes), signed
 
 
 def _by_cosine(embeddings: np.ndarray, row_of: np.ndarray, settings: SemanticEntropySettings) -> Same:
