@@ -241,10 +241,9 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
             warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
-    if unread:
+    if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed
 
 

@@ -61,8 +61,7 @@ class SourceSettings(EmbeddedSetSettings):
 def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
     """Read the similarities that the user gives, or ask the model that `similarity` names.
 
-    Returns m ndarrays of shape (k, k), float64, symmetric, with a diagonal of 1; and the entries of a signature. Raises
-    as `parse_similarity` and `model_similarities`.
+    Returns and raises as `parse_similarity` and `model_similarities`, with the entries of a signature.
     """
     if settings.by_pair_model:
         return model_similarities(sets, settings)

@@ -1,6 +1,8 @@
 """GRUEN: the linguistic quality of a text, without a reference."""
 
+import contextlib
 import warnings
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -28,7 +30,7 @@ from .gruen_released import ReleasedBackbone
 from .gruen_released import split as split_as_released
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Text, split
-from .gruen_weights import bring_weights, check_weights
+from .gruen_weights import bring_weights
 
 _DESCRIPTION = """\
 How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
@@ -122,7 +124,11 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
         # Without them the other backbone and the other components still work: the error comes at use.
-        bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
+        with contextlib.suppress(ValueError):
+            self._weights()
+
+    def _weights(self) -> Path:
+        return bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")
@@ -151,8 +157,7 @@ class Gruen(TextMetric, evaluate.Metric):
             return None
         if settings.backbone_kind == "bert":
             return (ReleasedBackbone if settings.parity else BertBackbone)(settings)
-        weights = check_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
-        return CompactBackbone(weights, WEIGHTS_SHA256, settings)
+        return CompactBackbone(self._weights(), WEIGHTS_SHA256, settings)
 
 
 def _parse_texts(predictions: Any) -> list[str]:
