@@ -13,6 +13,7 @@ from .core import (
     ItemResult,
     ScoreSummary,
     TextMetric,
+    describe,
     describe_results,
     describe_settings,
     find_unread,
@@ -163,9 +164,8 @@ class Gruen(TextMetric, evaluate.Metric):
 def _parse_texts(predictions: Any) -> list[str]:
     sets = parse_sets(predictions)
     if sets.nested:
-        raise TypeError(
-            "predictions must be a list of texts. Got sets: gruen scores each text by itself. Flatten them."
-        )
+        got = f"Got {describe(predictions[0])}. gruen scores each text by itself: flatten the sets."
+        raise TypeError(f"predictions[0] must be a string. {got}")
     return sets.texts
 
 
