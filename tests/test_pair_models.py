@@ -9,7 +9,7 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, BertForSequenceClassification
 
 import text_metrics
-from text_metrics.metrics._core.core_similarity import nearest_correlation
+from text_metrics.metrics.vendi_embed.vendi_embed_definite import nearest_correlation
 
 EMBEDDED = ["vendi_embed", "chamfer_diversity"]
 SETS = [

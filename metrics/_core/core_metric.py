@@ -111,10 +111,7 @@ class TextMetric:
             predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
             compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
-        Returns
-        -------
-            The result, or None on any process but the first.
-
+        Returns the result, or None on any process but the first.
         """
         stored = self.writer is not None
         if predictions is None and not stored:
