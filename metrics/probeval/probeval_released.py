@@ -176,13 +176,17 @@ def _read(source: Any, name: str) -> list[tuple[str, Any]]:
 
 def _parse(path: Path) -> Any:
     """Read a JSON file, or the objects of a JSON Lines file as a list."""
+    values: list[Any] = []
+    end = 0
     try:
         text = path.read_text(encoding="utf-8-sig")
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            values = [json.loads(line) for line in text.split("\n") if line.strip()]
-            return values[0] if len(values) == 1 else values
+        while end < len(text):
+            if text[end].isspace():
+                end += 1
+            else:
+                value, end = json.JSONDecoder().raw_decode(text, end)
+                values.append(value)
     # Python's own errors, for bytes, depth and integers of thousands of digits, are no JSONDecodeError.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
+    return values[0] if len(values) == 1 else values

@@ -1686,13 +1686,13 @@ class TextMetric:
 
 
 class SetMetric(TextMetric):
-    """Mixin for a metric that scores sets of texts, by `_score`.
+    """Mixin for a metric that scores sets of texts.
 
-    `_score` maps the sets, the settings and how scores are summed up to the results, and to those entries of the
-    signature that are the metric's own.
+    `_score` maps sets, settings and how scores are summed up to results and the entries of the metric in a signature.
     """
 
     items = SETS
+    settings: type[SetSettings]
     _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
