@@ -1,6 +1,7 @@
 """Rows of files: lines of JSON as `json` reads them, and pieces with the same rows as in one reading."""
 
 import json
+import math
 import random
 import re
 from pathlib import Path
@@ -10,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files import compress, pipe_of, write_jsonl
+from tests.files import compress, pipe_of, read_jsonl, write_data
 from tests.fuzzing import cases, damage_bytes, damage_json, damage_lines
 from tests.references.json_lines import parse_line
-from text_metrics.commands.score import main as score
+from text_metrics.commands.score.main import main
 from text_metrics.commands.shared import files
+from text_metrics.commands.shared.command import EXIT_USAGE
 from text_metrics.commands.shared.keys import SHOWN, read_value
 from text_metrics.commands.shared.rows import Form, Source
 from text_metrics.commands.shared.systems import named_files
@@ -24,6 +26,7 @@ ROWS = [
     {"id": 1, "text": "a café\n\u2028 by the sea", "q": 0.1, "more": [None, True, {"a": [1, "😀"]}]},
     {"id": "x", "text": ['one "text"', "another\t\\one"], "q": -1e-7, "more": {}},
 ]
+WORDS = ["--metric", "self_bleu", "--text-key", "text", "--quiet"]
 EXACT = [
     *(b"NaN", b"-Infinity", b"1e999", b"-1e400", b"1E+2", b"-0", b"-0.0", b"01", b"1.", b".5", b"+1", b"1e", b"0x1"),
     *(str(sign * 2**power + shift).encode() for sign in (1, -1) for power in (53, 63, 64, 70) for shift in (-1, 0, 1)),
@@ -38,11 +41,11 @@ EXACT = [
 def check(raw):
     value, error, _ = parse_line(1, raw)
     try:
-        found, problem = files.parse_line(raw), ""
+        parsed, problem = files.parse_json(raw), ""
     except ValueError as refused:
-        found, problem = None, str(refused)
+        parsed, problem = None, str(refused)
     # Of the form too: 1 is not 1.0, and -0.0 is not 0.0.
-    assert (repr(found), problem) == (repr(value), error), raw[:200]
+    assert (repr(parsed), problem) == (repr(value), error), raw[:200]
     return not error
 
 
@@ -89,24 +92,12 @@ def test_damaged_files_have_the_rows_and_errors_of_their_lines(tmp_path):
                 assert rows[number].raw == line.decode(errors="replace").rstrip("\n")[:SHOWN]
 
 
-def test_one_array_is_read_as_its_lines(tmp_path):
-    values = [*ROWS, {"text": "x", "n": 2**70, "q": float("nan")}]
-    path = tmp_path / "data.json"
-    path.write_text(json.dumps(values))
-    assert [row.values for row in Source(path).rows()] == [*ROWS, {**values[2], "q": None}]
-
-
-def test_compressed_files_have_the_same_rows(tmp_path):
-    path = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    expected = list(Source(path).rows())
-    assert list(Source(compress(path, ".gz")).rows()) == expected
-
-
 FORMS = {
     "data.tsv": ("id\ttext\n1\ta, b\n2\té\n", {}, [{"id": "1", "text": "a, b"}, {"id": "2", "text": "é"}]),
     "semicolons.csv": ("id;text\n1;a, b\n", {"delimiter": ";"}, [{"id": "1", "text": "a, b"}]),
     "cp1252.csv": ("id,text\n1,é€\n", {"encoding": "cp1252"}, [{"id": "1", "text": "é€"}]),
     "cp1252.jsonl": ('{"text": "é€"}\n\n["ü"]\n', {"encoding": "cp1252"}, [{"text": "é€"}, ["ü"]]),
+    "array.json": (json.dumps([*ROWS, {"n": 2**70, "q": math.nan}]), {}, [*ROWS, {"n": 2**70, "q": None}]),
     "utf-16.json": ('[{"text": "é€"}]', {"encoding": "utf-16"}, [{"text": "é€"}]),
     "cp1252.txt": ("é\n\n ü \r\n", {"encoding": "cp1252"}, ["é", " ü "]),
     "lines.txt": ("\ufeffa b\n\n[1]\n  \nc", {}, ["a b", "[1]", "c"]),
@@ -134,13 +125,8 @@ def test_a_pipe_has_the_rows_of_its_file(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     draw = random.Random(0)
     # More than a pipe holds, compressed too.
-    values = [{"text": f"a text and {draw.getrandbits(128):x} more of it"} for _ in range(9000)]
-    path = Path(name.removesuffix(".gz"))
-    if path.suffix == ".json":
-        path.write_text(json.dumps(values))
-    else:
-        path.write_text("\n".join(["text", *(json.dumps(value).replace('"', "") for value in values)]))
-        path = write_jsonl(path, values) if path.suffix == ".jsonl" else path
+    rows = [{"text": f"a text and {draw.getrandbits(128):x} more of it"} for _ in range(9000)]
+    path = write_data(Path(name.removesuffix(".gz")), rows)
     path = compress(path, ".gz") if name.endswith(".gz") else path
     expected, content = [row.values for row in Source(path).rows()], path.read_bytes()
     path.unlink()
@@ -165,7 +151,7 @@ def test_a_pipe_has_the_rows_of_its_file(tmp_path, monkeypatch, name):
 def test_other_forms_are_named(tmp_path, capsys, name, text, hints):
     (tmp_path / name).write_bytes(text.encode("cp1252"))
     more = ["--rows", "rows"] if name == "object.json" else []
-    assert score.main([str(tmp_path / name), "--metric", "self_bleu", "--text-key", "text", "--quiet", *more]) == 2
+    assert main([str(tmp_path / name), *WORDS, *more]) == 2
     shown = capsys.readouterr().err
     assert all(hint in shown for hint in hints), shown
 
@@ -181,17 +167,18 @@ def test_files_of_a_folder_or_a_pattern_are_one(tmp_path, monkeypatch):
 
 
 ROW = {"a.b": "plain", "a": {"b": ["x", "y"]}, "m": [{"c": "p"}, {"c": "q"}, {}], "my col": 1, "p-1": 2}
+VALUES = {
+    **{"a.b": "plain", "a.b[0]": "x", "my col": 1, "p-1": 2, "@": ROW, None: ROW, "nothing": None, "a.nothing": None},
+    **{"m[": None, "m[-2].c": "q", "length(m)": 3},
+    # Nulls stay, unless a filter leaves them out.
+    **{"m[].c": ["p", "q", None], "m[*].c": ["p", "q", None], "m[?!d].c": ["p", "q", None], "m[?c].c": ["p", "q"]},
+    **{"a.*.x": [None], "my.*": None, "a[].b": None},
+}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("a.b", "plain"), ("a.b[0]", "x"), ("m[].c", ["p", "q"]), ("m[-2].c", "q"), ("my col", 1), ("p-1", 2)),
-        *(("nothing", None), ("a.nothing", None), ("m[", None), ("length(m)", 3), ("@", ROW), (None, ROW)),
-    ],
-)
-def test_a_key_is_a_column_or_an_expression(key, value):
-    assert read_value(ROW, key) == value
+@pytest.mark.parametrize("key", VALUES)
+def test_a_key_is_a_column_or_an_expression(key):
+    assert read_value(ROW, key) == VALUES[key]
 
 
 def test_a_table_without_the_column_of_a_key_is_named(tmp_path):
@@ -206,37 +193,32 @@ def test_a_table_without_the_column_of_a_key_is_named(tmp_path):
 def test_secrets_of_a_url_are_not_shown(tmp_path, capsys):
     url = "memory://me:hunter2@host/data.jsonl?token=hunter2"
     with pytest.raises(SystemExit):
-        score.main([url, "--metric", "self_bleu", "--text-key", "text"])
+        main([url, *WORDS])
     assert "hunter2" not in capsys.readouterr().err
 
 
-def test_files_of_another_file_system(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_files_of_another_file_system(tmp_path, capsys):
     rows = [{"text": ["a dog", f"the sea {i}", "a dog runs"]} for i in range(50)]
-    plain = write_jsonl(tmp_path / "data.jsonl", rows)
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet", row_group_size=9)
-    outputs = []
+    memory, outputs = fsspec.filesystem("memory"), []
     for kind in ("jsonl", "parquet"):
-        data, url = plain.with_suffix(f".{kind}"), f"memory://test/data.{kind}"
-        fsspec.filesystem("memory").pipe(url, data.read_bytes())
-        for place in (str(data), url):
+        data, url = write_data(tmp_path / f"data.{kind}", rows), f"memory://test/data.{kind}"
+        memory.pipe(url, data.read_bytes())
+        for place in (data, url):
             out = tmp_path / f"{len(outputs)}.jsonl"
-            more = ["--metric", "self_bleu", "--text-key", "text", "--batch-size", "12", "--out", str(out), "--quiet"]
-            assert score.main([place, *more]) == 0
+            assert main([str(place), *WORDS, "--batch-size", "12", "--out", str(out)]) == 0
             outputs.append(out.read_bytes())
     assert len(set(outputs)) == 1
     capsys.readouterr()
-    words = ["--metric", "self_bleu", "--text-key", "text"]
-    assert score.main(["memory://test/data.jsonl", *words]) == score.EXIT_USAGE
+    assert main(["memory://test/data.jsonl", *WORDS]) == EXIT_USAGE
     assert "--out" in capsys.readouterr().err
     for url in ("memory://test/none.jsonl", "nothing://data.jsonl"):
         with pytest.raises(SystemExit):
-            score.main([url, *words])
+            main([url, *WORDS])
         assert url in capsys.readouterr().err
-    # A file that has changed is copied again.
-    fsspec.filesystem("memory").pipe("memory://test/data.jsonl", b'{"text": ["a", "b"]}\n')
-    assert score.main(["memory://test/data.jsonl", *words, "--out", str(tmp_path / "new.jsonl"), "--quiet"]) == 0
-    assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 1
+    # A file that has changed is read again.
+    memory.pipe("memory://test/data.jsonl", b'{"text": ["a", "b"]}\n')
+    assert main(["memory://test/data.jsonl", *WORDS, "--out", str(tmp_path / "new.jsonl")]) == 0
+    assert len(read_jsonl(tmp_path / "new.jsonl")) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from scripts.results.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
 from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
 from text_metrics.commands.meta_eval.scores import Scores, score_sets
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import number
 from text_metrics.commands.shared.plots import new_figure, styled, to_svg
@@ -139,7 +139,7 @@ SUMMARY = ("a person, with the other people", "self-BLEU-3", "Chamfer", "VS-Embe
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if a table would differ")
     check = parser.parse_args().check
     data = data_folder(parser)

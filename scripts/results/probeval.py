@@ -29,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.metrics.probeval import probeval_pipeline as pipeline
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_matching import cluster_maximum
@@ -306,7 +306,7 @@ def mean_cell(values: np.ndarray) -> str:
 @command
 def main() -> None:
     """Write the tables."""
-    folder = data_folder(make_parser(__doc__)) / "probeval"
+    folder = data_folder(Parser(__doc__)) / "probeval"
     targets, predictions = folder / "cfc_dev_targets.jsonl", folder / "cfc_dev_annotated_predictions.json"
     rows = from_released(targets, predictions)
     questions = read_questions(*pair_rows(rows["predictions"], rows["references"])[:2])

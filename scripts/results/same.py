@@ -21,7 +21,7 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_numbers import TIE, first_maximum
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME, DEFAULT_SAME_IN_CONTEXT
@@ -148,7 +148,7 @@ def by_length(pairs: Pairs, model: str | None) -> pandas.DataFrame:
 @command
 def main() -> None:
     """Write the tables."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--similarity", help="judge a model of pairs too: pairs:MODEL or nli:MODEL")
     model = parser.parse_args().similarity
     kinds = read_pairs(data_folder(parser))

@@ -26,7 +26,7 @@ from text_metrics.commands.shared.columns import (
     parse_columns,
     to_arguments,
 )
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import data_files, parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
@@ -166,7 +166,7 @@ def show(result: dict[str, Any]) -> str:
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("a", type=parse_path, help="of any format that text-metrics score reads")
     parser.add_argument("b", type=parse_path, nargs="?", help="the same, of the other system")
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
@@ -203,8 +203,8 @@ def main() -> int:
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
     columns = columns_of(metric, parse_columns(options), options.quality_scale)
-    keys = Keys(options.text_key, options.id_key, options.system_key, is_scattered=True)
-    sides = read_pair(options, Reader(keys, kind in (SETS, QUESTIONS), columns))
+    keys = Keys(options.text_key, options.id_key, options.system_key)
+    sides = read_pair(options, Reader(keys, kind in (SETS, QUESTIONS), columns, is_scattered=True))
     ids = list(sides[0][1])
     scored = []
     for system, sets in sides:

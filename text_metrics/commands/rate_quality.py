@@ -21,7 +21,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import read_rows
@@ -154,7 +154,7 @@ def read_lines(path: Path) -> list[str]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("texts", type=Path, help="JSON lines: strings, or objects with text")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"

@@ -10,7 +10,6 @@ from typing import Any
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
-from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
@@ -32,7 +31,7 @@ INSTRUCTIONS = (
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "ask", "have a model answer questions many times over", DESCRIPTION)
+    parser = commands.add_parser("ask", help="have a model answer questions many times over", description=DESCRIPTION)
     parser.add_argument("questions", type=Path, help="questions, as JSON lines")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the answers")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")

@@ -11,7 +11,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
-from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import open_file, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import read_rows
@@ -37,7 +36,9 @@ EXIT_SKIPPED = 3
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "frames", "make questions about what sentences leave open", DESCRIPTION)
+    parser = commands.add_parser(
+        "frames", help="make questions about what sentences leave open", description=DESCRIPTION
+    )
     parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")

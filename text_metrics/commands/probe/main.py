@@ -17,7 +17,7 @@ from typing import Any
 
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.shared.command import add_command, command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_settings, parse_settings
@@ -52,12 +52,12 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     ask.add_parser(commands)
     frames.add_parser(commands)
     for name, (module, purpose) in REPORTS.items():
-        part = add_command(commands, name, purpose, module.DESCRIPTION)
+        part = commands.add_parser(name, help=purpose, description=module.DESCRIPTION)
         part.add_argument("targets", type=Path, help="questions with people's answers")
         if hasattr(module, "add_options"):
             module.add_options(part)

@@ -10,7 +10,7 @@ from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.keys import column_of, read_key
 from text_metrics.commands.shared.rows import PLAIN, Form, Source, form_of
-from text_metrics.commands.shared.sets import Keys, Reader, Unit, find_scattered
+from text_metrics.commands.shared.sets import Keys, Reader, Unit
 
 # A column names systems if it has at most this many values, each with at least this share of the prompts.
 _MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
@@ -60,8 +60,10 @@ def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), form: For
     """Read the sets of a file, of which at least one is good."""
     source = Source(path, form)
     source.check_columns(keys.text, *keys.names, *(column.name for column in columns))
-    keys = keys._replace(is_scattered=keys.id is not None and find_scattered(source, keys))
-    units = list(Reader(keys, reads_sets=True, columns=columns).units(source))
+    reader = Reader(keys, reads_sets=True, columns=columns)
+    if keys.id is not None:
+        reader.prepare(source)
+    units = list(reader.units(source))
     if not any(unit.texts for unit in units):
         bad = [row.error for unit in units for row in unit.bad]
         raise ValueError(f"{path}: no row can be used{f': {bad[0]}' if bad else '.'}")

@@ -5,44 +5,34 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.job import Done, Step, score_valid_units
-from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.score.scoring import OpenScores, RowScorer
+from text_metrics.commands.jobs.job import Done, score_valid_units
+from text_metrics.commands.score.scoring import RowScorer
 from text_metrics.commands.score.summary import merge_signatures
 from text_metrics.commands.shared.sets import Unit
 from text_metrics.metrics._core.core_results import Signature, format_order
 
 
-def is_summed(command: Command, scorer: RowScorer) -> bool:
+def is_summed(scorer: RowScorer) -> bool:
     """Whether the score of the whole file follows from sums over its pieces; otherwise, its texts are one call."""
-    is_vendi = command.one_set and scorer.metric.name == "vendi_embed" and not command.columns
+    is_vendi = scorer.command.one_set and scorer.metric.name == "vendi_embed" and not scorer.columns
     return is_vendi and scorer.settings.kernel == "embedding"
 
 
-class OpenSums(OpenScores):
-    """Makes the function that sums up the outer products of embeddings of texts."""
+def sum_units(scorer: RowScorer, units: list[Unit]) -> Done:
+    """Sum up the outer products of the embeddings of texts."""
+    from text_metrics.metrics._core.core_encoder import encode
+    from text_metrics.metrics._core.core_models import matrix_device
+    from text_metrics.metrics._core.core_spectra import gram_sums
 
-    def __call__(self) -> Step:
-        """Return the function, of a list of units."""
-        from text_metrics.metrics._core.core_encoder import encode
-        from text_metrics.metrics._core.core_models import matrix_device
-        from text_metrics.metrics._core.core_spectra import gram_sums
+    def add_up(units: list[Unit]) -> np.ndarray:
+        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+        return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
-        scorer = self._scorer or RowScorer(self._command)
-        signature = scorer.metric.compute(predictions=[["a", "b"]], **self._command.settings)["signature"]
-
-        def add_up(units: list[Unit]) -> np.ndarray:
-            embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
-            return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
-
-        def step(units: list[Unit]) -> Done:
-            scored = score_valid_units(add_up, units)
-            if not scored:
-                return []
-            n = sum(len(unit.texts) for of, _ in scored for unit in of)
-            return [({"signature": signature, "sums": sum(sums for _, sums in scored), "n": n}, [])]
-
-        return step
+    signature = scorer.metric.compute(predictions=[["a", "b"]], **scorer.command.settings)["signature"]
+    return [
+        ({"signature": signature, "sums": sums, "n": sum(len(unit.texts) for unit in of_sums)}, [])
+        for of_sums, sums in score_valid_units(add_up, units)
+    ]
 
 
 def score_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
@@ -51,7 +41,7 @@ def score_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[s
 
     total, signature, n = np.zeros(()), "", 0
     for facts in pieces:
-        total, n = total + np.array(facts["sums"]), n + facts["n"]
+        total, n = total + facts["sums"], n + facts["n"]
         signature = merge_signatures(signature, facts["signature"])
     orders = scorer.settings.orders
     scores = vendi_from_sums(total, n, orders).tolist()
