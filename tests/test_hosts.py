@@ -172,5 +172,4 @@ def test_a_host_that_dies_loses_nothing(hosts, two_machines, tmp_path):
     assert job.wait(SECONDS) == 0, log.read_text()
     assert list(marks.glob(f"{first.id}-*"))
     assert len(list(marks.glob(f"{second.id}-*"))) == 2
-    assert "1 of 2 machines died" in log.read_text()
     assert outputs(there) == outputs(here)

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 
 import fsspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.files import compress, pipe_of, read_jsonl, write_data
@@ -18,7 +16,7 @@ from text_metrics.commands.score.main import main
 from text_metrics.commands.shared import files
 from text_metrics.commands.shared.command import EXIT_USAGE
 from text_metrics.commands.shared.keys import SHOWN, read_value
-from text_metrics.commands.shared.rows import Form, Source
+from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.systems import named_files
 
 LINES, NUMBERS, FILES = 1_500, 2_000, 150
@@ -115,7 +113,7 @@ def test_forms_of_files(tmp_path, name, suffix):
     text, form, expected = FORMS[name]
     path = tmp_path / name
     path.write_bytes(text.encode(form.get("encoding", "utf-8")))
-    source = Source(compress(path, suffix) if suffix else path, Form(**form))
+    source = Source(compress(path, suffix) if suffix else path, **form)
     assert [row.values for row in source.rows()] == expected
     assert not any(row.error for row in source.rows())
 
@@ -179,15 +177,6 @@ VALUES = {
 @pytest.mark.parametrize("key", VALUES)
 def test_a_key_is_a_column_or_an_expression(key):
     assert read_value(ROW, key) == VALUES[key]
-
-
-def test_a_table_without_the_column_of_a_key_is_named(tmp_path):
-    pq.write_table(pa.table({"a": [{"b": ["x"]}], "c.d": [1]}), tmp_path / "data.parquet")
-    source = Source(tmp_path / "data.parquet")
-    source.check_columns("a.b", "a.b[0]", "c.d", None, "a")
-    for key in ("b.a", "c", "c.e", "my col", "x["):
-        with pytest.raises(ValueError, match=re.escape(repr(key))):
-            source.check_columns(key)
 
 
 def test_secrets_of_a_url_are_not_shown(tmp_path, capsys):

@@ -52,8 +52,7 @@ System = tuple[str, dict[str, Unit]]
 
 def read_systems(path: Path, options: argparse.Namespace, reader: Reader) -> list[System]:
     """Read the systems of a file, each with its sets; raises a ValueError that names the first bad row."""
-    source = Source(path, form_of(options))
-    source.check_columns(options.text_key, options.id_key, options.system_key)
+    source = Source(path, **form_of(options))
     systems: dict[str | None, dict[str, Unit]] = {}
     for unit in reader.units(source):
         for row in unit.bad:

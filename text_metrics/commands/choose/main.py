@@ -162,8 +162,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def run(command: Command) -> int:
     """Choose texts of the file; returns the exit code."""
-    source = Source(command.data, form_of(command))
-    source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
+    source = Source(command.data, **form_of(command))
     columns = [
         Column("quality", name, per_text=True, numbers=(0, 1), scale=command.quality_scale)
         if argument == "quality"

@@ -89,17 +89,14 @@ class Worker:
 
     def _open(self) -> Iterator[list[Unit]]:
         """Begin to read the file; raises a ValueError if this machine does not see what that of the command sees."""
-        data = self._job.command.data
-        for path in (data, self._saved.folder):
-            try:
-                data_files(path)
-            except ValueError:
-                name = platform.node()
-                raise ValueError(
-                    f"{path} does not exist on {name}: all machines must see the data and --out."
-                ) from None
-        if self._job.command.decisive() != self._saved.decisive:
-            raise ValueError(f"{data} has changed, or is another file on {platform.node()}: start again.")
+        data, machine = self._job.command.data, platform.node()
+        try:
+            data_files(self._saved.folder)
+            decisive = self._job.command.decisive()
+        except ValueError as error:
+            raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
+        if decisive != self._saved.decisive:
+            raise ValueError(f"{data} has changed, or is another file on {machine}: start again.")
         return self._job.pieces()
 
 
@@ -159,8 +156,7 @@ def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, An
     `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
     """
     with saved.opened() as done:
-        if job.reader.keys.id is not None:
-            job.reader.prepare(job.source)
+        job.reader.prepare(job.source)
         n_pieces = _score_all(job, saved, done)
         counts = Counter[str]()
 

@@ -4,12 +4,13 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from text_metrics.commands.report.inputs import LARGEST_RATING, Inputs, RatedSets, pair_systems
 from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.keys import column_of, read_key
-from text_metrics.commands.shared.rows import PLAIN, Form, Source, form_of
+from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 
 # A column names systems if it has at most this many values, each with at least this share of the prompts.
@@ -26,7 +27,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         columns.append(Column("quality", options.quality_key, True, numbers, scale=options.quality_scale))
     if options.context_key is not None:
         columns.append(Column("contexts", options.context_key))
-    files = {path: read_units(path, keys, columns, form) for path in options.files.values()}
+    files = {path: read_units(path, keys, columns, **form) for path in options.files.values()}
     if keys.id is None:
         ends = sorted({int(units[-1].id or 0) for units in files.values()})
         if len(ends) > 1:
@@ -46,7 +47,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
             _add_contexts(contexts, units)
     people = None
     if options.people is not None:
-        files[options.people] = read_units(options.people, keys._replace(system=None), (), form)
+        files[options.people] = read_units(options.people, keys._replace(system=None), **form)
         people = {prompt: [text for text, _ in rated] for prompt, rated in _rated(files[options.people]).items()}
     bad = [
         {"file": str(path), "row": row.number, "error": row.error}
@@ -56,13 +57,11 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     return pair_systems(systems, sources, bad, people, contexts if options.context_key is not None else None)
 
 
-def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), form: Form = PLAIN) -> list[Unit]:
+def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
     """Read the sets of a file, of which at least one is good."""
-    source = Source(path, form)
-    source.check_columns(keys.text, *keys.names, *(column.name for column in columns))
+    source = Source(path, **form)
     reader = Reader(keys, reads_sets=True, columns=columns)
-    if keys.id is not None:
-        reader.prepare(source)
+    reader.prepare(source)
     units = list(reader.units(source))
     if not any(unit.texts for unit in units):
         bad = [row.error for unit in units for row in unit.bad]

@@ -83,9 +83,7 @@ def _limit(text: str) -> tuple[str, float]:
 
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
-    source = Source(command.data, form_of(command))
-    # Loading a metric takes seconds.
-    source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
+    source = Source(command.data, **form_of(command))
     name = Path(command.metric).stem
     out = command.output(name, (".json",)) if command.one_set else command.output(name)
     saved = SavedJob(out, command)
@@ -147,11 +145,10 @@ def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
     Raises a ValueError for a limit of a number that the summary does not have.
     """
     _check_names(command, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
-    for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
-        for name, limit in limits:
-            value = summary.get(name)
-            is_within = value is not None and (value >= limit if option == "under" else value <= limit)
-            if not is_within:
+    for option, sign in (("under", 1), ("over", -1)):
+        for name, limit in getattr(command, f"fail_{option}"):
+            value = summary[name]
+            if value is None or sign * value < sign * limit:
                 print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
                 code = EXIT_LIMIT
     return code

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -80,32 +81,28 @@ class RowScorer:
         if self.items != TEXTS:
             return values
         of_texts = iter(values)
-        by_unit: list[Any] = []
-        for unit in units:
-            of_unit = [next(of_texts) for _ in unit.texts]
-            is_single = unit.rows[0].is_text and not self.command.keys.is_grouped
-            by_unit.append(of_unit[0] if is_single else of_unit)
-        return by_unit
+        by_unit = [list(islice(of_texts, len(unit.texts))) for unit in units]
+        is_grouped = self.command.keys.is_grouped
+        return [
+            of[0] if unit.rows[0].is_text and not is_grouped else of for of, unit in zip(by_unit, units, strict=True)
+        ]
 
 
 def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
     """Score units, and add the results to their rows."""
-    return [_facts_and_rows(scorer, *scored) for scored in score_valid_units(scorer.score, units)]
-
-
-def _facts_and_rows(scorer: RowScorer, units: list[Unit], done: Any) -> Any:
-    scores, result = done
-    numbers = dict(result_numbers(result))
-    has_labels = "confidence_by" in scorer.command.columns
-    facts = {
-        "signature": result["signature"],
-        "numbers": numbers,
-        "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-        "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
-        "labels": [unit.given["confidence_by"] for unit in units if has_labels],
-    }
-    pairs = () if scorer.command.one_set else zip(units, scores, strict=True)
-    return facts, [_join(scorer, unit, results) for unit, results in pairs]
+    done: Done = []
+    for valid, (scores, result) in score_valid_units(scorer.score, units):
+        numbers = dict(result_numbers(result))
+        facts = {
+            "signature": result["signature"],
+            "numbers": numbers,
+            "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
+            "labels": [unit.given["confidence_by"] for unit in valid if "confidence_by" in unit.given],
+        }
+        pairs = () if scorer.command.one_set else zip(valid, scores, strict=True)
+        done.append((facts, [_join(scorer, unit, results) for unit, results in pairs]))
+    return done
 
 
 def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +16,7 @@ import msgspec
 
 # The compressions that are read, by suffix, as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 def file_format(path: Path) -> str:
@@ -83,12 +84,11 @@ def parse_json(data: bytes) -> Any:
 
     Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
     """
-    with suppress(ValueError, RecursionError):
-        # Rejects NaN, numbers beyond float64 and unpaired surrogates; what it accepts, `json` reads alike.
-        return msgspec.json.decode(data)
+    text = data.decode("utf-8-sig")
     try:
-        value = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
-        json.dumps(value, ensure_ascii=False).encode()
+        value = _DECODER.decode(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value

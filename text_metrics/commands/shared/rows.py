@@ -7,14 +7,14 @@ import io
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.keys import SHOWN, column_of, delimiter_hint, missing, read_value
+from text_metrics.commands.shared.keys import SHOWN, delimiter_hint, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -30,22 +30,6 @@ _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, Overflow
 _UTF8 = "utf-8"
 
 
-class Form(NamedTuple):
-    """How a file is to be read, where its name does not say it.
-
-    rows : the key of the rows within a JSON value
-    delimiter : of CSV
-    encoding : of text
-    """
-
-    rows: str | None = None
-    delimiter: str | None = None
-    encoding: str = _UTF8
-
-
-PLAIN = Form()
-
-
 def add_form(parser: argparse.ArgumentParser) -> None:
     """Add --rows, --delimiter and --encoding."""
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
@@ -53,9 +37,9 @@ def add_form(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoding", type=_encoding, default=_UTF8, help="of text, such as cp1252")
 
 
-def form_of(options: argparse.Namespace) -> Form:
-    """Return what the options of `add_form` say."""
-    return Form(options.rows, options.delimiter, options.encoding)
+def form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options of `add_form` say, as arguments of `Source`."""
+    return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
 
 
 def _delimiter(text: str) -> str:
@@ -110,6 +94,12 @@ class Source:
 
     A row may be any value of JSON but null.
 
+    Parameters
+    ----------
+    rows : the key of the rows within a JSON value
+    delimiter : of CSV; by default, that of the file's name
+    encoding : of text
+
     Attributes
     ----------
     schema : of a table; None for a file without types
@@ -120,8 +110,10 @@ class Source:
 
     schema: pa.Schema | None = None
 
-    def __init__(self, path: Path, form: Form = PLAIN) -> None:
-        self.path, self._form = path, form
+    def __init__(
+        self, path: Path, rows: str | None = None, delimiter: str | None = None, encoding: str = _UTF8
+    ) -> None:
+        self.path, self._rows_key, self._delimiter, self._encoding = path, rows, delimiter, encoding
         self._files = files.data_files(path)
         formats = {files.file_format(each) for each in self._files}
         self._is_saved = path.is_dir() and self._files[0].name == "state.json"
@@ -150,14 +142,6 @@ class Source:
             if not schema.equals(self.schema):
                 raise ValueError(f"{path} has other columns, or of other types, than {self._files[0]}.")
 
-    def check_columns(self, *keys: str | None) -> None:
-        """Raise a ValueError for a key whose column a table does not have."""
-        columns = [] if self.schema is None else self.schema.names
-        for key in filter(None, keys):
-            column = column_of(key, columns)
-            if columns and column is not None and column not in columns:
-                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))}.")
-
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
         if self._is_table:
@@ -176,18 +160,19 @@ class Source:
         kind = files.file_format(path)
         with files.open_file(path) as file:
             if kind in (".csv", ".tsv"):
-                yield from self._csv_rows(path, file, self._form.delimiter or ("\t" if kind == ".tsv" else ","))
-            elif self._form.rows is not None or (kind == ".json" and _is_one_value(file, self._form.encoding)):
+                yield from self._csv_rows(path, file, self._delimiter or ("\t" if kind == ".tsv" else ","))
+            elif self._rows_key is not None or (kind == ".json" and _is_one_value(file, self._encoding)):
                 for number, value in enumerate(self._values(path, file), 1):
-                    yield _value_row(number, value, describe(value))
+                    error = _fault(value)
+                    yield Row(number, None if error else value, error, describe(value) if error else "", number)
             else:
                 yield from self._line_rows(file, kind)
 
     def _lines(self, file: Any) -> Iterator[bytes]:
         """Read lines in UTF-8; what the encoding of the file does not have stays invalid."""
-        if self._form.encoding == _UTF8:
+        if self._encoding == _UTF8:
             return file
-        text = io.TextIOWrapper(file, self._form.encoding, errors="surrogateescape", newline="\n")
+        text = io.TextIOWrapper(file, self._encoding, errors="surrogateescape", newline="\n")
         return (line.encode(errors="surrogateescape") for line in text)
 
     def _line_rows(self, file: Any, kind: str) -> Iterator[Row]:
@@ -197,9 +182,10 @@ class Source:
                 continue
             try:
                 value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_json(line)
-                yield _value_row(number, value, _show(line))
-            except ValueError as error:
-                yield Row(number, None, _invalid(expected, error), _show(line), number)
+                error = _fault(value)
+            except ValueError as problem:
+                value, error = None, _invalid(expected, problem)
+            yield Row(number, None if error else value, error, _show(line) if error else "", number)
 
     def _values(self, path: Path, file: Any) -> list[Any]:
         """Read one JSON value: its rows are its items, or those under --rows; an object without it is one row."""
@@ -207,19 +193,19 @@ class Source:
             value = files.parse_json(b"".join(self._lines(file)))
         except ValueError as error:
             raise ValueError(f"{path} {_invalid('JSON', error)}.") from None
-        rows = read_value(value, self._form.rows)
+        rows = read_value(value, self._rows_key)
         if isinstance(rows, list):
             return rows
-        if self._form.rows is None:
+        if self._rows_key is None:
             return [value]
         lists = [name for name, part in value.items() if isinstance(part, list)] if isinstance(value, dict) else []
         got = f"it has lists under {', '.join(lists)}" if lists else f"it is {describe(value)}"
-        raise ValueError(f"{path} has no list of rows under --rows {self._form.rows}: {got}.")
+        raise ValueError(f"{path} has no list of rows under --rows {self._rows_key}: {got}.")
 
     def _csv_rows(self, path: Path, file: Any, delimiter: str) -> Iterator[Row]:
         csv.field_size_limit(_CSV_FIELD)
-        kind = f"CSV in {self._form.encoding.upper()}"
-        encoding = "utf-8-sig" if self._form.encoding == _UTF8 else self._form.encoding
+        kind = f"CSV in {self._encoding.upper()}"
+        encoding = "utf-8-sig" if self._encoding == _UTF8 else self._encoding
         # Invalid bytes become unpaired surrogates, with which a row is bad.
         lines = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
         records = csv.reader(lines, strict=True, delimiter=delimiter)
@@ -282,19 +268,18 @@ def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     return rows
 
 
-def _value_row(number: int, value: Any, raw: str) -> Row:
-    """Make a row of a value of JSON, which was read from a raw text."""
+def _fault(value: Any) -> str:
+    """Say why a value of JSON cannot be a row; empty if it can."""
     if value is None:
-        return Row(number, None, "must not be null", raw, number)
-    if _is_deep(value, _DEEPEST):
-        return Row(number, None, f"is nested too deeply: over {_DEEPEST} levels", raw, number)
-    return Row(number, value, place=number)
+        return "must not be null"
+    return f"is nested too deeply: over {_DEEPEST} levels" if _is_deep(value, _DEEPEST) else ""
 
 
 def _is_deep(value: Any, levels: int) -> bool:
     """Whether lists and objects are nested in more levels."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return not levels or any(_is_deep(part, levels - 1) for part in parts if isinstance(part, (dict, list)))
+    inner = [part for part in parts if type(part) in (dict, list)]
+    return not levels or any(_is_deep(part, levels - 1) for part in inner)
 
 
 def _next_record(records: Iterator[list[str]], kind: str) -> tuple[list[str] | None, str]:

@@ -97,6 +97,8 @@ class Reader:
 
         Raises a ValueError if they are not, and there are too many rows to hold them in memory.
         """
+        if self.keys.id is None:
+            return
         rows = source.rows(*self.keys.names)
         ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
         runs = ((hash(key), next(run)[1]) for key, run in groupby(ids, itemgetter(0)))
@@ -117,7 +119,10 @@ class Reader:
         if self.keys.id is not None:
             yield from self._sets(rows, source)
         elif self.keys.is_one_set:
-            yield self._whole(rows)
+            members = list(islice(rows, LARGEST_SET + 1))
+            if max(len(members), sum(len(row.texts) for row in members)) > LARGEST_SET:
+                raise ValueError(f"--one-set holds at most {LARGEST_SET:,} texts in memory: this file has more.")
+            yield self._unit(members)
         else:
             size = self.keys.size or 1
             while members := list(islice(rows, size)):
@@ -162,20 +167,13 @@ class Reader:
                 last, invalid = key, None
             yield last, row
 
-    def _whole(self, rows: Iterator[Row]) -> Unit:
-        good, bad, n_texts = list[Row](), list[Row](), 0
-        for row in rows:
-            (bad if row.error else good).append(row)
-            n_texts += len(row.texts)
-            if n_texts > LARGEST_SET:
-                raise ValueError(f"--one-set holds at most {LARGEST_SET:,} texts in memory: this file has more.")
-        return self._unit(good)._replace(bad=bad) if good else Unit(bad=bad)
-
     def _unit(self, members: list[Row], problem: str = "") -> Unit:
-        """Join rows to a unit: it is incomplete if one of them is bad, or if there is a problem with another one."""
-        good, bad = members, [row for row in members if row.error]
-        if bad:
-            good = [row for row in members if not row.error]
+        """Join rows to a unit: it is incomplete if one of them is bad, or if there is a problem with another one.
+
+        The set of all rows is what is good.
+        """
+        good, bad = [row for row in members if not row.error], [row for row in members if row.error]
+        if bad and not self.keys.is_one_set:
             place = f"rows {members[0].number} to {members[-1].number}"
             problem = f"skipped: its set ({place}) contains invalid row {bad[0].number}: {bad[0].error}"
         if good and (self.chooses or not problem):
@@ -186,7 +184,7 @@ class Reader:
                 problem = str(error)
         for row in members:
             row.error = row.error or problem
-        return Unit(bad=members, is_incomplete=self.keys.is_grouped)
+        return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
 
     def _given(self, rows: list[Row]) -> dict[str, Any]:
         """Join the values of arguments of rows; raises a ValueError if those of a set differ, or are missing."""
