@@ -4,6 +4,7 @@ import argparse
 import codecs
 import csv
 import io
+import math
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -182,7 +183,7 @@ class Source:
                 continue
             try:
                 value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_json(line)
-                error = _fault(value)
+                error = _fault(value, line.count(b"[") + line.count(b"{"))
             except ValueError as problem:
                 value, error = None, _invalid(expected, problem)
             yield Row(number, None if error else value, error, _show(line) if error else "", number)
@@ -268,18 +269,18 @@ def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     return rows
 
 
-def _fault(value: Any) -> str:
-    """Say why a value of JSON cannot be a row; empty if it can."""
+def _fault(value: Any, n_brackets: float = math.inf) -> str:
+    """Say why a value of JSON cannot be a row; empty if it can. Without many brackets, it is not deep."""
     if value is None:
         return "must not be null"
-    return f"is nested too deeply: over {_DEEPEST} levels" if _is_deep(value, _DEEPEST) else ""
+    is_deep = n_brackets > _DEEPEST and _is_deep(value, _DEEPEST)
+    return f"is nested too deeply: over {_DEEPEST} levels" if is_deep else ""
 
 
 def _is_deep(value: Any, levels: int) -> bool:
     """Whether lists and objects are nested in more levels."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    inner = [part for part in parts if type(part) in (dict, list)]
-    return not levels or any(_is_deep(part, levels - 1) for part in inner)
+    return not levels or any(_is_deep(part, levels - 1) for part in parts if isinstance(part, (dict, list)))
 
 
 def _next_record(records: Iterator[list[str]], kind: str) -> tuple[list[str] | None, str]:
