@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests.conftest import SETS
 from tests.references import diversity as reference
-from text_metrics.metrics._core import core_similarity
+from text_metrics.metrics.chamfer_diversity.chamfer_diversity_scores import measure_embeddings
 
 
 def compute(load, vectors, **settings):
@@ -24,37 +24,32 @@ def compute(load, vectors, **settings):
 def test_equals_the_plain_definition(vectors):
     vectors[:, 0] += 3.5  # no zero vector
     sizes = np.array([len(vectors)])
-    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
+    distances, neighbours, (pairwise,) = measure_embeddings(vectors, sizes)
     np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-9)
     to_neighbours = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
     np.testing.assert_allclose(to_neighbours, distances, atol=1e-9)
     assert (neighbours != np.arange(len(vectors))).all()
-    assert core_similarity.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
-        reference.mean_pairwise_distance(vectors), abs=1e-9
-    )
+    assert pairwise == pytest.approx(reference.mean_pairwise_distance(vectors), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [769, 1500])
-def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, set_block_rows, n):
+def test_blocks_of_a_large_set_equal_the_plain_definition(rng, set_block_rows, n):
     set_block_rows(100)
     vectors = rng.standard_normal((n, 6))
     vectors[n // 2] = 3 * vectors[7]
-    sizes = np.array([n])
-    for tile in (64, 768):
-        monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", tile)
-        distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
-        np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
-        assert neighbours[7] == n // 2
-        assert neighbours[n // 2] == 7
+    distances, neighbours, (pairwise,) = measure_embeddings(vectors, np.array([n]))
+    np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
+    assert pairwise == pytest.approx(reference.mean_pairwise_distance(vectors), abs=1e-12)
+    assert neighbours[7] == n // 2
+    assert neighbours[n // 2] == 7
 
 
 @pytest.mark.discrete
 @pytest.mark.parametrize("block_rows", [8, 2048])
 @pytest.mark.parametrize("is_given", [False, True])
-def test_the_first_of_tied_neighbours_is_named(load, rng, monkeypatch, set_block_rows, block_rows, is_given):
-    """Whatever else is in the call, in small batches, in tiles and from matrices; rounding must not decide."""
+def test_the_first_of_tied_neighbours_is_named(load, rng, set_block_rows, block_rows, is_given):
+    """Whatever else is in the call, in small batches, in blocks and from matrices; rounding must not decide."""
     set_block_rows(block_rows)
-    monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", 5)
     sets = []
     for _ in range(100):
         # Opposite pairs of orthogonal directions are tied, too. A rotation gives the cosines other roundings.
@@ -78,13 +73,13 @@ def test_the_first_of_tied_neighbours_is_named(load, rng, monkeypatch, set_block
 
 
 @pytest.mark.parametrize("spread", [1e-1, 1e-3, 1e-4])
-def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, spread):
+def test_blocks_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, spread):
     vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))
     sizes = np.array([len(vectors)])
     set_block_rows(100)
-    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
+    distances, neighbours, _ = measure_embeddings(vectors, sizes)
     set_block_rows(1000)
-    whole, right = core_similarity.nearest_neighbours(vectors, sizes)
+    whole, right, _ = measure_embeddings(vectors, sizes)
     np.testing.assert_allclose(distances, whole, atol=1e-14)
     assert (neighbours == right).mean() > 0.99
 
@@ -101,8 +96,7 @@ def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
     set_block_rows(64)
     sizes = np.array([3, 200, 2, 3, 1200, 2])
     vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
-    distances, _ = core_similarity.nearest_neighbours(vectors, sizes)
-    means = core_similarity.mean_pairwise_distances(vectors, sizes)
+    distances, _, means = measure_embeddings(vectors, sizes)
     for part, nearest, mean in zip(
         np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
     ):

@@ -35,10 +35,9 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
-        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
-        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
-        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
+        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
+        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -51,17 +50,17 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
-        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
+        "`evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
         "windows",
         parse_choice,
         choices=("windows", "cut"),
-        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
-        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
-        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+        help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
+        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
+        'sentence does. `"cut"`: the rest is cut off, with a warning.',
     )
 
     @property
@@ -101,11 +100,9 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
-        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
-        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
-        "text that equals its context is unlike all others. A model that reads pairs of texts reads the context "
-        "before both.",
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
@@ -269,7 +266,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)

@@ -68,14 +68,13 @@ class Settings:
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 

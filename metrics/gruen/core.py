@@ -263,18 +263,14 @@ Item = TypeVar("Item")
 class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
-    block_rows : rows held in float64, 6 MB at 384 dimensions
-    tile_rows : rows of a tile of the similarities of one large set
+    block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     asked_pairs : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
-    side_by_side : most different texts of a set that is grouped side by side with others
     """
 
     block_rows: int = 2048
-    tile_rows: int = 768
     asked_pairs: int = 10_000
     cached_texts: int = 10_000
-    side_by_side: int = 256
 
 
 LIMITS = Limits()
@@ -838,14 +834,13 @@ class Settings:
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -1068,11 +1063,11 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     return (
         wrap_entry(
             f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
+            f"{item}s or labels, and if all score the same."
         )
         + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+            "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+            "what is reported as `given`, or by a name, is the same."
         )
         + "\nRaises:\n"
         + wrap_entry(
@@ -1343,10 +1338,9 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
-        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
-        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
-        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
+        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
+        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -1359,17 +1353,17 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
-        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
+        "`evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
         "windows",
         parse_choice,
         choices=("windows", "cut"),
-        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
-        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
-        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+        help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
+        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
+        'sentence does. `"cut"`: the rest is cut off, with a warning.',
     )
 
     @property
@@ -1409,11 +1403,9 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
-        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
-        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
-        "text that equals its context is unlike all others. A model that reads pairs of texts reads the context "
-        "before both.",
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
@@ -1577,7 +1569,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
