@@ -190,32 +190,21 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
 
 # References.
 
-PEOPLE = [["a dog", "a dog", "a cat"], ["the sea", "rain", "rain"]]
-
-
-def compare_with_people(data):
-    return score(data, "--reference-key", "people", "--id-key", "q", metric="probeval", key="text")
-
 
 def test_one_row_of_a_set_has_its_reference(load, tmp_path):
-    rows = [{"q": i, "text": text, "people": PEOPLE[i]} for i in range(2) for text in ("a dog", "rain", "rain")]
-    rows[0]["people"] = None
-    rows[4] = {"q": 1, "text": "rain"}
+    """A set is bad if the references of its rows differ, or if none has one."""
+    people = [["a dog", "a dog", "a cat"], ["the sea", "rain", "rain"]]
+    rows = [{"q": i, "text": text, "people": people[i % 2]} for i in range(4) for text in ("a dog", "rain", "rain")]
+    rows[0]["people"] = rows[9]["people"] = rows[10]["people"] = rows[11]["people"] = None
+    rows[7]["people"] = people[1]
+    del rows[4]["people"]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert compare_with_people(data) == 0
-    expected = load("probeval").compute(predictions=[["a dog", "rain", "rain"]] * 2, references=PEOPLE)["scores"]
-    assert [row["probeval"] for row in results_of(data)[0]] == pytest.approx(expected)
-
-
-def test_references_of_a_set_that_differ_or_are_missing(tmp_path):
-    rows = [{"q": i, "text": text, "people": PEOPLE[0]} for i in range(3) for text in ("a dog", "rain")]
-    rows[1]["people"] = PEOPLE[1]
-    rows[4]["people"] = rows[5]["people"] = None
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert compare_with_people(data) == EXIT_BAD_ROWS
-    scored, bad, _ = results_of(data)
-    assert [row["q"] for row in scored] == [1]
-    assert [row["row"] for row in bad] == [1, 2, 5, 6]
+    words = ["--reference-key", "people", "--id-key", "q"]
+    assert score(data, *words, metric="probeval", key="text") == EXIT_BAD_ROWS
+    written, bad, _ = results_of(data)
+    expected = load("probeval").compute(predictions=[["a dog", "rain", "rain"]] * 2, references=people)["scores"]
+    assert [row["probeval"] for row in written] == pytest.approx(expected)
+    assert [row["row"] for row in bad] == list(range(7, 13))
     assert all("'people'" in row["error"] for row in bad)
 
 

@@ -231,20 +231,9 @@ WRITING = {
     "choose": ("out.jsonl", CHOOSE),
     "compare": ("out.json", COMPARE_SETS),
 }
-BY_COMMAND = ["score, JSON lines", "choose", "compare"]
 
 
-@pytest.mark.parametrize("command", BY_COMMAND)
-def test_a_temporary_name_is_nobody_elses(run, command):
-    output, words = WRITING[command]
-    notes = Path(f"{output}.tmp")
-    notes.write_text("mine")
-    assert run(*words, "--out", output)[0] == 0
-    assert notes.read_text() == "mine"
-    assert [path for path in Path().iterdir() if path.name.endswith(".tmp")] == [notes]
-
-
-@pytest.mark.parametrize("command", BY_COMMAND)
+@pytest.mark.parametrize("command", ["score, JSON lines", "choose", "compare"])
 @pytest.mark.parametrize("dangles", [True, False])
 def test_a_link_is_followed(run, command, dangles):
     """As a shell does: its target is written, and the link stays, whether the target is there yet or not."""

@@ -1,6 +1,7 @@
 """text-metrics score: every kind of file, bad rows, and what a summary holds."""
 
 import json
+import math
 import os
 import random
 
@@ -117,7 +118,6 @@ def test_types_of_columns_are_kept(tmp_path):
         {
             "texts": [["a dog", "a cat"], ["the sea", "the sea"]],
             "when": pa.array([1, 2], pa.timestamp("us")),
-            "raw": pa.array([b"\xff", None]),
             "code": pa.array(["x", "y"]).dictionary_encode(),
         }
     )
@@ -152,17 +152,15 @@ def test_every_column_of_json_can_be_parquet(tmp_path, column):
 
 
 def test_lines_of_json_from_parquet_are_strict(tmp_path):
-    numbers = [float("nan"), float("inf"), 0.5]
-    rows = [{**row, "x": x, "in": {"y": [x, -x]}} for row, x in zip(make_rows(3), numbers, strict=True)]
+    rows = [{**row, "x": x, "in": {"y": [x]}} for row, x in zip(make_rows(3), (math.nan, math.inf, 0.5), strict=True)]
     rows[1]["texts"] = None
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
-    assert score(tmp_path / "data.parquet") == EXIT_BAD_ROWS
-    for name in ("out.jsonl", "out.jsonl.bad.jsonl"):
-        for line in (tmp_path / name).read_text().splitlines():
-            values = json.loads(line, parse_constant=pytest.fail)
-            json.loads(values.get("text", "0"), parse_constant=pytest.fail)
-    first, last = read_jsonl(tmp_path / "out.jsonl")
-    assert (first["x"], first["in"], last["x"], last["in"]) == (None, {"y": [None, None]}, 0.5, {"y": [0.5, -0.5]})
+    assert score(write_data(tmp_path / "data.parquet", rows)) == EXIT_BAD_ROWS
+    lines = [(tmp_path / name).read_text() for name in ("out.jsonl", "out.jsonl.bad.jsonl")]
+    assert not any(word in text for text in lines for word in ("NaN", "Infinity"))
+    assert [(row["x"], row["in"]) for row in read_jsonl(tmp_path / "out.jsonl")] == [
+        (None, {"y": [None]}),
+        (0.5, {"y": [0.5]}),
+    ]
 
 
 # Bad rows: the line, and a part of the error that names what was got.

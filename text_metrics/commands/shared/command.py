@@ -25,14 +25,6 @@ _SHOWN = 10
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
-class Renamed(argparse.Action):
-    """An option of earlier versions: an error that names the new one."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Exit with the error."""
-        parser.error(f"{self.option_strings[0]} is now {self.const}.")
-
-
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Show a description as it stands, and in the usage what is required."""
 
