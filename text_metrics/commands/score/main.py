@@ -30,9 +30,8 @@ import pyarrow as pa
 from text_metrics.commands.jobs.job import Job, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.one_set import is_summed, score_sums, sum_units
-from text_metrics.commands.score.scoring import RowScorer, score_units
-from text_metrics.commands.score.summary import intervals, summarize
+from text_metrics.commands.score.scoring import RowScorer, score_units, sum_units
+from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared.columns import add_columns
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
 from text_metrics.commands.shared.rows import Source, form_of
@@ -99,14 +98,14 @@ def run(command: Command) -> int:
             with settings_checked():
                 scorer.settings.check_found()
         step, summarized, n_texts = partial(score_units, scorer), summarize, command.batch_size
-        if is_summed(scorer):
+        if scorer.is_summed:
             reader, n_texts = Reader(Keys(command.text_key), reads_sets=False), _SUMMED * n_texts
-            step, summarized = partial(sum_units, scorer), score_sums
+            step, summarized = partial(sum_units, scorer), summarize_sums
         job = Job(command, source, reader, step, n_texts, _schema(source, command.keys))
         summary = run_job(job, saved, partial(summarized, scorer=scorer))
     if not command.one_set:
         # The level decides no score.
-        summary |= intervals(summary, scorer.results, command.confidence)
+        summary |= intervals(summary, scorer, command.confidence)
     saved.finish(summary)
     return _exit_code(command, summary, show(summary, saved))
 

@@ -55,6 +55,12 @@ class RowScorer:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.command,)
 
+    @property
+    def is_summed(self) -> bool:
+        """Whether the score of a whole file follows from sums over its pieces; otherwise, its texts are one call."""
+        is_vendi = self.command.one_set and self.metric.name == "vendi_embed" and not self.columns
+        return is_vendi and self.settings.kernel == "embedding"
+
     def _read_settings(self) -> Settings:
         """Check the settings of the command, before a file is read."""
         declared = self.metric.settings.declared()
@@ -103,6 +109,23 @@ def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
         pairs = () if scorer.command.one_set else zip(valid, scores, strict=True)
         done.append((facts, [_join(scorer, unit, results) for unit, results in pairs]))
     return done
+
+
+def sum_units(scorer: RowScorer, units: list[Unit]) -> Done:
+    """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
+    from text_metrics.metrics._core.core_encoder import encode
+    from text_metrics.metrics._core.core_models import matrix_device
+    from text_metrics.metrics._core.core_spectra import gram_sums
+
+    def add_up(units: list[Unit]) -> np.ndarray:
+        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+        return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+
+    signature = scorer.metric.compute(predictions=[["a", "b"]], **scorer.command.settings)["signature"]
+    return [
+        ({"signature": signature, "sums": sums, "n": sum(len(unit.texts) for unit in of_sums)}, [])
+        for of_sums, sums in score_valid_units(add_up, units)
+    ]
 
 
 def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.score.scoring import RowScorer
-from text_metrics.metrics._core.core_results import Estimate, ItemResult, Signature, format_sizes, ratio_estimate
+from text_metrics.metrics._core.core_results import Estimate, Signature, format_order, format_sizes, ratio_estimate
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
@@ -70,6 +70,25 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
     }
 
 
+def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
+    """Score a set from the sums of its pieces; returns the result."""
+    from text_metrics.metrics._core.core_spectra import vendi_from_sums
+
+    total, signature, n = np.zeros(()), "", 0
+    for facts in pieces:
+        total, n = total + facts["sums"], n + facts["n"]
+        signature = merge_signatures(signature, facts["signature"])
+    orders = scorer.settings.orders
+    scores = vendi_from_sums(total, n, orders).tolist()
+    by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
+    return {
+        "vendi_embed": scores[0],
+        "n_scores": 1,
+        **(by_order if scorer.settings.has_orders else {}),
+        "signature": str(Signature.parse(signature).merge(set_size=n)),
+    }
+
+
 def _estimate(of_items: np.ndarray, units: np.ndarray | None) -> Estimate:
     """Estimate a mean from the sums and the numbers of values of items, in units that are independent."""
     if units is not None:
@@ -78,12 +97,12 @@ def _estimate(of_items: np.ndarray, units: np.ndarray | None) -> Estimate:
     return ratio_estimate(sums, counts)
 
 
-def intervals(summary: Mapping[str, Any], results: Sequence[ItemResult], level: float) -> dict[str, Any]:
+def intervals(summary: Mapping[str, Any], scorer: RowScorer, level: float) -> dict[str, Any]:
     """Return the intervals of the estimates of a summary at a level, and the level."""
     # A score may be bounded by the size of its set.
     size = summary["n_texts"] / summary["n_scores"] if summary["n_scores"] else math.inf
     entries: dict[str, Any] = {"confidence": level}
-    for result in results:
+    for result in scorer.results:
         estimate = summary["estimates"][result.name]
         assert result.bounds is not None
         entries[f"{result.name.removesuffix('scores')}confidence_interval"] = (
