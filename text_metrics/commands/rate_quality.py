@@ -68,7 +68,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
     # An empty text makes no sense, and is not asked about.
-    ratings = {text: (0.0, True) for text in texts if not text}
+    ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
     answers, code = chat.ask(
         [
