@@ -233,26 +233,26 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    table = np.array([rows[text] for text in texts])
     of_all = f"of {len(texts)} different texts"
-    if n_cut := np.count_nonzero(table[:, 0]):
-        warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+    if settings.long_texts == "cut":
+        model = load_encoder(files, find_device(settings.device))
+        with model_registry().lock:
+            n_cut = np.count_nonzero(split_windows(_tokenizer(model), texts, math.inf).lengths > _room(model))
+        if n_cut:
+            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
     unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
-    return table[:, 1:], signed
+    return np.array([rows[text] for text in texts]), signed
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, 1 + d), float32; the first column is 1 for a text whose end is cut off, else 0."""
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    room = math.inf
-    if model.max_seq_length and callable(tokenizer):
-        room = model.max_seq_length - tokenizer.num_special_tokens_to_add()
+    room = _room(model)
     with model_registry().lock:
-        windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
+        windows = split_windows(_tokenizer(model), texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
         order, rows = [], []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
@@ -260,9 +260,18 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
             rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
             order.append(batch)
             bar.update(len(batch))
-    embeddings = np.concatenate(rows)[np.argsort(np.concatenate(order))]
-    is_cut = (windows.lengths > room).astype(np.float32)
-    return windows.average(np.column_stack([is_cut, embeddings]))
+    return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+
+
+def _tokenizer(model: Any) -> Any:
+    return getattr(model, "tokenizer", None)
+
+
+def _room(model: Any) -> float:
+    """Return how many tokens of a text, without special ones, a model reads; infinite if it has no limit."""
+    if not model.max_seq_length or not callable(_tokenizer(model)):
+        return math.inf
+    return model.max_seq_length - model.tokenizer.num_special_tokens_to_add()
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
