@@ -10,8 +10,8 @@ class LargestTensor(TorchDispatchMode):
     entries = decompositions = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        found = function(*args, **(kwargs or {}))
-        for own in found if isinstance(found, (tuple, list)) else [found]:
-            self.entries = max(self.entries, own.numel() if isinstance(own, torch.Tensor) else 0)
+        result = function(*args, **(kwargs or {}))
+        for value in result if isinstance(result, (tuple, list)) else [result]:
+            self.entries = max(self.entries, value.numel() if isinstance(value, torch.Tensor) else 0)
         self.decompositions += "eigh" in str(function)
-        return found
+        return result

@@ -34,20 +34,6 @@ def test_equals_the_plain_definition(vectors):
     )
 
 
-@pytest.mark.parametrize("n", [769, 1500])
-def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, set_block_rows, n):
-    set_block_rows(100)
-    vectors = rng.standard_normal((n, 6))
-    vectors[n // 2] = 3 * vectors[7]
-    sizes = np.array([n])
-    for tile in (64, 768):
-        monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", tile)
-        distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
-        np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
-        assert neighbours[7] == n // 2
-        assert neighbours[n // 2] == 7
-
-
 @pytest.mark.discrete
 @pytest.mark.parametrize("block_rows", [8, 2048])
 @pytest.mark.parametrize("is_given", [False, True])
@@ -97,17 +83,21 @@ def test_float32_is_as_good_as_float64(load, rng, n):
         assert single[key] == pytest.approx(double[key], abs=1e-6)
 
 
-def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
+@pytest.mark.parametrize("tile_rows", [64, 768])
+def test_sets_of_many_sizes_in_small_blocks_and_tiles(rng, monkeypatch, set_block_rows, tile_rows):
     set_block_rows(64)
-    sizes = np.array([3, 200, 2, 3, 1200, 2])
-    vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
-    distances, _ = core_similarity.nearest_neighbours(vectors, sizes)
+    monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", tile_rows)
+    sizes = np.array([3, 200, 2, 3, 1500, 2])
+    vectors = rng.standard_normal((sizes.sum(), 5))
+    vectors[1000] = 3 * vectors[300]
+    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
     means = core_similarity.mean_pairwise_distances(vectors, sizes)
-    for part, nearest, mean in zip(
-        np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
-    ):
-        np.testing.assert_allclose(nearest, reference.nearest_distances(part.astype(np.float64)), atol=1e-6)
-        assert mean == pytest.approx(reference.mean_pairwise_distance(part.astype(np.float64)), abs=1e-6)
+    ends = np.cumsum(sizes)[:-1]
+    for part, nearest, mean in zip(np.split(vectors, ends), np.split(distances, ends), means, strict=True):
+        np.testing.assert_allclose(nearest, reference.nearest_distances(part), atol=1e-12)
+        assert mean == pytest.approx(reference.mean_pairwise_distance(part), abs=1e-12)
+    # Of the set that starts at row 208.
+    assert [neighbours[300], neighbours[1000]] == [1000 - 208, 300 - 208]
 
 
 def test_opposite_vectors_are_two_apart(load):
@@ -136,18 +126,3 @@ def test_details_name_the_neighbours(load):
     assert detail["neighbours"][:2] == [1, 0]
     assert detail["distances"][:2] == pytest.approx([0.0, 0.0], abs=1e-12)
     assert np.mean(detail["distances"]) == pytest.approx(result["scores"][2])
-
-
-def test_singletons_are_refused_or_left_out(load):
-    predictions = [SETS[0], ["alone"], SETS[1]]
-    with pytest.raises(ValueError, match=r"predictions \(set 1\)"):
-        load("chamfer_diversity").compute(predictions=predictions)
-    result = load("chamfer_diversity").compute(
-        predictions=predictions, singletons="skip", quality=[[1.0] * 4, [0.0], [1.0] * 2], details=True
-    )
-    expected = load("chamfer_diversity").compute(predictions=[SETS[0], SETS[1]])
-    assert result["scores"] == [expected["scores"][0], None, expected["scores"][1]]
-    assert result["quality_scores"] == pytest.approx(result["scores"])
-    assert result["chamfer_diversity"] == expected["chamfer_diversity"]
-    assert result["n_singletons"] == 1
-    assert result["details"][1] is None

@@ -1,7 +1,6 @@
 """Examples and commands in documents are run, and what they name exists."""
 
 import doctest
-import inspect
 import re
 import shlex
 import shutil
@@ -20,8 +19,6 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 # Their programs need optional packages: the tests of what they show run them.
 RUN_ELSEWHERE = ("cluster.md", "training.md")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-every_metric = pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
 
 
 @pytest.fixture(autouse=True)
@@ -44,23 +41,11 @@ def python_blocks(markdown: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", markdown, flags=re.MULTILINE | re.DOTALL)
 
 
-def only_python_blocks(markdown: str) -> str:
-    """Blank out what is not in a python fence: line numbers in a report stay those of the file."""
-    lines, inside = [], False
-    for line in markdown.splitlines():
-        if line.startswith("```"):
-            inside = line == "```python"
-            lines.append("")
-        else:
-            lines.append(line if inside else "")
-    return "\n".join(lines) + "\n"
-
-
 def run_markdown(path: Path) -> None:
-    markdown = path.read_text(encoding="utf-8")
-    for block in python_blocks(markdown):
+    blocks = python_blocks(path.read_text(encoding="utf-8"))
+    for block in blocks:
         assert block.startswith(">>> "), f"{path}: a python block is a doctest, so that it is run:\n{block}"
-    assert run_examples(only_python_blocks(markdown), str(path)) > 0
+    assert run_examples("\n".join(blocks), str(path)) > 0
 
 
 def test_readme_examples():
@@ -76,29 +61,15 @@ def test_page_examples(page):
     run_markdown(page)
 
 
-@every_metric
-def test_card_examples(folder):
+@pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
+def test_card_and_help(folder):
+    """The arguments in both are filled from the declarations, which tests/test_settings.py reads."""
     run_markdown(folder / "README.md")
-
-
-@every_metric
-def test_help_examples(folder):
-    assert run_examples(evaluate.load(f"metrics/{folder.name}").inputs_description, folder.name) > 0
-
-
-@every_metric
-def test_card_and_help_have_every_argument(folder):
     metric = evaluate.load(f"metrics/{folder.name}")
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    arguments = list(inspect.signature(metric.compute).parameters)
-    assert [name for name in arguments if f"`{name}` (" not in card] == []
-    assert [name for name in arguments if f"{name} (" not in metric.inputs_description] == []
-
-
-@every_metric
-def test_card_cites_what_the_metric_cites(folder):
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert evaluate.load(f"metrics/{folder.name}").citation.strip() in card
+    assert run_examples(metric.inputs_description, folder.name) > 0
+    assert metric.inputs_description in metric.compute.__doc__
+    assert metric.inputs_description in metric.add.__doc__
+    assert metric.citation.strip() in (folder / "README.md").read_text(encoding="utf-8")
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -155,11 +126,11 @@ def is_run_by_python(module: str) -> bool:
 @every_document
 def test_commands_exist(path):
     code = code_of(path)
-    modules = [found for line in code for found in re.findall(r"python -m (scripts\.[\w.]+)", line)]
+    modules = [name for line in code for name in re.findall(r"python -m (scripts\.[\w.]+)", line)]
     assert [module for module in modules if not is_run_by_python(module)] == []
     # A script is run as a module, not by its path.
     assert [line for line in code if re.search(r"python scripts/|scripts/\S+\.py -", line)] == []
-    commands = [found for line in code for found in re.findall(r"(?:^|\s)text-metrics ([a-z][\w-]*)", line)]
+    commands = [name for line in code for name in re.findall(r"(?:^|\s)text-metrics ([a-z][\w-]*)", line)]
     assert [name for name in commands if name not in COMMANDS] == []
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z][\w-]*):", makefile, flags=re.MULTILINE)

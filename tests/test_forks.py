@@ -1,6 +1,5 @@
 """Forked children score as their parent does, whatever threads and locks it has."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,25 +13,13 @@ import torch
 from transformers import EvalPrediction
 
 import text_metrics
-from tests.conftest import METRICS, SETS
+from tests.conftest import METRICS, approx, inputs_of, items_of, metrics_of
+from tests.programs import in_fork
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models
 
-FLAT = SETS[0]
 # A child that hangs is killed after this time.
 SECONDS = 120
-
-
-def in_fork(work):
-    """Run a function in a forked child; returns what it returns, or None if the child hangs or fails."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: theirs.send(work()))
-    child.start()
-    result = ours.recv() if ours.poll(SECONDS) else None
-    child.kill()
-    child.join()
-    return result
 
 
 @pytest.fixture
@@ -64,7 +51,6 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
     expected = {name: compute() for name, compute in ways.items()}
     for name, compute in ways.items():
         child = in_fork(lambda compute=compute: (compute(), torch.get_num_threads(), dict(os.environ)))
-        assert child is not None, name
         assert child[0] == pytest.approx(expected[name], abs=1e-6), name
         # The settings of threads are those of before.
         assert child[1] == torch.get_num_threads() == 2
@@ -103,33 +89,26 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
     # The models of other tests must not hide those that load after another.
     monkeypatch.setattr(registry, "models", {})
 
+    calls = [(load(name), {}) for name in metrics_of()]
+    calls += [(load("gruen"), gruen_models), (load("semantic_entropy"), {"same": f"nli:{nli_model}"})]
+
     def compute():
-        return [
-            load("gruen").compute(predictions=FLAT),
-            load("gruen").compute(predictions=FLAT, **gruen_models),
-            load("semantic_entropy").compute(predictions=FLAT, same=f"nli:{nli_model}"),
-            load("vendi_embed").compute(predictions=FLAT),
-            load("chamfer_diversity").compute(predictions=FLAT),
-            load("self_bleu").compute(predictions=FLAT),
-            load("probeval").compute(predictions=[["kettle", "pot"]], references=[["a kettle"] * 3 + ["a pot"] * 2]),
-        ]
+        return [metric.compute(**inputs_of(metric, items_of(metric)), **settings) for metric, settings in calls]
 
     expected = compute()
-    held, release = threading.Event(), threading.Event()
+    holds, release = threading.Event(), threading.Event()
 
     def hold():
         with registry.lock:
-            held.set()
+            holds.set()
             release.wait(SECONDS)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait()
+    holds.wait()
     try:
         results = in_fork(compute)
     finally:
         release.set()
         thread.join()
-    assert [result["signature"] for result in results] == [result["signature"] for result in expected]
-    for result, other in zip(results, expected, strict=True):
-        assert result["scores"] == pytest.approx(other["scores"], abs=1e-6)
+    assert results == approx(expected)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import text_metrics
-from tests.conftest import METRICS, SETS, TEXTS, inputs_of, items_of, metrics_of
+from tests.conftest import METRICS, SETS, TEXTS, approx, inputs_of, items_of, metrics_of
 
 # Settings under which the properties hold, too, besides the defaults.
 SETTINGS = [
@@ -112,21 +112,22 @@ def test_what_is_added_piece_by_piece_is_scored_as_one(name, settings):
         metric.add(**{key.rstrip("s"): values[0] for key, values in inputs_of(metric, [item]).items()})
     metric.add_batch(**inputs_of(metric, items[2:4]))
     assert score(metric, items[4:], **settings) == expected
-    # And the metric starts anew. A call that fails by a setting leaves what was added.
+    # And the metric starts anew. A call that fails by a setting, or by its value, leaves what was added.
     metric.add_batch(**inputs_of(metric, items[:2]))
-    with pytest.raises(TypeError, match="no_such_setting"):
-        metric.compute(no_such_setting=1)
+    for setting in ("no_such_setting", "confidence"):
+        with pytest.raises((TypeError, ValueError), match=setting):
+            metric.compute(**{setting: 2})
     assert metric.compute(**settings) == score(metric, items[:2], **settings)
 
 
 # Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.
 VARIANTS = [
     [
-        f"{one} {i} dogs bark in the park.",
-        f"{one.upper()} {i} dogs BARK in the park.",
-        f"{one}  {i} Dogs bark in the park .",
+        f"{word} {i} dogs bark in the park.",
+        f"{word.upper()} {i} dogs BARK in the park.",
+        f"{word}  {i} Dogs bark in the park .",
     ]
-    for i, one in enumerate(["some", "only", "about", "these", "all of the many different"] * 4)
+    for i, word in enumerate(["some", "only", "about", "these", "all of the many different"] * 4)
 ]
 
 
@@ -137,9 +138,9 @@ def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
         rows = metric.compute(predictions=sets, q=orders, details=True, **settings)["details"]
         return np.array([list(row["by_order"].values()) for row in rows])
 
-    others = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
+    company = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
     for batch_size in (None, 1, 7):
-        np.testing.assert_allclose(score(VARIANTS + others, batch_size=batch_size)[:-1], 1.0, atol=tolerance)
+        np.testing.assert_allclose(score(VARIANTS + company, batch_size=batch_size)[:-1], 1.0, atol=tolerance)
     for members in VARIANTS[:5]:
         np.testing.assert_allclose(score([members]), 1.0, atol=tolerance)
     # In one set, too, which has more texts than different ones.
@@ -218,9 +219,8 @@ COMPANY = {
 }
 # By their names, they decide how a call runs and not what it computes.
 OF_RUN = ("batch_size", "device", "cache_dir", "progress", "details")
-# What nothing here is subject to: sets of one text, questions of one side only, clusters that are hard to find, and
-# sentences that tiny language models find likely.
-OF_OTHER_ITEMS = ("singletons", "unknown", "missing", "seed", "long_texts", "lm_model")
+# What nothing here is subject to: sets of one text, questions of one side only, clusters that are hard to find.
+OF_OTHER_ITEMS = ("singletons", "unknown", "missing", "seed", "long_texts")
 
 
 def values_of(setting, declared, metric):
@@ -260,30 +260,13 @@ def call(load, name, setting, request):
     if "embeddings" in arguments and "same" in declared:
         arguments["same"] = 0.5
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):
-        models, others = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
-        arguments |= models | {"predictions": ["a dog barks. the cat sleeps.", "we can see it."]}
-        return metric, arguments, [(others | {"backbone": "compact"})[setting]]
+        models, alternatives = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
+        return metric, arguments | models, [(alternatives | {"backbone": "compact"})[setting]]
     if setting == "model":
         return metric, arguments, [request.getfixturevalue("tiny_model")]
     if setting in ("device", "cache_dir"):
         return metric, arguments, ["cpu" if setting == "device" else request.getfixturevalue("tmp_path")]
     return metric, arguments, values_of(setting, declared[setting], metric)
-
-
-def numbers(result):
-    """Return all numbers of a result that the result of another call can have, too."""
-    return {key: value for key, value in result.items() if key not in ("signature", "details")}
-
-
-def differ(one, other):
-    """Whether two results differ, by more than rounding, in what both have."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return any(differ(one[key], other[key]) for key in one.keys() & other.keys())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) != len(other) or any(map(differ, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return abs(one - other) > 1e-6
-    return one != other
 
 
 def test_what_changes_a_number_is_signed(call, setting):
@@ -296,7 +279,9 @@ def test_what_changes_a_number_is_signed(call, setting):
         except (ValueError, TypeError) as error:
             outcomes.append(setting in str(error))
             continue
-        changed = differ(numbers(expected), numbers(result))
+        # In what both have: other settings bring other results.
+        shared = result.keys() & expected.keys() - {"signature", "details"}
+        changed = any(result[key] != approx(expected[key]) for key in shared)
         assert not changed or result["signature"] != expected["signature"], value
         assert setting not in OF_RUN or result["signature"] == expected["signature"]
         outcomes.append(changed)

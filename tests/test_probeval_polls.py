@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -35,21 +36,13 @@ POLLS = [
 
 def by_hand(people, model, smoothing=1):
     """KL over the options that people chose and `wrong`, each with the smoothing."""
-    sides = []
-    for side in (people, model):
-        counts = {}
+    gold, answers = Counter(), Counter()
+    for counts, side in ((gold, people), (answers, model)):
         for text, count in side.items():
-            option = " ".join(text.casefold().split())
-            counts[option] = counts.get(option, 0) + count
-        sides.append({option: count for option, count in counts.items() if count})
-    options = [*sides[0], "wrong"]
-    wrong = sum(count for option, count in sides[1].items() if option not in sides[0])
-    p = np.array([sides[0].get(option, 0) + smoothing for option in options])
-    q = np.array([sides[1].get(option, 0) + smoothing for option in options])
-    q[-1] = wrong + smoothing
-    p, q = p / p.sum(), q / q.sum()
-    retained = p > 0
-    return float((p[retained] * np.log(p[retained] / q[retained])).sum())
+            counts[" ".join(text.casefold().split())] += count
+    options = [option for option, count in gold.items() if count]
+    answers["wrong"] = sum(count for option, count in answers.items() if option not in options)
+    return reference.kl(gold, answers, [*options, "wrong"], smoothing)
 
 
 @pytest.mark.parametrize(("people", "model"), POLLS)

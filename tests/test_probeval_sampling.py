@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import brentq
 
 from tests.fuzzing import TIMES
-from tests.test_probeval import TARGETS, own_cfc, probeval, unclustered  # noqa: F401
+from tests.test_probeval import TARGETS, cfc, probeval, unclustered  # noqa: F401
 from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_sampling import (
     Side,
@@ -124,18 +124,6 @@ def test_rarefy_is_the_mean_over_subsets(probeval):  # noqa: F811
     assert result["probeval"] == pytest.approx(expected.mean(), abs=4 * expected.std() / math.sqrt(1000))
 
 
-@pytest.mark.parametrize(
-    "settings", [{"rarefy": 6}, {"rarefy": 4, "rarefy_people": 8}, {"clustering": "soft", "rarefy": 6}]
-)
-def test_rarefied_questions_are_drawn_independently_and_always_alike(probeval, own_cfc, settings):  # noqa: F811
-    whole = probeval.compute(**own_cfc, **settings)["scores"]
-    turned = {side: rows[::-1] for side, rows in own_cfc.items()}
-    assert probeval.compute(**turned, **settings)["scores"] == pytest.approx(whole[::-1], abs=1e-6)
-    for i, score in enumerate(whole):
-        alone = {side: rows[i : i + 1] for side, rows in own_cfc.items()}
-        assert probeval.compute(**alone, **settings)["scores"] == pytest.approx([score], abs=1e-6)
-
-
 def leave_one_out(gold, model):
     """The jackknife by its definition, from the divergence without each answer."""
     bias = 0.0
@@ -170,8 +158,8 @@ def test_bias_of_large_counts_is_small():
 
 
 @pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])
-def test_details_hold_what_the_score_is_computed_from(probeval, own_cfc, clustering):  # noqa: F811
-    for detail in probeval.compute(**own_cfc, clustering=clustering, details=True)["details"]:
+def test_details_hold_what_the_score_is_computed_from(probeval, cfc, clustering):  # noqa: F811
+    for detail in probeval.compute(**cfc, clustering=clustering, details=True)["details"]:
         shares = {}
         for side, rows in (("gold", detail["gold_assignments"]), ("model", detail["assignments"])):
             counts = detail["smoothing"][side].copy()

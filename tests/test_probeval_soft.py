@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.test_probeval import own_cfc, probeval  # noqa: F401
+from tests.test_probeval import cfc, probeval  # noqa: F401
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_pipeline import reached
 from text_metrics.metrics.probeval.probeval_soft import (

@@ -10,14 +10,6 @@ from text_metrics import METRICS
 from text_metrics.metrics.self_bleu.self_bleu_settings import SelfBleuSettings
 
 
-def pytest_generate_tests(metafunc):
-    if "setting" in metafunc.fixturenames:
-        from text_metrics import load
-
-        pairs = [(name, setting) for name in METRICS for setting in load(name).settings.declared()]
-        metafunc.parametrize(("name", "setting"), pairs, ids=[f"{name}-{setting}" for name, setting in pairs])
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_help_card_and_signature_are_the_declaration(load, name):
     metric = load(name)
@@ -31,13 +23,9 @@ def test_help_card_and_signature_are_the_declaration(load, name):
     assert list(parameters) == expected
     for setting, declared in metric.settings.declared().items():
         assert parameters[setting].default == declared.default
-
-
-def test_a_default_is_declared_in_its_canonical_form(load, name, setting):
-    settings = load(name).settings
-    declared = settings.declared()[setting]
-    assert declared.default is None or declared.check(declared.default, setting) == declared.default
-    assert settings().passed() == {}
+        # In its canonical form.
+        assert declared.default is None or declared.check(declared.default, setting) == declared.default
+    assert metric.settings().passed() == {}
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,25 @@
-"""What a signature says of what the caller gives, and names of encoders and functions."""
+"""Signatures: parsed and compared, and the names in them of what users pass."""
 
-import numpy as np
 import pytest
 
 from tests.test_encoder import Counting
-from text_metrics.metrics._core.core_results import caller_name
-
-TEXTS = ["a dog", "the house", "a bird"]
+from text_metrics.metrics._core.core_results import Signature, caller_name
 
 
-@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
-@pytest.mark.parametrize("given", [{"embeddings": np.eye(3)}, {"similarity": np.eye(3)}])
-def test_what_is_given_for_texts_is_signed_as_given(load, name, given):
-    (kind,) = given
-    result = load(name).compute(predictions=TEXTS, **given)
-    assert f"|{kind}:given|" in result["signature"]
-    assert "|model:" not in result["signature"]
+def test_a_signature_is_parsed_merged_and_compared():
+    text = "vendi_embed|q:0,1|model:local@ab:c|set_size:4|version:1"
+    signed = Signature.parse(text)
+    assert str(signed) == text
+    assert signed.metric == "vendi_embed"
+    assert signed.entries == {"q": "0,1", "model": "local@ab:c", "set_size": "4", "version": "1"}
+    merged = signed.merge(set_size=5, reward="sum")
+    assert str(merged) == "vendi_embed|q:0,1|model:local@ab:c|set_size:5|reward:sum|version:1"
+    assert str(signed) == text
+    assert merged.without("reward", "version").merge(set_size=4) == signed.without("version")
+    assert signed.difference(merged) == {"set_size": ("4", "5"), "reward": (None, "sum")}
+    other = Signature("gruen", {"q": "0,1"})
+    assert other.difference(signed.without("model", "set_size", "version")) == {"metric": ("gruen", "vendi_embed")}
+    assert signed.difference(Signature.parse(text)) == {}
 
 
 class Named(Counting):
@@ -25,10 +29,9 @@ class Named(Counting):
 
 
 def test_an_encoder_says_its_name(load):
-    texts = ["a dog", "the house", "a bird"]
     calls = {
-        "vendi_embed": {"predictions": texts},
-        "chamfer_diversity": {"predictions": texts},
+        "vendi_embed": {"predictions": ["a dog", "the house"]},
+        "chamfer_diversity": {"predictions": ["a dog", "the house"]},
         "probeval": {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]},
         "gruen": {"predictions": ["A dog barks. The house is old."], "components": ["focus"]},
     }
@@ -37,7 +40,7 @@ def test_an_encoder_says_its_name(load):
         assert "|model:given(Counting)|" in load(name).compute(**call, model=Counting())["signature"]
     encoder = Counting()
     encoder.signature_name = "vowels"
-    assert "|model:given(vowels)|" in load("vendi_embed").compute(predictions=texts, model=encoder)["signature"]
+    assert "|model:given(vowels)|" in load("vendi_embed").compute(predictions=["a", "b"], model=encoder)["signature"]
 
 
 def test_functions_say_their_names(load):
@@ -46,8 +49,7 @@ def test_functions_say_their_names(load):
 
     assert caller_name(tokenizer).endswith("<locals>.tokenizer")
     tokenizer.signature_name = "blanks"
-    texts = ["a b", "c d e"]
-    result = load("self_bleu").compute(predictions=texts, max_order=1, tokenizer=tokenizer)
+    result = load("self_bleu").compute(predictions=["a b", "c d e"], max_order=1, tokenizer=tokenizer)
     assert "|tokenizer:custom(blanks)|" in result["signature"]
 
 

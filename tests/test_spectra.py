@@ -47,15 +47,6 @@ def test_near_duplicates_in_float32_are_equal(load, rng, counts, kind, in_one_di
     assert compute(load, vectors, q=[0.001, 0.01, 0.1, 1])["by_order"] == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("q", [0, 0.01])
-def test_near_duplicates_are_equal_in_any_company(load, rng, q):
-    sets = [near_duplicates(rng, [2, 2], 64, 1e-6).astype(np.float32) for _ in range(400)]
-    together = compute(load, np.concatenate(sets), set_size=4, q=q)["scores"]
-    alone = [compute(load, vectors, q=q)["vendi_embed"] for vectors in sets]
-    assert alone == pytest.approx(together, abs=1e-9)
-    assert together == pytest.approx([2.0] * 400, abs=0.02)
-
-
 def test_both_forms_of_the_matrix_have_one_rank(rng):
     """The n by n kernel and the d by d second moments, where each could be used."""
     for n, d, rank in [(6, 8, 3), (30, 31, 10), (64, 64, 20), (300, 384, 100)]:

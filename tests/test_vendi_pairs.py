@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from text_metrics.__main__ import main
-
 SIZES = (2, 3, 5, 9)
 
 
@@ -96,11 +94,6 @@ def test_degenerate_sets(load):
     assert (nothing["pairs"], nothing["pairs_scores"]) == (None, [None, None])
 
 
-def test_what_it_cannot_be_combined_with(load, tmp_path, capsys):
+def test_weights_cannot_be_combined_with_it(load):
     with pytest.raises(ValueError, match="pairs"):
         compute(load, [[[1.0, 0.0], [0.0, 1.0]]], weights=[0.5, 0.5])
-    data = tmp_path / "data.jsonl"
-    data.write_text('{"texts": ["one", "two"]}\n')
-    words = ["score", str(data), "--metric", "vendi_embed", "--text-key", "texts", "--set", "pairs=true"]
-    assert main(words) == 2
-    assert "pairs" in capsys.readouterr().err

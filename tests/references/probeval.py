@@ -30,7 +30,7 @@ def wordnet_score(a, b, tokenize, wordnet):
 
 def parts_match(x, y, wordnet):
     synsets = [wordnet.synsets(part.replace(" ", "_")) for part in (x, y)]
-    return x == y or any(one == other for one in synsets[0] for other in synsets[1])
+    return x == y or not synsets[0].isdisjoint(synsets[1])
 
 
 def gp_scores(answers, gold, counts):
