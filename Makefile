@@ -68,7 +68,6 @@ results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.gruen
 	$(BIN)/python -m scripts.results.gruen_plain
 	$(BIN)/python -m scripts.results.people_sets
-	$(BIN)/python -m scripts.results.same
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill
 

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests.conftest import SETS
 from tests.references import diversity as reference
-from text_metrics.metrics._core import core_similarity
+from text_metrics.metrics.chamfer_diversity.chamfer_diversity_scores import measure_embeddings
 
 
 def compute(load, vectors, **settings):
@@ -24,23 +24,20 @@ def compute(load, vectors, **settings):
 def test_equals_the_plain_definition(vectors):
     vectors[:, 0] += 3.5  # no zero vector
     sizes = np.array([len(vectors)])
-    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
+    distances, neighbours, (pairwise,) = measure_embeddings(vectors, sizes)
     np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-9)
     to_neighbours = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
     np.testing.assert_allclose(to_neighbours, distances, atol=1e-9)
     assert (neighbours != np.arange(len(vectors))).all()
-    assert core_similarity.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
-        reference.mean_pairwise_distance(vectors), abs=1e-9
-    )
+    assert pairwise == pytest.approx(reference.mean_pairwise_distance(vectors), abs=1e-9)
 
 
 @pytest.mark.discrete
 @pytest.mark.parametrize("block_rows", [8, 2048])
 @pytest.mark.parametrize("is_given", [False, True])
-def test_the_first_of_tied_neighbours_is_named(load, rng, monkeypatch, set_block_rows, block_rows, is_given):
-    """Whatever else is in the call, in small batches, in tiles and from matrices; rounding must not decide."""
+def test_the_first_of_tied_neighbours_is_named(load, rng, set_block_rows, block_rows, is_given):
+    """Whatever else is in the call, in small batches, in blocks and from matrices; rounding must not decide."""
     set_block_rows(block_rows)
-    monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", 5)
     sets = []
     for _ in range(100):
         # Opposite pairs of orthogonal directions are tied, too. A rotation gives the cosines other roundings.
@@ -64,13 +61,13 @@ def test_the_first_of_tied_neighbours_is_named(load, rng, monkeypatch, set_block
 
 
 @pytest.mark.parametrize("spread", [1e-1, 1e-3, 1e-4])
-def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, spread):
+def test_blocks_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, spread):
     vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))
     sizes = np.array([len(vectors)])
     set_block_rows(100)
-    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
+    distances, neighbours, _ = measure_embeddings(vectors, sizes)
     set_block_rows(1000)
-    whole, right = core_similarity.nearest_neighbours(vectors, sizes)
+    whole, right, _ = measure_embeddings(vectors, sizes)
     np.testing.assert_allclose(distances, whole, atol=1e-14)
     assert (neighbours == right).mean() > 0.99
 
@@ -83,15 +80,12 @@ def test_float32_is_as_good_as_float64(load, rng, n):
         assert single[key] == pytest.approx(double[key], abs=1e-6)
 
 
-@pytest.mark.parametrize("tile_rows", [64, 768])
-def test_sets_of_many_sizes_in_small_blocks_and_tiles(rng, monkeypatch, set_block_rows, tile_rows):
+def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
     set_block_rows(64)
-    monkeypatch.setattr(core_similarity.LIMITS, "tile_rows", tile_rows)
     sizes = np.array([3, 200, 2, 3, 1500, 2])
     vectors = rng.standard_normal((sizes.sum(), 5))
     vectors[1000] = 3 * vectors[300]
-    distances, neighbours = core_similarity.nearest_neighbours(vectors, sizes)
-    means = core_similarity.mean_pairwise_distances(vectors, sizes)
+    distances, neighbours, means = measure_embeddings(vectors, sizes)
     ends = np.cumsum(sizes)[:-1]
     for part, nearest, mean in zip(np.split(vectors, ends), np.split(distances, ends), means, strict=True):
         np.testing.assert_allclose(nearest, reference.nearest_distances(part), atol=1e-12)

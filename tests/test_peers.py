@@ -36,6 +36,16 @@ def test_nearest_neighbours_are_those_of_scikit_learn():
     assert ours == pytest.approx(distances[:, 1].mean(), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "n"), [("Contributions", 20), ("ContributionsOfSet", 40), ("Choose", 40), ("Choose", 1_100)]
+)
+def test_a_loop_gives_the_same(name, n):
+    case = getattr(cases, name)()
+    case.prepare()
+    given = case.make(n)
+    np.testing.assert_allclose(np.ravel(case.ours(given)), np.ravel(case.theirs(given)), atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in vars(cases).items() if hasattr(case, "time_score")])
 def test_a_case_of_the_benchmark_runs(name):

@@ -13,6 +13,7 @@ from tests import programs
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
 from text_metrics.metrics._core import core_ngrams
+from text_metrics.metrics.self_bleu import self_bleu_ngrams
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=6)
 GROUPS = st.lists(st.lists(WORDS, min_size=2, max_size=4), min_size=1, max_size=4)
@@ -22,7 +23,7 @@ def statistics(groups, max_order):
     tokens = core_ngrams.number_tokens([text for group in groups for text in group])
     sizes = np.array([len(group) for group in groups])
     tables = list(core_ngrams.ngram_tables(tokens, sizes, max_order))
-    return tables, core_ngrams.bleu_statistics(tables, tokens.lengths, sizes), sizes
+    return tables, self_bleu_ngrams.bleu_statistics(tables, tokens.lengths, sizes), sizes
 
 
 def test_equals_the_original_scorers(load, original_scores):
@@ -36,18 +37,19 @@ def test_equals_the_original_scorers(load, original_scores):
 @given(GROUPS)
 def test_equals_the_plain_definition(groups):
     tables, bleu_statistics, sizes = statistics(groups, max_order=3)
-    by_set = core_ngrams.bleu(bleu_statistics.pooled(sizes), "nlg-eval")
+    by_set = self_bleu_ngrams.bleu(bleu_statistics.pooled(sizes), "nlg-eval")
     for i, group in enumerate(groups):
         np.testing.assert_allclose(by_set[:, i], reference.nlg_eval_self_bleu([group], 3), atol=1e-9)
         for n, table in enumerate(tables, 1):
-            assert core_ngrams.distinct(table, sizes)[i] == pytest.approx(reference.distinct(group, n))
-            assert core_ngrams.entropy(table, sizes)[i] == pytest.approx(reference.entropy(group, n))
-    corpus = core_ngrams.bleu(bleu_statistics.pooled(np.array([sizes.sum()])), "nlg-eval")
+            assert self_bleu_ngrams.distinct(table, sizes)[i] == pytest.approx(reference.distinct(group, n))
+            assert self_bleu_ngrams.entropy(table, sizes)[i] == pytest.approx(reference.entropy(group, n))
+    corpus = self_bleu_ngrams.bleu(bleu_statistics.pooled(np.array([sizes.sum()])), "nlg-eval")
     np.testing.assert_allclose(corpus[:, 0], reference.nlg_eval_self_bleu(groups, 3), atol=1e-9)
     everything = [text for group in groups for text in group]
     for n, table in enumerate(tables, 1):
-        assert core_ngrams.distinct(table, sizes, pooled=True)[0] == pytest.approx(reference.distinct(everything, n))
-        assert core_ngrams.entropy(table, sizes, pooled=True)[0] == pytest.approx(reference.entropy(everything, n))
+        merged, whole = table._replace(set_groups=table.corpus_groups), np.array([sizes.sum()])
+        assert self_bleu_ngrams.distinct(merged, whole)[0] == pytest.approx(reference.distinct(everything, n))
+        assert self_bleu_ngrams.entropy(merged, whole)[0] == pytest.approx(reference.entropy(everything, n))
 
 
 def test_ngrams_too_many_for_one_integer_equal_the_plain_definition():
@@ -56,10 +58,10 @@ def test_ngrams_too_many_for_one_integer_equal_the_plain_definition():
     words = [str(i) for i in range(256)]
     groups = [[words, ["200", *words[1:60]]], [words[:40], ["7", *words[1:40]]]]
     tables, bleu_statistics, sizes = statistics(groups, 9)
-    by_set = core_ngrams.bleu(bleu_statistics.pooled(sizes), "nlg-eval")
+    by_set = self_bleu_ngrams.bleu(bleu_statistics.pooled(sizes), "nlg-eval")
     for i, group in enumerate(groups):
         np.testing.assert_allclose(by_set[:, i], reference.nlg_eval_self_bleu([group], 9), atol=1e-9)
-        assert core_ngrams.distinct(tables[-1], sizes)[i] == pytest.approx(reference.distinct(group, 9))
+        assert self_bleu_ngrams.distinct(tables[-1], sizes)[i] == pytest.approx(reference.distinct(group, 9))
 
 
 @pytest.mark.parametrize("max_order", [1, 2, 3, 4])

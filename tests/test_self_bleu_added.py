@@ -43,7 +43,8 @@ def test_self_repetition_equals_the_plain_definition(groups, n):
     expected = [reference.self_repetition(group, n) for group in groups]
     np.testing.assert_allclose(repetition.self_repetition(table, sizes), expected, atol=1e-12)
     everything = [text for group in groups for text in group]
-    (whole,) = repetition.self_repetition(table, sizes, pooled=True)
+    merged = table._replace(set_groups=table.corpus_groups)
+    (whole,) = repetition.self_repetition(merged, np.array([len(everything)]))
     assert whole == pytest.approx(reference.self_repetition(everything, n), abs=1e-12)
 
 

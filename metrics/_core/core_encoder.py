@@ -269,7 +269,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)

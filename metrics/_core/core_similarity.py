@@ -1,21 +1,16 @@
-"""Similarities of the texts of each set: cosines of embeddings, given matrices, or a model of pairs; and distances.
+"""Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs."""
 
-Sets of equal size make one batch of small matrices, and a large set is computed in blocks of rows, so that memory does
-not grow with the square of a set.
-"""
-
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .core_encoder import EmbeddedSetSettings, unit_rows
-from .core_inputs import LIMITS, TextSets, as_list, batches_by_size
+from .core_encoder import EmbeddedSetSettings
+from .core_inputs import TextSets, as_list
 from .core_models import TRANSFORMER, find_device, find_model
 from .core_numbers import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, describe, float_type, parse_matrix
-from .core_pairs import is_pair_model, model_similarities
+from .core_pairs import NLI, PairModel, all_pairs, is_pair_model, load_pair_model, with_contexts
 from .core_results import UNBOUNDED
 from .core_settings import PAIR, setting
 
@@ -88,12 +83,61 @@ def find_similarities(sets: TextSets, settings: SourceSettings, *, repair: bool 
     """
     if not settings.by_pair_model:
         return Similarities(parse_similarity(settings.similarity, sets, repair=repair), {"similarity": "given"}, None)
-    matrices, signed = model_similarities(sets, settings.similarity, settings.contexts, settings)
+    matrices, signed = model_similarities(sets, settings)
     if not repair:
         return Similarities(matrices, signed, None)
     definite = [_repaired(nearest_correlation(matrix), EPSILONS["float32"], "similarity") for matrix in matrices]
     change = max(float(np.abs(new - old).max()) for new, old in zip(definite, matrices, strict=True))
     return Similarities(definite, signed, change)
+
+
+def model_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Ask a model for the similarity of the texts of each set.
+
+    Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
+
+    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
+    that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
+    both texts of a pair.
+
+    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
+    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
+    """
+    texts = with_contexts(sets, settings.contexts)
+    places = all_pairs(sets.sizes)
+    pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
+    differ = np.array([a != b for a, b in pairs], dtype=bool)
+    loaded = load_pair_model(settings.similarity, "similarity", settings.device)
+    logits = torch.from_numpy(loaded.logits_both_ways([(a, b) for a, b in pairs if a != b], settings)).double()
+    values = np.ones(len(pairs))
+    values[differ] = (_entailment if loaded.kind == NLI else _probability)(loaded, logits).mean(1).clamp(min=0)
+    starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
+    matrices = [np.eye(size) for size in sets.sizes.tolist()]
+    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
+    for set_index, (i, j), value in zip(owner.tolist(), (places - starts[places]).tolist(), values, strict=True):
+        matrices[set_index][i, j] = matrices[set_index][j, i] = value
+    return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
+
+
+def _entailment(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
+    """Return P(entailment) - P(contradiction) from logits (..., c): (...), in [-1, 1]."""
+    shares = logits.softmax(-1)
+    return shares[..., loaded.position("entailment")] - shares[..., loaded.position("contradiction")]
+
+
+def _probability(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
+    """Return the score of a model with one, or the probability of the second of two classes: (..., c) to (...)."""
+    if len(loaded.labels) > 2:
+        names = ", ".join(map(repr, loaded.labels))
+        raise ValueError(
+            f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
+            f"the same. It has {names}."
+        )
+    scores = logits.softmax(-1)[..., 1] if len(loaded.labels) == 2 else loaded.model.activation_fn(logits)[..., 0]
+    outside = scores[(scores < 0) | (scores > 1)].tolist()
+    if outside:
+        raise ValueError(f"{loaded.parameter}: {loaded.identity} must score pairs in [0, 1]. Got {outside[0]}.")
+    return scores
 
 
 def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
@@ -191,110 +235,3 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     rest = (vectors * np.where(values > limit, values, 0.0)) @ vectors.T
     roots = np.sqrt(rest.diagonal())
     return rest / np.outer(roots, roots)
-
-
-def nearest_neighbours(
-    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set, of tied ones the first.
-
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, set after set
-    sizes : ndarray of shape (m,), all >= 2
-
-    Returns
-    -------
-    distances : ndarray of shape (n,), 1 - cosine, in [0, 2]
-    neighbours : ndarray of shape (n,), the index within the set of the first text that is as near, to within TIE
-    """
-    nearest, neighbours = np.empty(len(embeddings)), np.empty(len(embeddings), dtype=np.int64)
-    for _, rows in batches_by_size(sizes, LIMITS.block_rows):
-        if rows.size > LIMITS.block_rows:
-            blocks = _blocks(rows)
-            closest, neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
-            for block in blocks:
-                others = unit_rows(embeddings, rows[:, closest[block[0] - rows[0, 0]]], device)
-                nearest[block] = (unit_rows(embeddings, block, device) * others).sum(-1).cpu().numpy()
-            continue
-        vectors = unit_rows(embeddings, rows, device)
-        similarities = vectors @ vectors.mT
-        torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
-        best = similarities.amax(-1)
-        nearest[rows], neighbours[rows] = best.cpu().numpy(), _first_from(similarities, best - TIE).cpu().numpy()
-    return np.clip(1.0 - nearest, 0.0, 2.0), neighbours
-
-
-def _first_from(similarities: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
-    """Find the first index along the last axis whose value is at least `least`; 0 if there is none."""
-    return (similarities >= least.unsqueeze(-1)).to(torch.int8).argmax(-1)
-
-
-def _blocks(rows: np.ndarray) -> list[np.ndarray]:
-    """Split rows (b, k) into blocks (b, at most LIMITS.block_rows)."""
-    return np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1)
-
-
-def _nearest_in_large_set(
-    embeddings: np.ndarray, blocks: list[np.ndarray], device: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other row of one set, whose n rows are in blocks (1, b), in float32.
-
-    Returns the index of the nearest row, and the first of those that are tied with it, (n,) each.
-
-    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change: cos -
-    1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if all texts are
-    nearly alike. Two more columns include the last two terms in the product.
-    """
-    n, d = sum(block.size for block in blocks), embeddings.shape[1]
-    center = torch.stack([unit_rows(embeddings, block, device)[0].sum(0) for block in blocks]).sum(0) / n
-    left = torch.ones((n, d + 2), dtype=torch.float32, device=device)
-    for part, block in zip(left.split(LIMITS.block_rows), blocks, strict=True):
-        part[:, :d] = unit_rows(embeddings, block, device)[0] - center
-    left[:, d + 1] = -left[:, :d].square().sum(1) / 2
-    right = left[:, [*range(d), d + 1, d]]
-
-    # Each tile is used for its rows and its columns. What is kept is which tile has the nearest row, since amax is
-    # several times as fast as argmax, and a tile before which none is tied with it. A row meets its tiles in order.
-    best = torch.full((n,), -math.inf, device=device)
-    tile_of, first_tile = torch.zeros((2, n), dtype=torch.int64, device=device)
-    step = LIMITS.tile_rows
-    tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
-    for i, part in enumerate(tiles):
-        for j in range(i, len(tiles)):
-            similarities = left[part] @ right[tiles[j]].T
-            if i == j:
-                similarities.fill_diagonal_(-math.inf)
-            for place, values, other in ((part, similarities.amax(1), j), (tiles[j], similarities.amax(0), i)):
-                tile_of[place].masked_fill_(values > best[place], other)
-                first_tile[place].masked_fill_(values > best[place] + TIE, other)
-                best[place] = torch.maximum(best[place], values)
-
-    nearest, first = torch.full((2, n), -1, dtype=torch.int64, device=device)
-    for j, tile in enumerate(tiles):
-        is_due = (tile_of == j) | ((first_tile <= j) & (first < 0))
-        for some in torch.nonzero(is_due).squeeze(1).split(LIMITS.block_rows):
-            similarities = left[some] @ right[tile].T
-            itself = some[:, None] == torch.arange(tile.start, tile.stop, device=device)
-            similarities.masked_fill_(itself, -math.inf)
-            has_best = tile_of[some] == j
-            nearest[some[has_best]] = similarities[has_best].argmax(1) + tile.start
-            least = best[some] - TIE
-            is_first = (first[some] < 0) & (similarities.amax(1) >= least)
-            first[some[is_first]] = _first_from(similarities[is_first], least[is_first]) + tile.start
-    return nearest.cpu().numpy(), torch.where(first < 0, nearest, first).cpu().numpy()
-
-
-def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
-    """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
-
-    The similarities of all pairs add up to the squared length of the sum of the unit vectors. Maps embeddings (n, d),
-    rows non-zero, set after set, and sizes (m,), all >= 2, to (m,), in [0, 2]; higher is more diverse.
-    """
-    means = np.empty(len(sizes))
-    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        n = rows.shape[1]
-        total = torch.stack([unit_rows(embeddings, block, device).sum(1) for block in _blocks(rows)]).sum(0)
-        similarity = (total.square().sum(1) - n) / (n * (n - 1))
-        means[members] = (1.0 - similarity).clamp(0.0, 2.0).cpu().numpy()
-    return means

@@ -4,7 +4,6 @@ Sets of equal size make one batch of small matrices. A large set of embeddings i
 memory does not grow with the square of a set.
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -12,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from .core_encoder import unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import ROW_ERRORS
 
-# Strips in which the lower half of a Gram matrix is computed.
-_GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
 # Closer than this to q = 1, the general formula divides two small numbers.
@@ -54,12 +52,11 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
-    buffer = _row_buffer(embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.shape[1] > embeddings.shape[1]:
-            matrices = _second_moments(embeddings, rows, weights, buffer)
+            matrices = _second_moments(embeddings, rows, weights, device)
         else:
-            vectors = _unit_rows(embeddings, rows, buffer)
+            vectors = unit_rows(embeddings, rows, device)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
         yield Spectra(members, _shares(matrices, error))
@@ -108,20 +105,20 @@ def vendi_without_each(
     Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
     each in [1, size of the set - 1].
     """
-    scores, buffer = np.empty(len(embeddings)), _row_buffer(embeddings, device)
+    scores = np.empty(len(embeddings))
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         n, is_wide = rows.shape[1], rows.shape[1] <= embeddings.shape[1]
-        vectors = _unit_rows(embeddings, rows, buffer) if is_wide else None
-        matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, buffer) * n
+        vectors = unit_rows(embeddings, rows, device) if is_wide else None
+        matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
         values, basis = torch.linalg.eigh(matrices)
         has_signal = values > n * error**2 / values.shape[-1]
         values = torch.where(has_signal, values, 0.0).unsqueeze(-2)
         total, logs = values.sum(-1), torch.xlogy(values, values).sum(-1)
         for block in np.split(rows, [] if is_wide else range(LIMITS.block_rows, n, LIMITS.block_rows), axis=1):
             # Shares of the eigenvectors over the texts, of which each is x²/λ for the component x of a text.
-            shares = basis.square() if is_wide else (_unit_rows(embeddings, block, buffer) @ basis).square() / values
+            shares = basis.square() if is_wide else (unit_rows(embeddings, block, device) @ basis).square() / values
             shares = torch.where(has_signal.unsqueeze(-2), shares, 0.0)
             squares = shares * values
             left = total - squares.sum(-1)
@@ -145,49 +142,24 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
-def _row_buffer(embeddings: np.ndarray, device: str) -> torch.Tensor:
-    """Allocate memory for the rows of a block: anew for each block, it would take longer than the division."""
-    n, d = embeddings.shape
-    return torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
-
-
-def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, buffer: torch.Tensor) -> torch.Tensor:
-    """Write rows (b, k) of the embeddings, ascending, into a buffer at unit length: (b, k, d), float64."""
-    first, n = int(rows.flat[0]), rows.size
-    is_whole = int(rows.flat[-1]) - first == n - 1
-    part = embeddings[first : first + n] if is_whole else embeddings[rows.ravel()]
-    # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
-    vectors = buffer[:n].copy_(torch.from_numpy(np.require(part, requirements=["C", "W"])))
-    vectors /= torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
-    return vectors.reshape(*rows.shape, -1)
-
-
-def _second_moments(
-    embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, buffer: torch.Tensor
-) -> torch.Tensor:
-    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
-    d, device = embeddings.shape[1], str(buffer.device)
-    moments = buffer.new_zeros((len(rows), d, d))
-    edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    for start in range(0, rows.shape[1], LIMITS.block_rows):
-        part = rows[:, start : start + LIMITS.block_rows]
-        vectors = _unit_rows(embeddings, part, buffer)
+def _second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
+    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d)."""
+    moments = torch.zeros((len(rows), *embeddings.shape[1:] * 2), dtype=torch.float64, device=device)
+    for part in np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1):
+        vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
-        for low, high in itertools.pairwise(edges.tolist()):
-            moments[:, low:high, :high] += vectors[:, :, low:high].mT @ vectors[:, :, :high]
+        moments += vectors.mT @ vectors
     return moments if weights is not None else moments / rows.shape[1]
 
 
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
-    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`.
-
-    Maps embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
+    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
+    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64.
     """
-    rows = np.arange(len(embeddings))[None]
-    moments = _second_moments(embeddings, rows, None, _row_buffer(embeddings, device))
+    moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
 
 
@@ -219,7 +191,7 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
 
 
 def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
-    """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
+    """Return the eigenvalues of symmetric matrices (b, r, r), ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for

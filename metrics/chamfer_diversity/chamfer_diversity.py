@@ -5,7 +5,7 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .chamfer_diversity_scores import describe_sets, measure
+from .chamfer_diversity_scores import measure
 from .chamfer_diversity_settings import ChamferSettings
 from .core import (
     SETS,
@@ -16,11 +16,13 @@ from .core import (
     describe_settings,
     find_scored_sets,
     format_sizes,
+    lists_by_set,
     mean_by_set,
     mean_over_sets,
     parse_confidence_by,
     parse_sets,
     parse_values,
+    rows_of,
     signature,
 )
 
@@ -125,7 +127,12 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         if settings.singletons == "skip":
             result["n_singletons"] = int((~scored).sum())
         if settings.details:
-            result["details"] = describe_sets(distances, scored, sets.sizes)
+            columns = {
+                "mean_pairwise_distance": distances.pairwise.tolist(),
+                "distances": lists_by_set(distances.nearest, sets.sizes[scored]),
+                "neighbours": lists_by_set(distances.neighbours, sets.sizes[scored]),
+            }
+            result["details"] = rows_of(columns, scored)
         result["signature"] = signature(
             "chamfer_diversity",
             **signed,

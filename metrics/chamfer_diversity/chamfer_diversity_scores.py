@@ -1,36 +1,54 @@
-"""Distances to the nearest neighbour, and details."""
+"""Distances within sets: to the nearest neighbour of each text, and of all pairs.
 
-from typing import Any, NamedTuple
+Sets of equal size make one batch of small matrices, and a large set is computed in blocks of rows, so that memory does
+not grow with the square of a set.
+"""
+
+import math
+from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from .chamfer_diversity_settings import ChamferSettings
 from .core import (
     LIMITS,
+    TIE,
     TextSets,
     batches_by_size,
     embed_sets,
     find_similarities,
     first_minimum,
-    lists_by_set,
     matrix_device,
-    mean_pairwise_distances,
-    nearest_neighbours,
-    rows_of,
+    unit_rows,
 )
 
 
 class Distances(NamedTuple):
-    """Distances within the k sets that have a score, of r texts in all.
+    """Distances, 1 - similarity, within m sets of n texts in all.
 
-    nearest : ndarray of shape (r,), the distance of each text to its nearest neighbour, in [0, 2]
-    neighbours : ndarray of shape (r,), the index of that neighbour within the set
-    pairwise : ndarray of shape (k,), the mean over all pairs of a set, in [0, 2]
+    nearest : ndarray of shape (n,), the distance of each text to its nearest neighbour, in [0, 2]
+    neighbours : ndarray of shape (n,), the index within the set of the first text that is as near, to within TIE
+    pairwise : ndarray of shape (m,), the mean over all pairs of a set, in [0, 2]
     """
 
     nearest: np.ndarray
     neighbours: np.ndarray
     pairwise: np.ndarray
+
+    @classmethod
+    def empty(cls, sizes: np.ndarray) -> "Distances":
+        """Make room for those within sets of these sizes, (m,)."""
+        n = int(sizes.sum())
+        return cls(np.empty(n), np.empty(n, dtype=np.int64), np.empty(len(sizes)))
+
+    def fill(self, members: np.ndarray, rows: np.ndarray, similarities: np.ndarray) -> None:
+        """Set those of the sets of `batches_by_size` from the similarities of their texts, (b, k, k)."""
+        distances = np.clip(1.0 - similarities, 0.0, 2.0)
+        size = rows.shape[1]
+        self.pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
+        distances[:, np.arange(size), np.arange(size)] = np.inf
+        self.nearest[rows], self.neighbours[rows] = distances.min(axis=2), first_minimum(distances)
 
 
 def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tuple[Distances, dict[str, str]]:
@@ -38,33 +56,55 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
     sizes = sets.sizes[scored]
     if settings.similarity is not None:
         matrices, signed, _ = find_similarities(sets, settings)
-        return _of_matrices([matrices[i] for i in np.flatnonzero(scored)], sizes), signed
-    device = matrix_device(settings.device)
+        of_scored, distances = [matrices[i] for i in np.flatnonzero(scored)], Distances.empty(sizes)
+        for members, rows in batches_by_size(sizes, LIMITS.block_rows):
+            distances.fill(members, rows, np.stack([of_scored[i] for i in members]))
+        return distances, signed
     vectors, signed, _ = embed_sets(sets, settings)
     if not scored.all():
         vectors = vectors[np.repeat(scored, sets.sizes)]
-    nearest, neighbours = nearest_neighbours(vectors, sizes, device=device)
-    return Distances(nearest, neighbours, mean_pairwise_distances(vectors, sizes, device=device)), signed
+    return measure_embeddings(vectors, sizes, matrix_device(settings.device)), signed
 
 
-def _of_matrices(squares: list[np.ndarray], sizes: np.ndarray) -> Distances:
-    """Read the distances from similarities, a matrix of shape (k, k) for each set."""
-    nearest, neighbours = np.empty(sizes.sum()), np.empty(sizes.sum(), dtype=np.int64)
-    pairwise = np.empty(len(sizes))
+def measure_embeddings(embeddings: np.ndarray, sizes: np.ndarray, device: str = "cpu") -> Distances:
+    """Measure the cosine distances of embeddings (n, d), rows non-zero, set after set, for sizes (m,), all >= 2."""
+    distances = Distances.empty(sizes)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        distances = np.clip(1.0 - np.stack([squares[i] for i in members]), 0.0, 2.0)
-        size = rows.shape[1]
-        pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
-        distances[:, np.arange(size), np.arange(size)] = np.inf
-        nearest[rows], neighbours[rows] = distances.min(axis=2), first_minimum(distances)
-    return Distances(nearest, neighbours, pairwise)
+        if rows.size > LIMITS.block_rows:
+            nearest, neighbours, distances.pairwise[members] = _measure_large_set(embeddings, rows[0], device)
+            distances.nearest[rows[0]], distances.neighbours[rows[0]] = nearest, neighbours
+        else:
+            vectors = unit_rows(embeddings, rows, device)
+            distances.fill(members, rows, (vectors @ vectors.mT).cpu().numpy())
+    return distances
 
 
-def describe_sets(distances: Distances, scored: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any] | None]:
-    """List for each set what `details` shows; None for a set without a score."""
-    columns = {
-        "mean_pairwise_distance": distances.pairwise.tolist(),
-        "distances": lists_by_set(distances.nearest, sizes[scored]),
-        "neighbours": lists_by_set(distances.neighbours, sizes[scored]),
-    }
-    return rows_of(columns, scored)
+def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Measure the distances within one set, of n rows of the embeddings, block by block.
+
+    The neighbours are found in float32. The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both
+    by c, the mean, does not change: cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of
+    the differences, even if all texts are nearly alike. Two more columns include the last two terms in the product. The
+    similarities of all pairs add up to the squared length of the sum of the unit vectors.
+    """
+    n, d = len(rows), embeddings.shape[1]
+    blocks = np.split(np.arange(n), range(LIMITS.block_rows, n, LIMITS.block_rows))
+    center = torch.stack([unit_rows(embeddings, rows[block], device).sum(0) for block in blocks]).sum(0) / n
+    left = torch.ones((n, d + 2), dtype=torch.float32, device=device)
+    for block in blocks:
+        left[block, :d] = (unit_rows(embeddings, rows[block], device) - center).float()
+    left[:, d + 1] = -left[:, :d].square().sum(1) / 2
+    right = left[:, [*range(d), d + 1, d]].T
+
+    cosines, neighbours = np.empty(n), np.empty(n, dtype=np.int64)
+    step = max(1, LIMITS.block_rows**2 // n)
+    for block in np.split(np.arange(n), range(step, n, step)):
+        similarities = left[block] @ right
+        similarities[np.arange(len(block)), block] = -math.inf
+        best, nearest = similarities.max(1)
+        is_tied = similarities >= best[:, None] - TIE
+        neighbours[block] = is_tied.to(torch.int8).argmax(1).cpu().numpy()
+        nearest_rows = unit_rows(embeddings, rows[nearest.cpu().numpy()], device)
+        cosines[block] = (unit_rows(embeddings, rows[block], device) * nearest_rows).sum(-1).cpu().numpy()
+    pairwise = 1 - (n * float(center.square().sum()) - 1) / (n - 1)
+    return np.clip(1.0 - cosines, 0.0, 2.0), neighbours, min(max(pairwise, 0.0), 2.0)

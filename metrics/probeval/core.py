@@ -262,18 +262,14 @@ Item = TypeVar("Item")
 class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
-    block_rows : rows held in float64, 6 MB at 384 dimensions
-    tile_rows : rows of a tile of the similarities of one large set
+    block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     asked_pairs : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
-    side_by_side : most different texts of a set that is grouped side by side with others
     """
 
     block_rows: int = 2048
-    tile_rows: int = 768
     asked_pairs: int = 10_000
     cached_texts: int = 10_000
-    side_by_side: int = 256
 
 
 LIMITS = Limits()
@@ -1576,7 +1572,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)

@@ -19,6 +19,7 @@ from .core import (
     select_sets,
     signature,
 )
+from .self_bleu_ngrams import bleu as bleu
 from .self_bleu_repetition import COMPRESSION, rouge_identity
 from .self_bleu_scores import describe_sets, estimate_pooled, score_sets
 from .self_bleu_settings import SelfBleuSettings

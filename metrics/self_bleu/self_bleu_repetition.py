@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .core import NgramTable, mean_by_set
+from .core import NgramTable, mean_by_set, split_list
 
 # The default of Python's gzip, which the package `diversity` calls.
 _LEVEL = 9
@@ -21,32 +21,17 @@ _ROUGE = "rougeL"
 COMPRESSION = f"gzip-{_LEVEL}-zlib{zlib.ZLIB_RUNTIME_VERSION}"
 
 
-def compression_ratio(texts: Sequence[str]) -> float:
-    """Divide the size in UTF-8 of texts, joined by spaces in the order given, by their size compressed by gzip.
-
-    Returns
-    -------
-    float, above 0; higher is less diverse. The 18 bytes of gzip's header and checksum count, so that it is below 1 for
-        a few short texts.
-    """
-    data = " ".join(texts).encode()
-    return len(data) / len(zlib.compress(data, _LEVEL, _GZIP_BITS))
-
-
 def compression_ratios(texts: Sequence[str], sizes: np.ndarray) -> np.ndarray:
-    """Compute the compression ratio of each set: (m,).
+    """Divide the size in UTF-8 of the texts of each set, joined by spaces in order, by their size compressed by gzip.
 
-    Parameters
-    ----------
-    texts : list of n strings, set after set
-    sizes : ndarray of shape (m,), the number of texts of each set
+    Maps n texts, set after set, to (m,), above 0; higher is less diverse. The 18 bytes of gzip's header and checksum
+    count, so that it is below 1 for a few short texts.
     """
-    ends = np.cumsum(sizes)
-    spans = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
-    return np.array([compression_ratio(texts[start:end]) for start, end in spans], dtype=np.float64)
+    sets = [" ".join(members).encode() for members in split_list(list(texts), sizes)]
+    return np.array([len(data) / len(zlib.compress(data, _LEVEL, _GZIP_BITS)) for data in sets], dtype=np.float64)
 
 
-def self_repetition(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
+def self_repetition(table: NgramTable, sizes: np.ndarray) -> np.ndarray:
     """Self-repetition (Salkar et al. 2022): the mean over texts of log(1 + N), with the natural logarithm.
 
     N is the sum, over the different n-grams of a text, of the number of other texts that hold the n-gram.
@@ -55,18 +40,15 @@ def self_repetition(table: NgramTable, sizes: np.ndarray, pooled: bool = False) 
     ----------
     table : of the n-grams of one order
     sizes : ndarray of shape (m,), the number of texts of each set
-    pooled : bool
-        Take all sets together for one set.
 
     Returns
     -------
-    ndarray of shape (m,), or (1,) when pooled, at least 0; higher is less diverse
+    ndarray of shape (m,), at least 0; higher is less diverse
     """
-    groups = table.corpus_groups if pooled else table.set_groups
-    holders = np.diff(groups, append=len(table.counts))
+    holders = np.diff(table.set_groups, append=len(table.counts))
     other_holders = np.repeat(holders - 1, holders)
     sums = np.bincount(table.texts, weights=other_holders, minlength=len(table.totals))
-    return mean_by_set(np.log1p(sums), sizes.sum(keepdims=True) if pooled else sizes)
+    return mean_by_set(np.log1p(sums), sizes)
 
 
 def rouge_identity() -> str:

@@ -6,15 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import (
-    BleuStatistics,
     Estimate,
     NgramTable,
     TextSets,
     Tokens,
-    bleu,
-    bleu_statistics,
-    distinct,
-    entropy,
     lists_by_set,
     mean_by_set,
     mean_over_sets,
@@ -22,7 +17,8 @@ from .core import (
     rows_of,
     sum_by_set,
 )
-from .self_bleu_repetition import compression_ratio, compression_ratios, rouge_sums, self_repetition
+from .self_bleu_ngrams import BleuStatistics, bleu, bleu_statistics, count_distinct, distinct, entropy
+from .self_bleu_repetition import compression_ratios, rouge_sums, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
 
@@ -47,8 +43,7 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
     Warns with the count of sets in which fewer than two texts have an n-gram of the highest order: whether their texts
     are equal or different, they share no such n-gram, and the smoothing determines their self-BLEU.
     """
-    sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
-    order = settings.max_order
+    sizes, order, smoothing = sets.sizes, settings.max_order, settings.smoothed_by
     n_short = int((sum_by_set((tokens.lengths >= order).astype(np.int64), sizes) < 2).sum())
     if n_short:
         warnings.warn(
@@ -56,37 +51,45 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
             "the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
             stacklevel=4,
         )
-    pooled = settings.aggregate == "corpus" and len(sizes) > 0
-    tables = list(ngram_tables(tokens, sizes, settings.max_order))
+    tables = list(ngram_tables(tokens, sizes, order))
     statistics = bleu_statistics(tables, tokens.lengths, sizes)
-    of_sets = statistics.pooled(sizes)
+    of_sets, text_scores = statistics.pooled(sizes), None
     if settings.aggregate == "sentence":
         of_texts = bleu(statistics, smoothing)
-        by_set, text_scores = mean_by_set(of_texts, sizes), of_texts[-1]
+        by_order, text_scores = mean_by_set(of_texts, sizes), of_texts[-1]
     else:
-        by_set = bleu(of_sets, smoothing)
-    whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
-
-    columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
-    means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
-    measures = {"distinct": distinct, "entropy": entropy}
-    if settings.repetition:
-        measures["self_repetition"] = self_repetition
-    for name, of_table in measures.items():
-        for i, table in enumerate(tables, 1):
-            columns[f"{name}_{i}"] = of_table(table, sizes)
-            means[f"{name}_{i}"] = mean_over_sets(of_table(table, sizes, pooled=pooled))
-    if settings.vocabulary_size is not None:
-        columns["ead"] = _adjusted(tables[0], sizes, settings.vocabulary_size)
-        means["ead"] = mean_over_sets(_adjusted(tables[0], sizes, settings.vocabulary_size, pooled))
+        by_order = bleu(of_sets, smoothing)
+    columns = _columns(by_order, tables, sets.texts, sizes, settings)
+    means: dict[str, Any] = {name: mean_over_sets(column) for name, column in columns.items()}
+    pooled = settings.aggregate == "corpus" and len(sizes) > 0
+    if pooled:
+        # All sets are one, except that the references of a text are those of its own set.
+        whole, merged = sizes.sum(keepdims=True), [table._replace(set_groups=table.corpus_groups) for table in tables]
+        of_whole = _columns(bleu(statistics.pooled(whole), smoothing), merged, sets.texts, whole, settings)
+        means = {name: float(column[0]) for name, column in of_whole.items()}
     if settings.homogenization:
         sums, n_pairs = rouge_sums(sets.texts, sizes)
         columns["rouge_l"] = sums / n_pairs
         means["rouge_l"] = float(sums.sum() / n_pairs.sum()) if pooled else mean_over_sets(columns["rouge_l"])
-    if settings.repetition:
-        ratios = columns["compression_ratio"] = compression_ratios(sets.texts, sizes)
-        means["compression_ratio"] = compression_ratio(sets.texts) if pooled else mean_over_sets(ratios)
     return Scored(columns, means, of_sets if pooled else None, text_scores)
+
+
+def _columns(
+    by_order: np.ndarray, tables: list[NgramTable], texts: list[str], sizes: np.ndarray, settings: SelfBleuSettings
+) -> dict[str, np.ndarray]:
+    """Name the numbers of each set, (m,): BLEU of each order, (max_order, m), and those of its n-grams and texts."""
+    measures = {"distinct": distinct, "entropy": entropy}
+    if settings.repetition:
+        measures["self_repetition"] = self_repetition
+    columns = {f"self_bleu_{i}": row for i, row in enumerate(by_order, 1)}
+    for name, measure in measures.items():
+        columns |= {f"{name}_{i}": measure(table, sizes) for i, table in enumerate(tables, 1)}
+    if settings.vocabulary_size is not None:
+        n_distinct, n_tokens = count_distinct(tables[0], sizes), sum_by_set(tables[0].totals, sizes)
+        columns["ead"] = adjusted_distinct(n_distinct, n_tokens, settings.vocabulary_size)
+    if settings.repetition:
+        columns["compression_ratio"] = compression_ratios(texts, sizes)
+    return columns
 
 
 def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_size: int) -> np.ndarray:
@@ -114,12 +117,6 @@ def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_s
         raise ValueError(f"vocabulary_size is {vocabulary_size}, but a set has {most} distinct tokens.")
     expected = -vocabulary_size * np.expm1(n_tokens * np.log1p(-1 / vocabulary_size))
     return n_distinct / np.where(n_tokens > 0, expected, 1.0)
-
-
-def _adjusted(table: NgramTable, sizes: np.ndarray, vocabulary_size: int, pooled: bool = False) -> np.ndarray:
-    """Compute EAD from the table of tokens: (m,), or (1,) when pooled."""
-    n_tokens = sum_by_set(table.totals, sizes.sum(keepdims=True) if pooled else sizes)
-    return adjusted_distinct(np.round(distinct(table, sizes, pooled) * n_tokens), n_tokens, vocabulary_size)
 
 
 def estimate_pooled(score: float, statistics: BleuStatistics, units: np.ndarray, smoothing: str) -> Estimate:

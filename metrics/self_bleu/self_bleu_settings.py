@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .core import SMOOTHINGS, SetSettings, parse_choice, parse_count, parse_flag, setting
+from .core import SetSettings, parse_choice, parse_count, parse_flag, setting
+from .self_bleu_ngrams import SMOOTHINGS
 
 # Each order is a pass over all tokens, and three numbers of the result.
 _LONGEST = 100

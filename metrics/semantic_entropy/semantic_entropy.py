@@ -28,7 +28,6 @@ from .core import (
 )
 from .semantic_entropy_classes import find_classes
 from .semantic_entropy_grouping import group as group
-from .semantic_entropy_pairs import mutual_entailment as mutual_entailment
 from .semantic_entropy_scores import (
     class_entropies,
     count_good_classes,

@@ -8,21 +8,23 @@ import numpy as np
 from .core import (
     LIMITS,
     NLI,
-    PAIRS,
     TIE,
+    EncoderSettings,
+    Pairs,
     TextSets,
     all_pairs,
     caller_name,
     describe,
     embed_sets,
+    first_maximum,
     flatten,
+    load_pair_model,
     matrix_device,
     to_array,
     unit_rows,
     with_contexts,
 )
 from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
-from .semantic_entropy_pairs import mutual_entailment, probably_same
 from .semantic_entropy_settings import SemanticEntropySettings
 
 
@@ -47,62 +49,77 @@ def find_classes(
         return *number_classes(labels, sizes), {"classes": "given"}
     texts = [sets.texts[i] for i in present.tolist()]
     grouping = settings.grouping
-    same: Same
     if settings.by_cosine:
         embeddings, encoded, _ = embed_sets(sets, settings)
         rows = None if settings.embeddings is None else embeddings[present]
         items = different_texts(texts, sizes, grouping, rows)
-        threshold = settings.threshold
-        same = _SameByCosine(embeddings, present[items.first], threshold, matrix_device(settings.device))
-        signed = {"same": threshold, "grouping": grouping, **encoded}
+        same = _by_cosine(embeddings, present[items.first], settings)
+        signed: dict[str, Any] = {"same": settings.threshold, "grouping": grouping, **encoded}
     else:
         items = different_texts(texts, sizes, grouping)
         inputs = with_contexts(sets, settings.contexts)
-        same, signed = _by_pairs(items, [inputs[i] for i in present[items.first].tolist()], settings)
-        signed |= {"grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
+        same, rule = _by_pairs(items, [inputs[i] for i in present[items.first].tolist()], settings)
+        signed = {"same": rule, "grouping": grouping, **settings.signed("contexts")}
     labels = group(items, same, grouping)
     return *number_classes(labels[items.of_text], sizes), signed
 
 
-class _SameByCosine:
-    """Compare items by the cosine of their embeddings.
+def _by_cosine(embeddings: np.ndarray, row_of: np.ndarray, settings: SemanticEntropySettings) -> Same:
+    """Compare items by the cosine of their embeddings, of which `row_of` has the row of each item."""
+    device = matrix_device(settings.device)
 
-    A large set is compared block by block: the unit vectors of the last items are kept.
-    """
+    def same(items: np.ndarray) -> Callable[[slice], np.ndarray]:
+        vectors = unit_rows(embeddings, row_of[items], device)
+        return lambda places: (vectors[:, places] @ vectors.mT >= settings.threshold - TIE).cpu().numpy()
 
-    def __init__(self, embeddings: np.ndarray, row_of: np.ndarray, threshold: float, device: str) -> None:
-        self.embeddings, self.row_of, self.threshold, self.device = embeddings, row_of, threshold, device
-        self.items: np.ndarray | None = None
-        self.vectors: Any = None
-
-    def __call__(self, items: np.ndarray, places: slice) -> np.ndarray:
-        if self.items is not items:
-            self.items, self.vectors = items, unit_rows(self.embeddings, self.row_of[items], self.device)
-        return (self.vectors[:, places] @ self.vectors.mT >= self.threshold - TIE).cpu().numpy()
+    return same
 
 
-def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:
-    """Compare all pairs of different texts of a set, the earlier first, by a function or a classifier."""
-    pairs = all_pairs(items.sizes)
-    text_pairs = [(texts[i], texts[j]) for i, j in pairs.tolist()]
+def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, str]:
+    """Compare all pairs of different texts of a set, the earlier first; returns the rule for a signature, too."""
+    places = all_pairs(items.sizes)
+    pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
     rule = settings.same
-    signed: dict[str, Any]
-    if not isinstance(rule, str):
-        answers, signed = _ask(rule, text_pairs), {"same": f"custom({caller_name(rule)})"}
-    elif rule.startswith(NLI):
-        answers, signed = mutual_entailment(text_pairs, rule.removeprefix(NLI), settings)
+    if isinstance(rule, str):
+        answers, signed = classify(pairs, rule, settings)
     else:
-        answers, signed = probably_same(text_pairs, rule.removeprefix(PAIRS), settings)
+        answers, signed = _ask(rule, pairs), f"custom({caller_name(rule)})"
     n_items = len(items.first)
     # Numbers of the pairs that are the same, in ascending order.
-    numbers = np.sort(pairs[answers] @ np.array([n_items, 1]))
+    numbers = np.sort(places[answers] @ np.array([n_items, 1]))
 
-    def same(rows: np.ndarray, places: slice) -> np.ndarray:
-        left, right = rows[:, places, None], rows[:, None, :]
-        keys = np.minimum(left, right) * n_items + np.maximum(left, right)
-        return (left == right) | _contains(numbers, keys)
+    def same(rows: np.ndarray) -> Callable[[slice], np.ndarray]:
+        right = rows[:, None, :]
+
+        def compare(places: slice) -> np.ndarray:
+            left = rows[:, places, None]
+            keys = np.minimum(left, right) * n_items + np.maximum(left, right)
+            return (left == right) | _contains(numbers, keys)
+
+        return compare
 
     return same, signed
+
+
+def classify(pairs: Pairs, rule: str, settings: EncoderSettings) -> tuple[np.ndarray, str]:
+    """Find the pairs of texts that say the same by a sequence-classification model: (e,), bool; and its name.
+
+    By "nli:<model>", those of which each text entails the other, as semantic entropy does (Farquhar et al. 2024); by
+    "pairs:<model>", those to which a model with two classes gives the second a probability above one half, where the
+    order of the texts matters. Raises a ValueError if the model cannot be found, or lacks these classes.
+    """
+    loaded = load_pair_model(rule, "same", settings.device)
+    if loaded.kind == NLI:
+        entailment = loaded.position("entailment")
+        same = (first_maximum(loaded.logits_both_ways(pairs, settings)) == entailment).all(axis=1)
+    elif len(loaded.labels) == 2:
+        same = first_maximum(loaded.logits(pairs, settings)) == 1
+    else:
+        raise ValueError(
+            f"same: {loaded.identity} must have two classes, the second for texts that say the same. It has "
+            f"{len(loaded.labels)}: {', '.join(map(repr, loaded.labels))}."
+        )
+    return same, f"{loaded.kind}{loaded.identity}"
 
 
 def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:

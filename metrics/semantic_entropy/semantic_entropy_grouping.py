@@ -1,7 +1,7 @@
 """Classes of texts that say the same, from which pairs of texts do.
 
-The items that are grouped are the different texts of each set. Small sets are grouped side by side, in batches of equal
-size; a large one is grouped item by item, from blocks of the rows of its matrix.
+The items that are grouped are the different texts of each set. Sets of equal size are grouped side by side, from blocks
+of the rows of their matrices.
 """
 
 import hashlib
@@ -12,8 +12,9 @@ import numpy as np
 
 from .core import LIMITS, TIE, batches_by_size, content_ranks
 
-# From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
-Same = Callable[[np.ndarray, slice], np.ndarray]
+# From items (b, k) to a function that maps places of some of the k to whether these are the same as each: a bool array
+# (b, places, k).
+Same = Callable[[np.ndarray], Callable[[slice], np.ndarray]]
 
 
 class Items(NamedTuple):
@@ -87,48 +88,21 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
     """
     labels = np.empty(len(items.first), dtype=np.int64)
     for _, rows in batches_by_size(items.sizes, LIMITS.block_rows):
-        k = rows.shape[1]
-        if k <= LIMITS.side_by_side:
-            labels[rows] = _group_matrices(same(rows, slice(0, k)), grouping)
-            continue
-        for row in rows:
-            labels[row] = _group_large(row[None], same, grouping)
-    return labels
-
-
-def _group_matrices(same: np.ndarray, grouping: str) -> np.ndarray:
-    """Group the items of b sets side by side, from matrices (b, k, k): (b, k)."""
-    b, k = same.shape[:2]
-    labels = np.zeros((b, k), dtype=np.int64)
-    is_first = np.zeros((b, k), dtype=bool)
-    offsets = np.arange(b)[:, None] * k
-    for i in range(k):
-        differs = ~same[:, i, :i]
-        if grouping == "greedy":
-            differs &= is_first[:, :i]
-        slots = (offsets + labels[:, :i])[differs]
-        conflicts = np.bincount(slots, minlength=b * k).reshape(b, k)
-        labels[:, i] = (conflicts == 0).argmax(axis=1)
-        is_first[:, i] = ~(labels[:, :i] == labels[:, i, None]).any(axis=1)
-    return labels
-
-
-def _group_large(row: np.ndarray, same: Same, grouping: str) -> np.ndarray:
-    """Group the items of one set, row (1, k), block by block: (k,)."""
-    k = row.shape[1]
-    labels, is_first = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=bool)
-    n_classes = 0
-    step = max(1, LIMITS.block_rows * LIMITS.side_by_side // k)
-    for start in range(0, k, step):
-        places = slice(start, min(start + step, k))
-        for i, similar in enumerate(same(row, places)[0], start):
-            differs = ~similar[:i]
-            if grouping == "greedy":
-                differs &= is_first[:i]
-            conflicts = np.bincount(labels[:i][differs], minlength=n_classes + 1)
-            labels[i] = int((conflicts == 0).argmax())
-            is_first[i] = labels[i] == n_classes
-            n_classes += int(is_first[i])
+        b, k = rows.shape
+        compare, step = same(rows), max(1, LIMITS.block_rows**2 // rows.size)
+        classes, is_first = np.zeros((b, k), dtype=np.int64), np.zeros((b, k), dtype=bool)
+        offsets = np.arange(b)[:, None] * k
+        for start in range(0, k, step):
+            is_same = compare(slice(start, start + step))
+            for i in range(start, min(start + step, k)):
+                differs = ~is_same[:, i - start, :i]
+                if grouping == "greedy":
+                    differs &= is_first[:, :i]
+                slots = (offsets + classes[:, :i])[differs]
+                conflicts = np.bincount(slots, minlength=b * k).reshape(b, k)
+                classes[:, i] = (conflicts == 0).argmax(axis=1)
+                is_first[:, i] = ~(classes[:, :i] == classes[:, i, None]).any(axis=1)
+        labels[rows] = classes
     return labels
 
 

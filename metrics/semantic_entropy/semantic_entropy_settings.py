@@ -8,7 +8,7 @@ from .core import TEXT, EmbeddedSetSettings, describe, is_pair_model, parse_choi
 
 # Cosines of the default model from which on two texts say the same: a higher one makes more classes. 0.83 was chosen on
 # people's clusters of the answers to 27 questions and on paraphrases by two generators (commit 6b60cc0); 0.74 is for
-# texts without their context, and chosen by scripts/results/same.py.
+# texts without their context, and chosen by the script `same` of commit a4571294.
 DEFAULT_SAME, DEFAULT_SAME_IN_CONTEXT = 0.83, 0.74
 
 

@@ -264,18 +264,14 @@ Item = TypeVar("Item")
 class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
-    block_rows : rows held in float64, 6 MB at 384 dimensions
-    tile_rows : rows of a tile of the similarities of one large set
+    block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     asked_pairs : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
-    side_by_side : most different texts of a set that is grouped side by side with others
     """
 
     block_rows: int = 2048
-    tile_rows: int = 768
     asked_pairs: int = 10_000
     cached_texts: int = 10_000
-    side_by_side: int = 256
 
 
 LIMITS = Limits()
@@ -1578,7 +1574,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
     import torch
 
     vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
@@ -1747,21 +1743,13 @@ class TextMetric:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_ngrams.py: Tokens to integer ids to n-gram tables, and the scores counted from them, in numpy and in linear time.
+# core_ngrams.py: Tokens to integer ids to n-gram tables, in numpy and in linear time.
 
 # Bound of the keys of n-grams, which must fit in an int64.
 _MAX_KEY = 2**62
 
-# Constants that nlg-eval's BLEU adds to the counts to avoid zero precisions and divisions by zero.
-_NLG_EVAL_TINY = 1e-15
-_NLG_EVAL_SMALL = 1e-9
-# Chen & Cherry (2014), smoothing 1, with NLTK's value: it replaces a count of zero.
-_METHOD1_EPSILON = 0.1
-
 # Thai, Lao, Tibetan, Burmese, Khmer, Chinese and Japanese: scripts without spaces between words.
 _UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-
-SMOOTHINGS = ("nlg-eval", "method1", "none")
 
 
 class Tokens(NamedTuple):
@@ -1794,24 +1782,6 @@ class NgramTable(NamedTuple):
     totals: np.ndarray
 
 
-class BleuStatistics(NamedTuple):
-    """Statistics of BLEU of each text against the other texts of its set; sums over texts pool them.
-
-    matches : ndarray of shape (max_order, n): n-grams that another text holds too, clipped at its count there
-    totals : ndarray of shape (max_order, n): number of n-grams
-    hypothesis_lengths, reference_lengths : ndarrays of shape (n,): its own length, and the closest of the others
-    """
-
-    matches: np.ndarray
-    totals: np.ndarray
-    hypothesis_lengths: np.ndarray
-    reference_lengths: np.ndarray
-
-    def pooled(self, sizes: np.ndarray) -> "BleuStatistics":
-        """Sum over the texts of each set: arrays of m in place of n columns."""
-        return BleuStatistics(*(sum_by_set(field, sizes) for field in self))
-
-
 def is_unspaced(text: str) -> bool:
     """Whether most characters of a text are of a script that has no spaces between words."""
     return 2 * len(_UNSPACED.findall(text)) > len(text)
@@ -1827,210 +1797,33 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
     """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
-    n_texts = len(tokens.lengths)
+    n_texts, n_words = len(tokens.lengths), tokens.vocabulary_size
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
-    # Tokens from each position to the end of its text.
-    left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - np.arange(len(tokens.ids))
     positions = np.arange(len(tokens.ids))
-    keys, bound = tokens.ids, max(tokens.vocabulary_size, 1)
+    # Tokens from each position to the end of its text.
+    left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions
+    keys, bound = tokens.ids, max(n_words, 1)
     for order in range(1, max_order + 1):
         if order > 1:
             fits = left[positions] >= order
             positions, keys = positions[fits], keys[fits]
-            if (bound * tokens.vocabulary_size) << _text_bits(n_texts) >= _MAX_KEY:
+            if bound * n_words * n_texts >= _MAX_KEY:
                 distinct, keys = np.unique(keys, return_inverse=True)
                 bound = max(len(distinct), 1)
-            keys = keys * tokens.vocabulary_size + tokens.ids[positions + order - 1]
-            bound *= tokens.vocabulary_size
+            keys = keys * n_words + tokens.ids[positions + order - 1]
+            bound *= n_words
+        # Sorted by n-gram, then by text; texts are already in order of their sets.
+        pairs, counts = np.unique(keys * n_texts + text_of[positions], return_counts=True)
+        grams, texts = np.divmod(pairs, max(n_texts, 1))
+        is_new = np.diff(grams, prepend=-1) > 0
+        is_new_in_set = is_new | (np.diff(set_of[texts], prepend=-1) != 0)
         totals = np.maximum(tokens.lengths - order + 1, 0)
-        yield _table(keys, text_of[positions], n_texts, set_of, totals)
-
-
-def _table(keys: np.ndarray, texts: np.ndarray, n_texts: int, set_of: np.ndarray, totals: np.ndarray) -> NgramTable:
-    # One sort of integers groups by n-gram, then by text; texts are already in order of their sets.
-    bits = _text_bits(n_texts)
-    merged = (keys << bits) | texts
-    merged.sort()
-    starts = run_starts(merged)
-    counts = np.diff(starts, append=len(merged))
-    merged = merged[starts]
-    grams, texts = merged >> bits, merged & ((1 << bits) - 1)
-    corpus_groups = run_starts(grams)
-    if len(grams):
-        first = np.zeros(len(grams), dtype=bool)
-        first[corpus_groups] = True
-        sets = set_of[texts]
-        first[1:] |= sets[1:] != sets[:-1]
-        set_groups = np.flatnonzero(first)
-    else:
-        set_groups = corpus_groups
-    return NgramTable(texts, counts, set_groups, corpus_groups, totals)
-
-
-def _text_bits(n_texts: int) -> int:
-    """Return the number of bits of a merged key that hold the index of a text."""
-    return max(n_texts - 1, 1).bit_length()
-
-
-def run_starts(values: np.ndarray) -> np.ndarray:
-    """Find where each run of equal values begins."""
-    if not len(values):
-        return np.empty(0, dtype=np.int64)
-    new = np.empty(len(values), dtype=bool)
-    new[0] = True
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    return np.flatnonzero(new)
-
-
-def leave_one_out_matches(table: NgramTable) -> np.ndarray:
-    """Count each text's n-grams that another text of its set holds too, clipped at the largest count there: (n,)."""
-    n_texts = len(table.totals)
-    if not len(table.counts):
-        return np.zeros(n_texts)
-    # An n-gram that only one text of the set holds matches nothing; most n-grams are dropped here.
-    rows_in_group = np.diff(table.set_groups, append=len(table.counts))
-    shared = np.repeat(rows_in_group > 1, rows_in_group)
-    counts, texts = table.counts[shared], table.texts[shared]
-    if not len(counts):
-        return np.zeros(n_texts)
-    rows_in_group = rows_in_group[rows_in_group > 1]
-    groups = np.cumsum(rows_in_group) - rows_in_group
-    largest = counts == np.repeat(np.maximum.reduceat(counts, groups), rows_in_group)
-    second = np.maximum.reduceat(np.where(largest, 0, counts), groups)
-    alone = np.add.reduceat(largest, groups, dtype=np.int64) == 1
-    clipped = np.where(largest & np.repeat(alone, rows_in_group), np.repeat(second, rows_in_group), counts)
-    return np.bincount(texts, weights=clipped, minlength=n_texts)
-
-
-def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Find, for each text, the length closest to its own among the other texts of its set; the shorter on a tie: (n,).
-
-    All sizes are >= 2.
-    """
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.lexsort((lengths, set_of))
-    ordered = lengths[order]
-    far = np.iinfo(np.int64).max // 2
-    below, above = np.full(len(ordered), -far), np.full(len(ordered), far)
-    same_set = set_of[1:] == set_of[:-1]
-    below[1:][same_set] = ordered[:-1][same_set]
-    above[:-1][same_set] = ordered[1:][same_set]
-    closest = np.empty_like(lengths)
-    closest[order] = np.where(ordered - below <= above - ordered, below, above)
-    return closest
-
-
-def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np.ndarray) -> BleuStatistics:
-    """Compute the statistics of BLEU of each text, with the other texts of its set as references.
-
-    `tables` are of orders 1 to max_order, `lengths` (n,) the numbers of tokens, and all sizes (m,) >= 2.
-    """
-    return BleuStatistics(
-        np.stack([leave_one_out_matches(table) for table in tables]),
-        np.stack([table.totals for table in tables]),
-        lengths,
-        closest_other_lengths(lengths, sizes),
-    )
-
-
-def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
-    """Compute BLEU of every order up to max_order (Papineni et al. 2002, with uniform weights).
-
-    Maps statistics with c columns, single or pooled, to (max_order, c), in [0, 1]. The smoothing is "nlg-eval" (its
-    constants), "method1" (Chen & Cherry 2014, as in NLTK) or "none".
-    """
-    matches, totals = statistics.matches, statistics.totals
-    hypothesis, reference = statistics.hypothesis_lengths, statistics.reference_lengths
-    if smoothing == "nlg-eval":
-        precisions = (matches + _NLG_EVAL_TINY) / (totals + _NLG_EVAL_SMALL)
-        ratio = (hypothesis + _NLG_EVAL_TINY) / (reference + _NLG_EVAL_SMALL)
-    else:
-        if smoothing == "method1":
-            # NLTK scores 0 if no word matches, with any smoothing.
-            matches = np.where((matches == 0) & (matches[0] > 0), _METHOD1_EPSILON, matches)
-        precisions = matches / np.maximum(totals, 1)
-        ratio = hypothesis / np.maximum(reference, 1)
-    with np.errstate(divide="ignore"):
-        mean_logs = np.cumsum(np.log(precisions), axis=0) / np.arange(1, len(precisions) + 1)[:, None]
-        brevity_penalty = np.where(ratio < 1, np.exp(1 - 1 / ratio), 1.0)
-    return np.exp(mean_logs) * brevity_penalty
-
-
-def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
-    """Distinct-n (Li et al. 2016): the share of n-grams that are distinct; 0 without n-grams.
-
-    Returns an ndarray of shape (m,), or (1,) when counted over all sets together, in [0, 1]; higher is more diverse.
-    """
-    _, owners, totals = _group_totals(table, sizes, pooled)
-    n_distinct = np.bincount(owners, minlength=len(totals))
-    return n_distinct / np.maximum(totals, 1)
-
-
-def entropy(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
-    """Entropy-n (Zhang et al. 2018): Shannon entropy, in nats, of the n-gram distribution; 0 without n-grams.
-
-    Returns an ndarray of shape (m,), or (1,) when pooled, >= 0; higher is more diverse.
-    """
-    counts, owners, totals = _group_totals(table, sizes, pooled)
-    shares = counts / totals[owners]
-    return np.bincount(owners, weights=-shares * np.log(shares), minlength=len(totals))
-
-
-def _group_totals(table: NgramTable, sizes: np.ndarray, pooled: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sum the counts of each n-gram over a set, or over all sets; return the set of each sum and its total, too."""
-    if pooled:
-        sizes, groups = np.array([sizes.sum()]), table.corpus_groups
-    else:
-        groups = table.set_groups
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
-    totals = sum_by_set(table.totals, sizes)
-    if not len(groups):
-        return np.empty(0), np.empty(0, dtype=np.int64), totals
-    return np.add.reduceat(table.counts, groups), set_of[table.texts[groups]], totals
-
-
-def ngram_kernels(
-    tables: Sequence[NgramTable],
-    sizes: np.ndarray,
-    max_rows: int,
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Mean over orders of the cosine between n-gram count vectors, for all pairs of texts of a set.
-
-    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
-    longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
-
-    Yields the indices (b,) of sets of equal size, of at most `max_rows` texts, and their kernels (b, k, k), positive
-    semi-definite with unit diagonal.
-    """
-    from scipy import sparse
-
-    n_texts = len(tables[0].totals)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
-    vectors = []
-    for table in tables:
-        without = np.flatnonzero(table.totals == 0)
-        rows_in_group = np.diff(table.set_groups, append=len(table.counts))
-        columns = np.concatenate(
-            [np.repeat(np.arange(len(table.set_groups)), rows_in_group), len(table.set_groups) + set_of[without]]
-        )
-        rows = np.concatenate([table.texts, without])
-        counts = np.concatenate([table.counts, np.ones(len(without))])
-        norms = np.sqrt(np.bincount(rows, weights=counts**2, minlength=n_texts))
-        shape = (n_texts, len(table.set_groups) + len(sizes))
-        vectors.append(sparse.csr_array((counts / norms[rows], (rows, columns)), shape=shape))
-    stacked = sparse.hstack(vectors, format="csr") / np.sqrt(len(tables))
-    for members, rows in batches_by_size(sizes, max_rows):
-        b, k = rows.shape
-        part = stacked[rows.ravel()]
-        products = (part @ part.T).tocoo()
-        kernels = np.zeros((b, k, k))
-        kernels[products.row // k, products.row % k, products.col % k] = products.data
-        yield members, kernels
+        yield NgramTable(texts, counts, np.flatnonzero(is_new_in_set), np.flatnonzero(is_new), totals)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_pairs.py: Models that read two texts together: loading, and what they say of pairs of texts.
+# core_pairs.py: Models that read two texts together, and the pairs of texts that they read.
 
 Pairs = Sequence[tuple[str, str]]
 # What a setting that names such a model begins with.
@@ -2043,8 +1836,9 @@ class PairModel(NamedTuple):
     """A CrossEncoder in memory.
 
     model : maps pairs to logits
-    labels : names of its classes, in lower case
+    labels : names of its c classes, in lower case
     limit : most tokens of a pair that it reads
+    kind : NLI or PAIRS
     identity : name of its exact weights in a signature
     parameter : the argument that names it, for errors
     """
@@ -2052,17 +1846,19 @@ class PairModel(NamedTuple):
     model: Any
     labels: list[str]
     limit: int
+    kind: str
     identity: str
     parameter: str
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
-        """Classify e pairs: (e, number of classes); warns once, with the count, of pairs that are too long."""
+        """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
         if not pairs:
             return np.empty((0, len(self.labels)))
+        places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
         with model_registry().lock:
-            ids = self.model.tokenizer(*map(list, zip(*pairs, strict=True)), truncation=False, verbose=False)
+            ids = self.model.tokenizer(*map(list, zip(*places, strict=True)), truncation=False, verbose=False)
             logits = self.model.predict(
-                list(pairs),
+                list(places),
                 batch_size=settings.batch_size or _PAIR_BATCH_SIZE,
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
@@ -2070,12 +1866,17 @@ class PairModel(NamedTuple):
         lengths = np.array(list(map(len, ids["input_ids"])))
         if (lengths > self.limit).any():
             warnings.warn(
-                f"{np.count_nonzero(lengths > self.limit)} of {len(pairs)} pairs of texts are longer than the "
+                f"{np.count_nonzero(lengths > self.limit)} of {len(places)} pairs of texts are longer than the "
                 f"{self.limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()}).",
                 stacklevel=8,
             )
-        return logits.reshape(len(pairs), len(self.labels))
+        return logits.reshape(len(places), len(self.labels))[[places[pair] for pair in pairs]]
+
+    def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
+        """Classify e pairs in both orders: (e, 2, c)."""
+        ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+        return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
         """Return the index of a class, or raise a ValueError if the model has none of this name."""
@@ -2090,12 +1891,13 @@ def is_pair_model(value: Any) -> bool:
     return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
-def load_pair_model(name: str, parameter: str, device: str | None) -> PairModel:
-    """Load a classifier of pairs in float32, or return the one that this process has loaded.
+def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
+    """Load the classifier that "nli:<model>" or "pairs:<model>" names in float32, once in a process.
 
     Raises a ValueError, which names the parameter, if it cannot be found or is not a trained classifier.
     """
-    device, files = find_device(device), find_model(name, parameter, TRANSFORMER)
+    kind = NLI if rule.startswith(NLI) else PAIRS
+    device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> tuple[Any, list[str], int]:
         from sentence_transformers import CrossEncoder
@@ -2115,7 +1917,7 @@ def load_pair_model(name: str, parameter: str, device: str | None) -> PairModel:
         return model, labels, limit
 
     model, labels, limit = load_once(("classifier of pairs", files.identity, device), load)
-    return PairModel(model, labels, limit, files.identity, parameter)
+    return PairModel(model, labels, limit, kind, files.identity, parameter)
 
 
 def with_contexts(sets: TextSets, contexts: Any) -> list[str]:
@@ -2136,62 +1938,8 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(pairs)
 
 
-def model_similarities(
-    sets: TextSets, rule: str, contexts: Any, settings: EncoderSettings
-) -> tuple[list[np.ndarray], dict[str, str]]:
-    """Ask a model for the similarity of the texts of each set.
-
-    Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-
-    The rule is "pairs:<model>", a cross-encoder with one score in [0, 1], or with two classes of which the second is
-    for texts that say the same; or "nli:<model>", of which P(entailment) - P(contradiction) is taken, at least 0.
-    `contexts`, what each set answers, are put before both texts of a pair.
-
-    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
-    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
-    """
-    texts = with_contexts(sets, contexts)
-    places = all_pairs(sets.sizes)
-    pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
-    ordered = list(dict.fromkeys(way for a, b in pairs if a != b for way in ((a, b), (b, a))))
-    kind = NLI if rule.startswith(NLI) else PAIRS
-    loaded = load_pair_model(rule.removeprefix(kind), "similarity", settings.device)
-    scores = _entailment(loaded, ordered, settings) if kind == NLI else _probability(loaded, ordered, settings)
-    by_pair = dict(zip(ordered, scores.tolist(), strict=True))
-    values = [1.0 if a == b else max((by_pair[a, b] + by_pair[b, a]) / 2, 0.0) for a, b in pairs]
-    starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
-    matrices = [np.eye(size) for size in sets.sizes.tolist()]
-    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
-    for set_index, (i, j), value in zip(owner.tolist(), (places - starts[places]).tolist(), values, strict=True):
-        matrices[set_index][i, j] = matrices[set_index][j, i] = value
-    return matrices, {"similarity": f"{kind}{loaded.identity}", **({} if contexts is None else {"contexts": "given"})}
-
-
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
-    """Return P(entailment) - P(contradiction) of pairs: (e,), in [-1, 1]."""
-    positions = loaded.position("entailment"), loaded.position("contradiction")
-    shares = torch.from_numpy(loaded.logits(pairs, settings)).double().softmax(-1).numpy()
-    return shares[:, positions[0]] - shares[:, positions[1]]
-
-
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
-    """Return the score of pairs by a model with one, or the probability of the second of two classes: (e,)."""
-    if len(loaded.labels) > 2:
-        names = ", ".join(map(repr, loaded.labels))
-        raise ValueError(
-            f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
-            f"the same. It has {names}."
-        )
-    logits = torch.from_numpy(loaded.logits(pairs, settings)).double()
-    scores = logits.softmax(-1)[:, 1] if len(loaded.labels) == 2 else loaded.model.activation_fn(logits)[:, 0]
-    outside = scores[(scores < 0) | (scores > 1)].tolist()
-    if outside:
-        raise ValueError(f"{loaded.parameter}: {loaded.identity} must score pairs in [0, 1]. Got {outside[0]}.")
-    return scores.numpy()
-
-
 # ----------------------------------------------------------------------------------------------------------------------
-# core_similarity.py: Similarities of the texts of each set: cosines of embeddings, given matrices, or a model of pairs; and distances.
+# core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
 
 # Of `nearest_correlation`: it converges linearly, mostly within 100.
 _MOST_PROJECTIONS = 500
@@ -2262,12 +2010,61 @@ def find_similarities(sets: TextSets, settings: SourceSettings, *, repair: bool 
     """
     if not settings.by_pair_model:
         return Similarities(parse_similarity(settings.similarity, sets, repair=repair), {"similarity": "given"}, None)
-    matrices, signed = model_similarities(sets, settings.similarity, settings.contexts, settings)
+    matrices, signed = model_similarities(sets, settings)
     if not repair:
         return Similarities(matrices, signed, None)
     definite = [_repaired(nearest_correlation(matrix), EPSILONS["float32"], "similarity") for matrix in matrices]
     change = max(float(np.abs(new - old).max()) for new, old in zip(definite, matrices, strict=True))
     return Similarities(definite, signed, change)
+
+
+def model_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Ask a model for the similarity of the texts of each set.
+
+    Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
+
+    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
+    that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
+    both texts of a pair.
+
+    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
+    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
+    """
+    texts = with_contexts(sets, settings.contexts)
+    places = all_pairs(sets.sizes)
+    pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
+    differ = np.array([a != b for a, b in pairs], dtype=bool)
+    loaded = load_pair_model(settings.similarity, "similarity", settings.device)
+    logits = torch.from_numpy(loaded.logits_both_ways([(a, b) for a, b in pairs if a != b], settings)).double()
+    values = np.ones(len(pairs))
+    values[differ] = (_entailment if loaded.kind == NLI else _probability)(loaded, logits).mean(1).clamp(min=0)
+    starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
+    matrices = [np.eye(size) for size in sets.sizes.tolist()]
+    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
+    for set_index, (i, j), value in zip(owner.tolist(), (places - starts[places]).tolist(), values, strict=True):
+        matrices[set_index][i, j] = matrices[set_index][j, i] = value
+    return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
+
+
+def _entailment(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
+    """Return P(entailment) - P(contradiction) from logits (..., c): (...), in [-1, 1]."""
+    shares = logits.softmax(-1)
+    return shares[..., loaded.position("entailment")] - shares[..., loaded.position("contradiction")]
+
+
+def _probability(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
+    """Return the score of a model with one, or the probability of the second of two classes: (..., c) to (...)."""
+    if len(loaded.labels) > 2:
+        names = ", ".join(map(repr, loaded.labels))
+        raise ValueError(
+            f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
+            f"the same. It has {names}."
+        )
+    scores = logits.softmax(-1)[..., 1] if len(loaded.labels) == 2 else loaded.model.activation_fn(logits)[..., 0]
+    outside = scores[(scores < 0) | (scores > 1)].tolist()
+    if outside:
+        raise ValueError(f"{loaded.parameter}: {loaded.identity} must score pairs in [0, 1]. Got {outside[0]}.")
+    return scores
 
 
 def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
@@ -2367,118 +2164,9 @@ def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
     return rest / np.outer(roots, roots)
 
 
-def nearest_neighbours(
-    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set, of tied ones the first.
-
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, set after set
-    sizes : ndarray of shape (m,), all >= 2
-
-    Returns
-    -------
-    distances : ndarray of shape (n,), 1 - cosine, in [0, 2]
-    neighbours : ndarray of shape (n,), the index within the set of the first text that is as near, to within TIE
-    """
-    nearest, neighbours = np.empty(len(embeddings)), np.empty(len(embeddings), dtype=np.int64)
-    for _, rows in batches_by_size(sizes, LIMITS.block_rows):
-        if rows.size > LIMITS.block_rows:
-            blocks = _blocks(rows)
-            closest, neighbours[rows[0]] = _nearest_in_large_set(embeddings, blocks, device)
-            for block in blocks:
-                others = unit_rows(embeddings, rows[:, closest[block[0] - rows[0, 0]]], device)
-                nearest[block] = (unit_rows(embeddings, block, device) * others).sum(-1).cpu().numpy()
-            continue
-        vectors = unit_rows(embeddings, rows, device)
-        similarities = vectors @ vectors.mT
-        torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
-        best = similarities.amax(-1)
-        nearest[rows], neighbours[rows] = best.cpu().numpy(), _first_from(similarities, best - TIE).cpu().numpy()
-    return np.clip(1.0 - nearest, 0.0, 2.0), neighbours
-
-
-def _first_from(similarities: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
-    """Find the first index along the last axis whose value is at least `least`; 0 if there is none."""
-    return (similarities >= least.unsqueeze(-1)).to(torch.int8).argmax(-1)
-
-
-def _blocks(rows: np.ndarray) -> list[np.ndarray]:
-    """Split rows (b, k) into blocks (b, at most LIMITS.block_rows)."""
-    return np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1)
-
-
-def _nearest_in_large_set(
-    embeddings: np.ndarray, blocks: list[np.ndarray], device: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other row of one set, whose n rows are in blocks (1, b), in float32.
-
-    Returns the index of the nearest row, and the first of those that are tied with it, (n,) each.
-
-    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change: cos -
-    1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if all texts are
-    nearly alike. Two more columns include the last two terms in the product.
-    """
-    n, d = sum(block.size for block in blocks), embeddings.shape[1]
-    center = torch.stack([unit_rows(embeddings, block, device)[0].sum(0) for block in blocks]).sum(0) / n
-    left = torch.ones((n, d + 2), dtype=torch.float32, device=device)
-    for part, block in zip(left.split(LIMITS.block_rows), blocks, strict=True):
-        part[:, :d] = unit_rows(embeddings, block, device)[0] - center
-    left[:, d + 1] = -left[:, :d].square().sum(1) / 2
-    right = left[:, [*range(d), d + 1, d]]
-
-    # Each tile is used for its rows and its columns. What is kept is which tile has the nearest row, since amax is
-    # several times as fast as argmax, and a tile before which none is tied with it. A row meets its tiles in order.
-    best = torch.full((n,), -math.inf, device=device)
-    tile_of, first_tile = torch.zeros((2, n), dtype=torch.int64, device=device)
-    step = LIMITS.tile_rows
-    tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
-    for i, part in enumerate(tiles):
-        for j in range(i, len(tiles)):
-            similarities = left[part] @ right[tiles[j]].T
-            if i == j:
-                similarities.fill_diagonal_(-math.inf)
-            for place, values, other in ((part, similarities.amax(1), j), (tiles[j], similarities.amax(0), i)):
-                tile_of[place].masked_fill_(values > best[place], other)
-                first_tile[place].masked_fill_(values > best[place] + TIE, other)
-                best[place] = torch.maximum(best[place], values)
-
-    nearest, first = torch.full((2, n), -1, dtype=torch.int64, device=device)
-    for j, tile in enumerate(tiles):
-        is_due = (tile_of == j) | ((first_tile <= j) & (first < 0))
-        for some in torch.nonzero(is_due).squeeze(1).split(LIMITS.block_rows):
-            similarities = left[some] @ right[tile].T
-            itself = some[:, None] == torch.arange(tile.start, tile.stop, device=device)
-            similarities.masked_fill_(itself, -math.inf)
-            has_best = tile_of[some] == j
-            nearest[some[has_best]] = similarities[has_best].argmax(1) + tile.start
-            least = best[some] - TIE
-            is_first = (first[some] < 0) & (similarities.amax(1) >= least)
-            first[some[is_first]] = _first_from(similarities[is_first], least[is_first]) + tile.start
-    return nearest.cpu().numpy(), torch.where(first < 0, nearest, first).cpu().numpy()
-
-
-def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
-    """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
-
-    The similarities of all pairs add up to the squared length of the sum of the unit vectors. Maps embeddings (n, d),
-    rows non-zero, set after set, and sizes (m,), all >= 2, to (m,), in [0, 2]; higher is more diverse.
-    """
-    means = np.empty(len(sizes))
-    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        n = rows.shape[1]
-        total = torch.stack([unit_rows(embeddings, block, device).sum(1) for block in _blocks(rows)]).sum(0)
-        similarity = (total.square().sum(1) - n) / (n * (n - 1))
-        means[members] = (1.0 - similarity).clamp(0.0, 2.0).cpu().numpy()
-    return means
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # core_spectra.py: Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
-# Strips in which the lower half of a Gram matrix is computed.
-_GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
 # Closer than this to q = 1, the general formula divides two small numbers.
@@ -2516,12 +2204,11 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
-    buffer = _row_buffer(embeddings, device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.shape[1] > embeddings.shape[1]:
-            matrices = _second_moments(embeddings, rows, weights, buffer)
+            matrices = _second_moments(embeddings, rows, weights, device)
         else:
-            vectors = _unit_rows(embeddings, rows, buffer)
+            vectors = unit_rows(embeddings, rows, device)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
         yield Spectra(members, _shares(matrices, error))
@@ -2570,20 +2257,20 @@ def vendi_without_each(
     Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
     each in [1, size of the set - 1].
     """
-    scores, buffer = np.empty(len(embeddings)), _row_buffer(embeddings, device)
+    scores = np.empty(len(embeddings))
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         n, is_wide = rows.shape[1], rows.shape[1] <= embeddings.shape[1]
-        vectors = _unit_rows(embeddings, rows, buffer) if is_wide else None
-        matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, buffer) * n
+        vectors = unit_rows(embeddings, rows, device) if is_wide else None
+        matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
         values, basis = torch.linalg.eigh(matrices)
         has_signal = values > n * error**2 / values.shape[-1]
         values = torch.where(has_signal, values, 0.0).unsqueeze(-2)
         total, logs = values.sum(-1), torch.xlogy(values, values).sum(-1)
         for block in np.split(rows, [] if is_wide else range(LIMITS.block_rows, n, LIMITS.block_rows), axis=1):
             # Shares of the eigenvectors over the texts, of which each is x²/λ for the component x of a text.
-            shares = basis.square() if is_wide else (_unit_rows(embeddings, block, buffer) @ basis).square() / values
+            shares = basis.square() if is_wide else (unit_rows(embeddings, block, device) @ basis).square() / values
             shares = torch.where(has_signal.unsqueeze(-2), shares, 0.0)
             squares = shares * values
             left = total - squares.sum(-1)
@@ -2607,49 +2294,24 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
-def _row_buffer(embeddings: np.ndarray, device: str) -> torch.Tensor:
-    """Allocate memory for the rows of a block: anew for each block, it would take longer than the division."""
-    n, d = embeddings.shape
-    return torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
-
-
-def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, buffer: torch.Tensor) -> torch.Tensor:
-    """Write rows (b, k) of the embeddings, ascending, into a buffer at unit length: (b, k, d), float64."""
-    first, n = int(rows.flat[0]), rows.size
-    is_whole = int(rows.flat[-1]) - first == n - 1
-    part = embeddings[first : first + n] if is_whole else embeddings[rows.ravel()]
-    # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
-    vectors = buffer[:n].copy_(torch.from_numpy(np.require(part, requirements=["C", "W"])))
-    vectors /= torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
-    return vectors.reshape(*rows.shape, -1)
-
-
-def _second_moments(
-    embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, buffer: torch.Tensor
-) -> torch.Tensor:
-    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
-    d, device = embeddings.shape[1], str(buffer.device)
-    moments = buffer.new_zeros((len(rows), d, d))
-    edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    for start in range(0, rows.shape[1], LIMITS.block_rows):
-        part = rows[:, start : start + LIMITS.block_rows]
-        vectors = _unit_rows(embeddings, part, buffer)
+def _second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
+    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d)."""
+    moments = torch.zeros((len(rows), *embeddings.shape[1:] * 2), dtype=torch.float64, device=device)
+    for part in np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1):
+        vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
-        for low, high in itertools.pairwise(edges.tolist()):
-            moments[:, low:high, :high] += vectors[:, :, low:high].mT @ vectors[:, :, :high]
+        moments += vectors.mT @ vectors
     return moments if weights is not None else moments / rows.shape[1]
 
 
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
-    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`.
-
-    Maps embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
+    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
+    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64.
     """
-    rows = np.arange(len(embeddings))[None]
-    moments = _second_moments(embeddings, rows, None, _row_buffer(embeddings, device))
+    moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
 
 
@@ -2681,7 +2343,7 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
 
 
 def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
-    """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
+    """Return the eigenvalues of symmetric matrices (b, r, r), ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for

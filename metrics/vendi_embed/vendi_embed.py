@@ -1,7 +1,5 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import evaluate
@@ -24,12 +22,8 @@ from .core import (
     find_similarities,
     format_order,
     format_sizes,
-    is_unspaced,
     kernel_spectra,
     matrix_device,
-    ngram_kernels,
-    ngram_tables,
-    number_tokens,
     parse_confidence_by,
     parse_probabilities,
     parse_sets,
@@ -39,13 +33,9 @@ from .core import (
     sum_by_set,
     vendi_scores,
 )
+from .vendi_embed_ngrams import word_kernels
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
-
-# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
-_NGRAM_ORDERS = 4
-# Kernels of sets of equal size: the indices of the sets, (b,), and their matrices, (b, k, k).
-Kernels = Iterator[tuple[np.ndarray, np.ndarray]]
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the
@@ -203,23 +193,6 @@ def find_spectra(
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
         signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed, change
-
-
-def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
-    """Return the mean of the cosines of 1- to 4-gram counts of words, and the entries of a signature."""
-    import nltk
-    from nltk.tokenize import NLTKWordTokenizer
-
-    n_unspaced = sum(map(is_unspaced, sets.texts))
-    if n_unspaced:
-        reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
-        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
-    # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
-    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
-    tokens = number_tokens([words[text] for text in sets.texts])
-    tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
-    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
-    return ngram_kernels(tables, sets.sizes, LIMITS.block_rows), signed
 
 
 def name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:

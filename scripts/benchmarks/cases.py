@@ -6,6 +6,8 @@ size in a process of its own. That both sides agree is a test of every commit, i
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from . import inputs
+
+_METRICS = Path(__file__).resolve().parents[2] / "metrics"
 
 
 class Case:
@@ -114,7 +118,7 @@ class VendiSets(Case):
 
 
 class VendiSet(VendiSets):
-    title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", 1
+    title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", 1.5
     params = _sides(2_000, 20_000)
 
     def make(self, n: int) -> Any:
@@ -124,6 +128,17 @@ class VendiSet(VendiSets):
         from vendi_score.vendi import score_dual
 
         return [score_dual(given["embeddings"])]
+
+
+class VendiContexts(VendiSets):
+    title, peer, claim = "Vendi scores of n sets of 4 × 384, with contexts", "the same without contexts", None
+    params = _sides(2_000, 20_000)
+
+    def make(self, n: int) -> Any:
+        return inputs.sets_of_four(n) | inputs.contexts(n)
+
+    def theirs(self, given: Any) -> Any:
+        return self.ours({name: given[name] for name in ("predictions", "embeddings")})
 
 
 class Contributions(VendiSets):
@@ -136,15 +151,24 @@ class Contributions(VendiSets):
         return contributions(self._metric, **given)
 
     def theirs(self, given: Any) -> Any:
-        rows = given["embeddings"].reshape(-1, 4, inputs.DIMENSIONS)
+        texts = given["predictions"] if isinstance(given["predictions"][0], list) else [given["predictions"]]
+        return list(map(self._one_by_one, texts, given["embeddings"].reshape(len(texts), -1, inputs.DIMENSIONS)))
+
+    def _one_by_one(self, texts: list[str], rows: np.ndarray) -> list[float]:
+        whole = self._metric.compute(predictions=texts, embeddings=rows)["vendi_embed"]
+        rests = (np.delete(np.arange(len(texts)), i) for i in range(len(texts)))
         return [
-            [self._score_of(texts, part, range(4)) - self._score_of(texts, part, set(range(4)) - {i}) for i in range(4)]
-            for texts, part in zip(given["predictions"], rows, strict=True)
+            whole - self._metric.compute(predictions=[texts[i] for i in rest], embeddings=rows[rest])["vendi_embed"]
+            for rest in rests
         ]
 
-    def _score_of(self, texts: list[str], rows: np.ndarray, kept: Any) -> float:
-        places = list(kept)
-        return self._metric.compute(predictions=[texts[i] for i in places], embeddings=rows[places])["vendi_embed"]
+
+class ContributionsOfSet(Contributions):
+    title, claim = "Contribution of each text of one set of n × 384", 50
+    params = _sides(150, 600)
+
+    def make(self, n: int) -> Any:
+        return inputs.one_set(n)
 
 
 class Chamfer(Case):
@@ -252,6 +276,54 @@ class Gruen(Case):
 
     def theirs(self, given: Any) -> Any:
         return [self._metric.compute(predictions=[text], batch_size=1)["scores"][0] for text in given]
+
+
+class Choose(Case):
+    title, peer, claim = "A tenth of n × 384 chosen, as by `choose`", "all gains at each step, in numpy", 2
+    params = _sides(2_000, 20_000)
+
+    def make(self, n: int) -> Any:
+        return inputs.one_set(n)["embeddings"], np.random.default_rng(1).random(n), -(-n // 10)
+
+    def ours(self, given: Any) -> Any:
+        from text_metrics.commands.choose.greedy import choose
+
+        (embeddings, quality, wanted), n = given, len(given[1])
+        return choose(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
+
+    def theirs(self, given: Any) -> Any:
+        embeddings, quality, wanted = given
+        vectors = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+        crossed, squares, total, chosen = np.zeros(len(vectors)), 0.0, 0.0, list[int]()
+        for step in range(wanted):
+            scores = (total + quality) * (step + 1) / (squares + 2 * crossed + 1)
+            scores[chosen] = -np.inf
+            best = int(scores.argmax())
+            squares, total = squares + 2 * crossed[best] + 1, total + quality[best]
+            crossed += np.square(vectors @ vectors[best])
+            chosen.append(best)
+        return chosen
+
+
+class Load(Case):
+    title, peer, claim = "`text_metrics.load` of self_bleu in a new process", "evaluate.load", 2
+    params = _sides(1)
+    # It would be that of this process.
+    peakmem_score = None
+
+    def setup(self, side: str, n: int) -> None:
+        """Score nothing before: what is measured is the first load."""
+        self._input, self._score = None, self.ours if side == "ours" else self.theirs
+
+    def ours(self, given: None) -> Any:
+        _run("import text_metrics; text_metrics.load('self_bleu')")
+
+    def theirs(self, given: None) -> Any:
+        _run(f"import evaluate; evaluate.load({str(_METRICS / 'self_bleu')!r})")
+
+
+def _run(program: str) -> None:
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 class ScoreFile(Case):

@@ -67,6 +67,11 @@ def sets_of_four(n: int) -> dict[str, Any]:
     return {"predictions": texts, "embeddings": vectors.reshape(-1, DIMENSIONS).astype(np.float32)}
 
 
+def contexts(n: int) -> dict[str, Any]:
+    """Make embeddings of the contexts of n sets."""
+    return {"context_embeddings": np.random.default_rng(1).standard_normal((n, DIMENSIONS), dtype=np.float32)}
+
+
 def asked_questions(n: int) -> dict[str, Any]:
     """Draw 100 answers of a model and 100 of people to each question, from 40 phrases of its own of one word to six."""
     rng = np.random.default_rng(0)

@@ -1,0 +1,64 @@
+"""Similarities of texts by their n-grams of words, as in the Vendi Score paper."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .core import LIMITS, NgramTable, TextSets, batches_by_size, is_unspaced, ngram_tables, number_tokens
+
+# The n-gram kernel of the paper (section 5.4, text) averages these orders.
+_NGRAM_ORDERS = 4
+# Kernels of sets of equal size: the indices of the sets, (b,), and their matrices, (b, k, k).
+Kernels = Iterator[tuple[np.ndarray, np.ndarray]]
+
+
+def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
+    """Return the mean of the cosines of 1- to 4-gram counts of words, and the entries of a signature."""
+    import nltk
+    from nltk.tokenize import NLTKWordTokenizer
+
+    n_unspaced = sum(map(is_unspaced, sets.texts))
+    if n_unspaced:
+        reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
+        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
+    # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
+    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
+    tokens = number_tokens([words[text] for text in sets.texts])
+    tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    return ngram_kernels(tables, sets.sizes), signed
+
+
+def ngram_kernels(tables: Sequence[NgramTable], sizes: np.ndarray) -> Kernels:
+    """Mean over orders of the cosine between n-gram count vectors, for all pairs of texts of a set.
+
+    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
+    longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
+
+    The kernels are positive semi-definite.
+    """
+    from scipy import sparse
+
+    n_texts = len(tables[0].totals)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    vectors = []
+    for table in tables:
+        without = np.flatnonzero(table.totals == 0)
+        rows_in_group = np.diff(table.set_groups, append=len(table.counts))
+        columns = np.concatenate(
+            [np.repeat(np.arange(len(table.set_groups)), rows_in_group), len(table.set_groups) + set_of[without]]
+        )
+        rows = np.concatenate([table.texts, without])
+        counts = np.concatenate([table.counts, np.ones(len(without))])
+        norms = np.sqrt(np.bincount(rows, weights=counts**2, minlength=n_texts))
+        shape = (n_texts, len(table.set_groups) + len(sizes))
+        vectors.append(sparse.csr_array((counts / norms[rows], (rows, columns)), shape=shape))
+    stacked = sparse.hstack(vectors, format="csr") / np.sqrt(len(tables))
+    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
+        b, k = rows.shape
+        part = stacked[rows.ravel()]
+        products = (part @ part.T).tocoo()
+        kernels = np.zeros((b, k, k))
+        kernels[products.row // k, products.row % k, products.col % k] = products.data
+        yield members, kernels
