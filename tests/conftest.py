@@ -144,6 +144,18 @@ def load():
 
 
 @pytest.fixture(scope="session")
+def probeval(load):
+    return load("probeval")
+
+
+@pytest.fixture(scope="session")
+def cfc(probeval):
+    """Two questions of our own words in the format of Commonsense Frame Completion."""
+    data = ROOT / "tests/data"
+    return probeval.from_cfc(data / "probeval_cfc_targets.jsonl", data / "probeval_cfc_predictions.json")
+
+
+@pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data and goldens that METRICS_TEST_DATA names."""
     folder = os.environ.get("METRICS_TEST_DATA")
@@ -168,12 +180,21 @@ def rng():
     return np.random.default_rng(7)
 
 
+def limits_of(metric):
+    """Return the sizes of what a loaded metric computes at a time; each has a core of its own."""
+    return sys.modules[type(metric).__module__.rpartition(".")[0] + ".core"].LIMITS
+
+
 @pytest.fixture
-def set_block_rows(monkeypatch):
-    """Return a function that sets how many rows the core holds at a time."""
+def set_block_rows(load, monkeypatch):
+    """Return a function that sets how many rows the core, and each metric, holds at a time."""
     from text_metrics.metrics._core.core_inputs import LIMITS
 
-    return lambda n: monkeypatch.setattr(LIMITS, "block_rows", n)
+    def set_rows(n):
+        for limits in (LIMITS, *(limits_of(load(name)) for name in metrics_of())):
+            monkeypatch.setattr(limits, "block_rows", n)
+
+    return set_rows
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import doctest
 import re
 import shlex
 import shutil
-import tomllib
 from pathlib import Path
 
 import evaluate
@@ -18,7 +17,6 @@ METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.ste
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 # Their programs need optional packages: the tests of what they show run them.
 RUN_ELSEWHERE = ("cluster.md", "training.md")
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +61,7 @@ def test_page_examples(page):
 
 @pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
 def test_card_and_help(folder):
-    """The arguments in both are filled from the declarations, which tests/test_settings.py reads."""
+    """The arguments in both are filled from the declarations, which tests/test_invariants.py reads."""
     run_markdown(folder / "README.md")
     metric = evaluate.load(f"metrics/{folder.name}")
     assert run_examples(metric.inputs_description, folder.name) > 0

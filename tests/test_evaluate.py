@@ -1,37 +1,14 @@
-"""The ways `evaluate` brings input: load by path, combine, add, add_batch, several processes."""
+"""The ways `evaluate` brings input: combine, add, add_batch, several processes."""
 
 import multiprocessing
-import os
-import shutil
 import time
 
 import evaluate
 import pytest
 
-from tests import programs
 from tests.conftest import METRICS, SETS, inputs_of, items_of, metrics_of
 
 FLAT = [text for members in SETS for text in members][:12]
-SCORE_EACH = """
-import evaluate, sys
-for path in sys.argv[1:]:
-    metric = evaluate.load(path)
-    references = {"references": ["a b"]} if metric.items == "questions" else {}
-    print(metric.compute(predictions=["a b", "a b"], **references))
-"""
-
-
-def test_each_folder_loads_elsewhere_alone(tmp_path):
-    """With empty caches, and no network; all in one process. tests/test_spaces.py loads each in its own."""
-    names = metrics_of()
-    folders = [shutil.copytree(METRICS / name, tmp_path / "copies" / name) for name in names]
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    environment = {**os.environ, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-    done = programs.run(SCORE_EACH, *folders, cwd=empty, env=environment)
-    assert done.returncode == 0, done.stderr
-    for name, line in zip(names, done.stdout.splitlines(), strict=True):
-        assert f"'{name}':" in line
 
 
 def score_second_half(paths, settings):

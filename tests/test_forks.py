@@ -1,11 +1,7 @@
 """Forked children score as their parent does, whatever threads and locks it has."""
 
 import os
-import signal
-import subprocess
-import sys
 import threading
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,13 +9,10 @@ import torch
 from transformers import EvalPrediction
 
 import text_metrics
+from tests import programs
 from tests.conftest import METRICS, approx, inputs_of, items_of, metrics_of
-from tests.programs import in_fork
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models
-
-# A child that hangs is killed after this time.
-SECONDS = 120
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
     }
     expected = {name: compute() for name, compute in ways.items()}
     for name, compute in ways.items():
-        child = in_fork(lambda compute=compute: (compute(), torch.get_num_threads(), dict(os.environ)))
+        child = programs.in_fork(lambda compute=compute: (compute(), torch.get_num_threads(), dict(os.environ)))
         assert child[0] == pytest.approx(expected[name], abs=1e-6), name
         # The settings of threads are those of before.
         assert child[1] == torch.get_num_threads() == 2
@@ -58,12 +51,13 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
 
 
 AFTER_TORCH = """
-import os, sys
+import os, signal, sys
 import evaluate, torch
 metric = evaluate.load(sys.argv[1])
 torch.set_num_threads(2)
 product = torch.ones(500, 500) @ torch.ones(500, 500)
 if os.fork() == 0:
+    signal.alarm(120)  # if it hangs
     print(metric.compute(predictions=["a dog runs"] * 2 + ["a cat sleeps far away"] * 2)["vendi_embed"])
     sys.stdout.flush()
     os._exit(0)
@@ -73,15 +67,8 @@ os.wait()
 
 def test_a_child_scores_after_other_work_of_torch(load):
     expected = load("vendi_embed").compute(predictions=["a dog runs"] * 2 + ["a cat sleeps far away"] * 2)
-    command = [sys.executable, "-c", AFTER_TORCH, str(METRICS / "vendi_embed")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
-        try:
-            printed, _ = parent.communicate(timeout=SECONDS)
-        finally:
-            # With its child, if that hangs.
-            with suppress(ProcessLookupError):
-                os.killpg(parent.pid, signal.SIGKILL)
-    assert float(printed) == pytest.approx(expected["vendi_embed"], abs=1e-6)
+    done = programs.run(AFTER_TORCH, METRICS / "vendi_embed")
+    assert float(done.stdout) == pytest.approx(expected["vendi_embed"], abs=1e-6)
 
 
 def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_models, nli_model, monkeypatch):
@@ -101,13 +88,13 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
     def hold():
         with registry.lock:
             holds.set()
-            release.wait(SECONDS)
+            release.wait(120)
 
     thread = threading.Thread(target=hold)
     thread.start()
     holds.wait()
     try:
-        results = in_fork(compute)
+        results = programs.in_fork(compute)
     finally:
         release.set()
         thread.join()

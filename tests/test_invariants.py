@@ -1,15 +1,19 @@
 """What holds for every metric, whatever it measures."""
 
+import inspect
 import json
 import math
 import random
+import re
 
 import evaluate
 import numpy as np
 import pytest
 
 import text_metrics
-from tests.conftest import METRICS, SETS, TEXTS, approx, inputs_of, items_of, metrics_of
+from scripts.tooling.fill import help_list, read_help
+from tests.conftest import METRICS, SETS, TEXTS, approx, inputs_of, items_of, limits_of, metrics_of
+from text_metrics.metrics.self_bleu.self_bleu_settings import SelfBleuSettings
 
 # Settings under which the properties hold, too, besides the defaults.
 SETTINGS = [
@@ -19,7 +23,8 @@ SETTINGS = [
     ("vendi_embed", {"kernel": "ngram"}),
     ("vendi_embed", {"kernel": "ngram", "q": 0}),
     ("semantic_entropy", {"same": 0.5}),
-    ("self_bleu", {"max_order": 2}),
+    ("semantic_entropy", {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}),
+    ("self_bleu", {"max_order": 2, "repetition": True}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
     ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
@@ -101,6 +106,21 @@ def test_how_items_are_run_changes_neither_score_nor_signature(load, name, setti
             result = score(metric, items, **settings, **{setting: value})
             assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5), (setting, value)
             assert result["signature"] == expected["signature"], (setting, value)
+
+
+@pytest.mark.discrete
+@cases("sets")
+def test_what_is_computed_at_a_time_changes_nothing(load, name, settings, tmp_path, monkeypatch):
+    metric = load(name)
+    # One set that is large beside the limits, and many small ones.
+    sets = [[f"{i % 50} dogs bark" + " and run" * (i % 7) for i in range(70)], *SETS]
+    expected = score(metric, sets, details=True, **settings)
+    cache = {"cache_dir": tmp_path} if "cache_dir" in metric.settings.declared() else {}
+    limits = limits_of(metric)
+    for tiny in (1, 3):
+        for field in vars(limits):
+            monkeypatch.setattr(limits, field, tiny)
+        assert score(metric, sets, details=True, **settings, **cache) == approx(expected)
 
 
 @cases()
@@ -294,3 +314,42 @@ def test_an_invalid_value_is_named(call, setting):
     for value in (object(), [object()]):
         with pytest.raises((TypeError, ValueError), match=setting):
             metric.compute(**(arguments | {setting: value}))
+
+
+# What follows from the declarations.
+
+
+@pytest.mark.parametrize("name", metrics_of())
+def test_help_card_and_signature_are_the_declaration(load, name):
+    metric = load(name)
+    inputs = list(inputs_of(metric, items_of(metric)))
+    expected = [*inputs, *metric.settings.declared()]
+    text = help_list(read_help(name), "Args")
+    heads = [line.partition("): ")[0] for line in text.splitlines() if line.startswith("- ")]
+    names = [argument for head in heads for argument in re.findall(r"(?:^- |\), )`(\w+)`", head)]
+    assert sorted(set(names) - ({"references"} - set(inputs))) == sorted(expected)
+    parameters = inspect.signature(metric.compute).parameters
+    assert list(parameters) == expected
+    for setting, declared in metric.settings.declared().items():
+        assert parameters[setting].default == declared.default
+        # In its canonical form.
+        assert declared.default is None or declared.check(declared.default, setting) == declared.default
+    assert metric.settings().passed() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "misspelled", "close"),
+    [("vendi_embed", "setsize", "set_size"), ("self_bleu", "max_n_order", "max_order"), ("gruen", "colour", None)],
+)
+def test_a_misspelled_argument(load, name, misspelled, close):
+    hint = f": did you mean {close!r}\\?" if close else r"\."
+    message = rf"^{name} has no argument '{misspelled}'{hint}"
+    with pytest.raises(TypeError, match=message):
+        load(name).compute(predictions=["a", "b"], **{misspelled: 1})
+
+
+def test_an_equal_value_is_the_default():
+    # Strings that were read from a file are equal to a default without being the same object.
+    settings = SelfBleuSettings(aggregate="".join(["s", "et"]), singletons="".join(["err", "or"]))
+    assert settings.passed() == {}
+    assert SelfBleuSettings(repetition=1).passed() == {"repetition": True}

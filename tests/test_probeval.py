@@ -42,17 +42,6 @@ def wordnet():
         pytest.skip(f"no WordNet on this machine: {error}")
 
 
-@pytest.fixture(scope="session")
-def probeval(load):
-    return load("probeval")
-
-
-@pytest.fixture(scope="session")
-def cfc(probeval):
-    """Two questions of our own words in the format of Commonsense Frame Completion."""
-    return probeval.from_cfc(TARGETS, PREDICTIONS)
-
-
 def answers(**counts):
     return [{"text": text, "count": count} for text, count in counts.items() if count]
 

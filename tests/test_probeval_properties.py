@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.fuzzing import TIMES
 from tests.test_fuzz_metrics import Letters
-from tests.test_probeval import probeval  # noqa: F401
 
 TEXTS = ("kettle", "Kettle", " kettle", "a kettle", "pot", "teapot", "a tea pot", "mug", "cup of tea", "!", "qzx")
 PIPELINES = [
@@ -45,7 +44,7 @@ def score(metric, requested, **given):
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda entry: "-".join(map(str, entry.values())))
 @settings(max_examples=12 * TIMES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requested=questions, data=st.data())
-def test_order_and_company_change_nothing(probeval, pipeline, requested, data):  # noqa: F811
+def test_order_and_company_change_nothing(probeval, pipeline, requested, data):
     result = score(probeval, requested, **pipeline, details=True)
     json.dumps(result, allow_nan=False)
     for i, question in enumerate(requested):
@@ -74,7 +73,7 @@ def test_order_and_company_change_nothing(probeval, pipeline, requested, data): 
         assert score(probeval, turned[::-1], **pipeline)[key] == pytest.approx(result[key], abs=1e-6)
 
 
-def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # noqa: F811
+def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):
     people = [{"text": "pot", "cluster": "a"}, {"text": "kettle"}, {"text": "mug", "cluster": "b"}]
     inputs = {"predictions": [["pot"], ["pot"]], "references": [people[::2], people], "model": Letters()}
     with pytest.warns(UserWarning, match="1 of 5 answers .*'kettle'"):
@@ -88,7 +87,7 @@ def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # n
 
 
 @pytest.mark.parametrize("n", [1, 10**5, 10**12])
-def test_gaussian_process_of_equal_answers_given_often(probeval, n):  # noqa: F811
+def test_gaussian_process_of_equal_answers_given_often(probeval, n):
     class Lower(Letters):
         def encode(self, texts):
             return super().encode([text.lower() for text in texts])

@@ -16,7 +16,6 @@ from tests.references import diversity as reference
 from tests.test_self_bleu import GROUPS
 from text_metrics.metrics._core import core_ngrams
 from text_metrics.metrics.self_bleu import self_bleu_repetition as repetition
-from text_metrics.metrics.self_bleu.self_bleu_scores import adjusted_distinct
 
 ADDED = {"compression_ratio", *(f"self_repetition_{n}" for n in range(1, 5))}
 
@@ -139,13 +138,6 @@ def test_reported_scores_of_sets(load, aggregate):
     assert "rouge_l" not in plain
     assert "|homogenization:rougeL-rouge_score" in result["signature"]
     assert plain["scores"] == result["scores"]
-
-
-def test_random_tokens_score_1_whatever_their_number(rng):
-    for n in (50, 500, 5000):
-        drawn = [len(np.unique(rng.integers(0, 1000, n))) for _ in range(200)]
-        scores = adjusted_distinct(np.array(drawn), np.full(200, n), 1000)
-        assert scores.mean() == pytest.approx(1, abs=0.01)
 
 
 def test_reported_scores_of_degenerate_texts(load):

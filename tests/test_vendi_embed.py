@@ -1,6 +1,5 @@
 """vendi_embed: parity with vendi-score, every order and kernel, weights and quality."""
 
-import itertools
 import math
 
 import numpy as np
@@ -44,7 +43,9 @@ def test_the_original_ignores_q_of_embeddings(rng):
 
 
 @pytest.mark.parametrize("n", [3, 30])
-def test_weights_equal_repeated_texts(load, rng, n):
+@pytest.mark.parametrize("block_rows", [2, 2048])
+def test_weights_equal_repeated_texts(load, rng, set_block_rows, block_rows, n):
+    set_block_rows(block_rows)
     vectors, counts = rng.standard_normal((n, 8)), rng.integers(1, 4, n)
     by_weight = compute(load, vectors, weights=counts / counts.sum(), q=ORDERS)
     by_repeats = compute(load, np.repeat(vectors, counts, axis=0), q=ORDERS)
@@ -81,14 +82,6 @@ def test_equals_the_plain_definition(vectors, q):
     n = np.array([len(vectors)])
     score = core_spectra.vendi_scores(core_spectra.embedding_spectra(vectors, n), 1, [q])[0, 0]
     assert score == pytest.approx(np.clip(reference.vendi(vectors, q), 1, len(vectors)), rel=1e-6)
-
-
-@pytest.mark.parametrize("n", [6, 40])
-def test_falls_as_the_order_rises(load, rng, n):
-    orders = [0, 0.1, 0.5, 0.99, 1 - 1e-9, 1, 1 + 1e-9, 1.01, 1.5, 2, 5, 50, 1e4, 1e300, 1.7e308, "inf"]
-    scores = list(compute(load, rng.standard_normal((n, 12)), q=orders)["by_order"].values())
-    assert all(a >= b - 1e-9 for a, b in itertools.pairwise(scores))
-    assert 1 <= scores[-1] <= scores[0] <= n
 
 
 @pytest.mark.parametrize("kernel", ["embedding", "ngram"])

@@ -52,16 +52,6 @@ def test_it_follows_from_order_two_of_any_kernel(load, settings):
         assert list(result["by_order"]) == ["0", "2"]
 
 
-def test_it_does_not_grow_with_the_number_of_texts(load):
-    generator = np.random.default_rng(1)
-    sets = sample(generator, 4000, 16)
-    true = 1 / squares_of_many(sample(generator, 4000, 200))
-    results = [compute(load, sets[:, :size]) for size in (2, 4, 16)]
-    assert [result["pairs"] for result in results] == pytest.approx([true] * 3, rel=0.03)
-    vendi = [result["vendi_embed"] for result in results]
-    assert vendi[2] > 1.2 * vendi[1] > 1.2 * vendi[0]
-
-
 def squares_of_many(sets):
     return np.mean([squares(rows[:40]) for rows in sets])
 
