@@ -35,34 +35,29 @@ def run_examples(text: str, name: str) -> int:
     return attempted
 
 
-def python_blocks(markdown: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", markdown, flags=re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 
-def run_markdown(path: Path) -> None:
-    blocks = python_blocks(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for path in (ROOT / "README.md", *PAGES, *(folder / "README.md" for folder in METRICS))
+        if path.name not in RUN_ELSEWHERE and PYTHON.search(path.read_text(encoding="utf-8"))
+    ],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_examples_of_pages_and_cards(path):
+    blocks = PYTHON.findall(path.read_text(encoding="utf-8"))
     for block in blocks:
         assert block.startswith(">>> "), f"{path}: a python block is a doctest, so that it is run:\n{block}"
     assert run_examples("\n".join(blocks), str(path)) > 0
 
 
-def test_readme_examples():
-    run_markdown(ROOT / "README.md")
-
-
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.name not in RUN_ELSEWHERE and python_blocks(page.read_text(encoding="utf-8"))],
-    ids=lambda page: page.name,
-)
-def test_page_examples(page):
-    run_markdown(page)
-
-
 @pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
 def test_card_and_help(folder):
     """The arguments in both are filled from the declarations, which tests/test_invariants.py reads."""
-    run_markdown(folder / "README.md")
+    assert PYTHON.search((folder / "README.md").read_text(encoding="utf-8"))
     metric = evaluate.load(f"metrics/{folder.name}")
     assert run_examples(metric.inputs_description, folder.name) > 0
     assert metric.inputs_description in metric.compute.__doc__
@@ -91,21 +86,17 @@ def test_readme_commands(command, output, tmp_path, monkeypatch, capsys):
     assert doctest.OutputChecker().check_output(output, printed, flags), printed
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*ROOT.glob("*.md"), *PAGES, *ROOT.glob("docs/*/*.md"), *ROOT.glob("metrics/*/*.md")],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("metrics/*/*.md")]
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@every_document
 def test_links_lead_somewhere(path):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
     if path.parent.parent.name == "metrics":
         # A card is also read on a Space, where the folder stands alone.
         assert [link for link in links if ".." in link] == []
-
-
-DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("metrics/*/*.md")]
-every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def code_of(path: Path) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 from tests import programs
 from tests.conftest import METRICS, SETS, encode
 from text_metrics.metrics._core import core_encoder, core_models
+from text_metrics.metrics._core.core_results import caller_name
 
 TEXTS = [text for members in SETS for text in members]
 
@@ -51,6 +52,45 @@ def test_an_encoder_of_the_callers_gets_each_text_once(load):
     assert "|model:given(Counting)|weights" in result["signature"]
     given = load("vendi_embed").compute(predictions=texts, embeddings=Counting().encode(texts))
     assert result["vendi_embed"] == given["vendi_embed"]
+
+
+class Named(Counting):
+    """An encoder with a name."""
+
+    signature_name = "vowels, int8"
+
+
+def test_an_encoder_says_its_name(load):
+    calls = {
+        "vendi_embed": {"predictions": ["a dog", "the house"]},
+        "chamfer_diversity": {"predictions": ["a dog", "the house"]},
+        "probeval": {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]},
+        "gruen": {"predictions": ["A dog barks. The house is old."], "components": ["focus"]},
+    }
+    for name, call in calls.items():
+        assert "|model:given(vowels, int8)|" in load(name).compute(**call, model=Named())["signature"]
+        assert "|model:given(Counting)|" in load(name).compute(**call, model=Counting())["signature"]
+    encoder = Counting()
+    encoder.signature_name = "vowels"
+    assert "|model:given(vowels)|" in load("vendi_embed").compute(predictions=["a", "b"], model=encoder)["signature"]
+
+
+def test_functions_say_their_names(load):
+    def tokenizer(text):
+        return text.split()
+
+    assert caller_name(tokenizer).endswith("<locals>.tokenizer")
+    tokenizer.signature_name = "blanks"
+    result = load("self_bleu").compute(predictions=["a b", "c d e"], max_order=1, tokenizer=tokenizer)
+    assert "|tokenizer:custom(blanks)|" in result["signature"]
+
+
+@pytest.mark.parametrize("name", ["a|b", 3])
+def test_a_name_that_would_break_a_signature(load, name):
+    encoder = Counting()
+    encoder.signature_name = name
+    with pytest.raises(ValueError, match="signature_name must be a string"):
+        load("vendi_embed").compute(predictions=["a", "b"], model=encoder)
 
 
 class Odd:

@@ -16,9 +16,6 @@ import pytest
 from tests import programs
 from tests.conftest import METRICS
 from tests.references import gruen as reference
-from text_metrics.metrics._core.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen.gruen import WEIGHTS_SHA256
-from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 
 GRUEN = METRICS / "gruen"
 WEIGHTS = "gruen_compact.safetensors"
@@ -245,31 +242,6 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(copied):
         metric.compute(predictions=TEXTS)
     # Components without weights still work.
     assert metric.compute(predictions=TEXTS, components=["non_redundancy", "focus"])["grammaticality"] is None
-
-
-SENTENCES = [
-    "It rains.",
-    "The old man walked slowly along the river and looked at the boats.",
-    "Dog the sofa on sleeps.",
-    "He go to school every days with his sister, who like it " + "very much and " * 60 + "so on.",
-    "x",
-]
-
-
-def compact(**settings):
-    return CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, EncoderSettings(device="cpu", **settings))
-
-
-def test_the_compact_backbone_scores_a_sentence_the_same_alone_and_in_company():
-    expected = compact().score_sentences(SENTENCES)
-    together = [compact(batch_size=n).score_sentences(SENTENCES) for n in (2, 100)]
-    alone = [compact().score_sentences([sentence]) for sentence in SENTENCES]
-    for name in ("likelihood", "acceptability"):
-        singly = np.concatenate([getattr(scores, name) for scores in alone])
-        for values in (*(getattr(scores, name) for scores in together), singly):
-            np.testing.assert_allclose(values, getattr(expected, name), atol=2e-6)
-    assert [scores.suspects[0] for scores in alone] == expected.suspects == together[0].suspects
-    assert expected.suspects[2]
 
 
 def without_sop(models):

@@ -1,11 +1,8 @@
 """gruen's reading of text as models write it: Markdown, line breaks, dialogue and emoji."""
 
 import json
-import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.conftest import ROOT
 from text_metrics.metrics.gruen import gruen_text
@@ -70,12 +67,6 @@ def test_only_code_is_no_sentence(load):
         result = load("gruen").compute(predictions=["```\nx = 1\ny = 2\n```\n\n~~~\nz\n~~~"], components=["focus"])
     assert result["n_code"] == [2]
     assert result["n_sentences"] == [0]
-
-
-@given(st.text(alphabet="\n\r\t 1.)=a", max_size=12))
-def test_what_may_be_markdown_is_found_within_lines(text):
-    across_lines = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
-    assert bool(gruen_text._MARKS.search(text)) == bool(across_lines.search(text))
 
 
 # Fragments.

@@ -10,6 +10,7 @@ from tests.conftest import SETS, inputs_of, items_of, metrics_of
 from text_metrics.commands.shared.statistics import mean_p
 from text_metrics.metrics._core.core_results import (
     Estimate,
+    Signature,
     mean_estimate,
     parse_confidence_by,
     ratio_estimate,
@@ -278,3 +279,22 @@ def test_an_interval_of_effective_numbers_ends_at_the_size_of_the_sets(load, qua
     sets = [["x"] * 6, ["x"] * 2, ["x"] * 4]
     result = load("vendi_embed").compute(predictions=sets, embeddings=rows, confidence=0.95)
     assert result["confidence_interval"][1] == 4.0
+
+
+# Signatures, which name the level.
+
+
+def test_a_signature_is_parsed_merged_and_compared():
+    text = "vendi_embed|q:0,1|model:local@ab:c|set_size:4|version:1"
+    signed = Signature.parse(text)
+    assert str(signed) == text
+    assert signed.metric == "vendi_embed"
+    assert signed.entries == {"q": "0,1", "model": "local@ab:c", "set_size": "4", "version": "1"}
+    merged = signed.merge(set_size=5, reward="sum")
+    assert str(merged) == "vendi_embed|q:0,1|model:local@ab:c|set_size:5|reward:sum|version:1"
+    assert str(signed) == text
+    assert merged.without("reward", "version").merge(set_size=4) == signed.without("version")
+    assert signed.difference(merged) == {"set_size": ("4", "5"), "reward": (None, "sum")}
+    other = Signature("gruen", {"q": "0,1"})
+    assert other.difference(signed.without("model", "set_size", "version")) == {"metric": ("gruen", "vendi_embed")}
+    assert signed.difference(Signature.parse(text)) == {}

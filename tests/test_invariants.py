@@ -3,8 +3,10 @@
 import inspect
 import json
 import math
+import multiprocessing
 import random
 import re
+import time
 
 import evaluate
 import numpy as np
@@ -70,14 +72,13 @@ def test_the_order_of_texts_does_not_matter(load, name, settings):
 def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settings):
     metric = load(name)
     items = items_of(metric)
-    expected = score(metric, items, **settings)
-    for order in (range(5)[::-1], [*range(5), *range(5)]):
-        result = score(metric, [items[i] for i in order], **settings)
-        assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
-        if not is_pooled(settings):
+    expected = score(metric, items, details=True, **settings)
+    for order in (range(5)[::-1], [*range(5), *range(5)], *([i] for i in range(5))):
+        result = score(metric, [items[i] for i in order], details=True, **settings)
+        for key in ("scores", "details"):
+            assert result[key] == approx([expected[key][i] for i in order], 1e-5), key
+        if len(order) > 1 and not is_pooled(settings):
             assert result[name] == pytest.approx(expected[name], abs=1e-5)
-    alone = [score(metric, [item], **settings)["scores"][0] for item in items]
-    assert alone == pytest.approx(expected["scores"], abs=1e-5)
 
 
 @cases()
@@ -138,6 +139,66 @@ def test_what_is_added_piece_by_piece_is_scored_as_one(name, settings):
         with pytest.raises((TypeError, ValueError), match=setting):
             metric.compute(**{setting: 2})
     assert metric.compute(**settings) == score(metric, items[:2], **settings)
+
+
+# The ways `evaluate` brings input, besides `add` and `add_batch`.
+
+FLAT_TEXTS = [text for members in SETS for text in members][:12]
+
+
+def score_second_half(paths, settings):
+    """What the second process does."""
+    for path in paths:
+        metric = evaluate.load(path, process_id=1, **settings)
+        assert metric.compute(**inputs_of(metric, items_of(metric)[3:])) is None
+
+
+def test_two_processes_score_as_one(tmp_path):
+    settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
+    paths = [str(METRICS / name) for name in metrics_of()]
+    other = multiprocessing.get_context("fork").Process(target=score_second_half, args=(paths, settings), daemon=True)
+    other.start()
+    for path in paths:
+        metric = evaluate.load(path, process_id=0, **settings)
+        # The first process asks for the other's lock file once: so it waits for it here.
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.rglob(f"{metric.name}/**/*-2-1.arrow.lock")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        items = items_of(metric)
+        result = metric.compute(**inputs_of(metric, items[:3]))
+        expected = evaluate.load(path).compute(**inputs_of(metric, items))
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    other.join(120)
+    assert other.exitcode == 0
+
+
+def test_combine(load):
+    names = metrics_of("sets")
+    together = evaluate.combine([str(METRICS / name) for name in names])
+    result = together.compute(predictions=FLAT_TEXTS, set_size=4)
+    for name in names:
+        alone = load(name).compute(predictions=FLAT_TEXTS, set_size=4)
+        assert result[name] == alone[name]
+        assert result[f"{name}_scores"] == alone["scores"]
+        assert result[f"{name}_signature"] == alone["signature"]
+    for text in FLAT_TEXTS[:6]:
+        together.add(text)
+    together.add_batch(FLAT_TEXTS[6:])
+    assert together.compute(set_size=4) == result
+    # References, of which these metrics have no use, do no harm.
+    assert together.compute(predictions=FLAT_TEXTS, references=FLAT_TEXTS, set_size=4) == result
+    together.add_batch(FLAT_TEXTS, FLAT_TEXTS)
+    assert together.compute(set_size=4) == result
+
+
+def test_references_of_other_metrics_do_no_harm(load):
+    metric = load("self_bleu")
+    expected = metric.compute(predictions=FLAT_TEXTS)
+    assert metric.compute(predictions=FLAT_TEXTS, references=FLAT_TEXTS) == expected
+    metric.add_batch(predictions=FLAT_TEXTS[:2], references=FLAT_TEXTS[:2])
+    metric.add(prediction=FLAT_TEXTS[2], reference=FLAT_TEXTS[2])
+    metric.add_batch(predictions=FLAT_TEXTS[3:])
+    assert metric.compute() == expected
 
 
 # Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.

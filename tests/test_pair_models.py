@@ -111,15 +111,6 @@ def test_no_other_correlation_matrix_is_nearer(rng):
         np.testing.assert_array_equal(nearest_correlation(np.eye(n)), np.eye(n))
 
 
-def test_chamfer_takes_a_matrix_that_is_not_definite(load):
-    matrix = [[1.0, 1, 0], [1, 1, 1], [0, 1, 1]]
-    result = load("chamfer_diversity").compute(predictions=["a", "b", "c"], similarity=matrix, details=True)
-    assert result["chamfer_diversity"] == 0
-    assert result["details"][0]["neighbours"] == [1, 0, 1]
-    with pytest.raises(ValueError, match="similarity must be positive semi-definite"):
-        load("vendi_embed").compute(predictions=["a", "b", "c"], similarity=matrix)
-
-
 def test_pairs_longer_than_the_model_are_cut_with_one_warning(load, pair_models):
     with pytest.warns(UserWarning, match="4 of 6 pairs of texts are longer") as caught:
         load("chamfer_diversity").compute(

@@ -1,7 +1,9 @@
 """What no order, company or form of the answers may change in probeval, over random questions."""
 
 import json
+import math
 import warnings
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -51,12 +53,21 @@ def test_order_and_company_change_nothing(probeval, pipeline, requested, data):
         alone = score(probeval, [question], **pipeline)
         assert alone["scores"] == pytest.approx([result["scores"][i]], abs=1e-6)
         (detail,) = result["details"][i : i + 1]
-        for side in ("gold_distribution", "model_distribution"):
-            assert sum(detail[side].values()) == pytest.approx(1)
-        for row in [*detail["assignments"], *detail["gold_assignments"]]:
-            assert sum(row["clusters"].values()) == pytest.approx(1)
-        assert sum(row["count"] for row in detail["assignments"]) == sum(n for _, n in question[1])
-        assert sum(row["count"] for row in detail["gold_assignments"]) == sum(n for _, n, _ in question[0])
+        shares = {}
+        for side, rows, answers in zip(
+            ("gold", "model"), (detail["gold_assignments"], detail["assignments"]), question, strict=True
+        ):
+            assert sum(row["count"] for row in rows) == sum(answer[1] for answer in answers)
+            counts = Counter(detail["smoothing"][side])
+            for row in rows:
+                assert sum(row["clusters"].values()) == pytest.approx(1)
+                counts.update({label: weight * row["count"] for label, weight in row["clusters"].items()})
+            shares[side] = {label: count / sum(counts.values()) for label, count in counts.items()}
+            assert sum(detail[f"{side}_distribution"].values()) == pytest.approx(1)
+        if not pipeline.keys() & {"debias", "rarefy", "parity"}:
+            # The score follows from what the details hold.
+            expected = sum(p * math.log(p / shares["model"][label]) for label, p in shares["gold"].items() if p)
+            assert detail["score"] == pytest.approx(expected, abs=1e-9)
         if not pipeline.get("debias"):
             assert result["scores"][i] >= 0
     names = dict(zip("abcdefgh", data.draw(st.permutations("abcdefgh")), strict=True))

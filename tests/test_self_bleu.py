@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
@@ -128,23 +129,19 @@ def test_smoothing_decides_what_a_missing_match_counts(load):
 
 
 @pytest.mark.parametrize(
-    ("texts", "tokenizer", "tokens"),
+    ("tokenizer", "texts"),
     [
-        (["我喜欢猫。", "我喜欢狗。"], "zh", [["我", "喜", "欢", "猫", "。"], ["我", "喜", "欢", "狗", "。"]]),
-        (["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."], "13a", None),
-        (["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."], "char", None),
-        (["It's here.", "It's gone!"], "intl", None),
+        ("zh", ["我喜欢猫。", "我喜欢狗。"]),
+        ("13a", ["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."]),
+        ("char", ["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."]),
+        ("intl", ["It's here.", "It's gone!"]),
     ],
 )
-def test_tokenizers_of_sacrebleu(load, texts, tokenizer, tokens):
-    import sacrebleu
-
-    if tokens is None:
-        split = sacrebleu.BLEU(tokenize=tokenizer).tokenizer
-        tokens = [split(text).split() for text in texts]
+def test_tokenizers_of_sacrebleu(load, tokenizer, texts):
+    split = sacrebleu.BLEU(tokenize=tokenizer).tokenizer
     result = load("self_bleu").compute(predictions=texts, tokenizer=tokenizer, max_order=2)
-    assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu([tokens], 2)[-1])
-    assert f"tokenizer:{tokenizer}" in result["signature"]
+    expected = reference.nlg_eval_self_bleu([[split(text).split() for text in texts]], 2)
+    assert result["self_bleu"] == pytest.approx(expected[-1])
 
 
 CHINESE = ["我喜欢猫。", "狗在公园里跑。", "天气很好，他走了。"]

@@ -47,17 +47,6 @@ def test_equals_vendi_score(load, rng, q):
         assert result["scores"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_equals_vendi_score_on_a_kernel_that_is_no_cosine(load, rng):
-    # Tanimoto similarity of bits, as of molecular fingerprints.
-    bits = rng.integers(0, 2, (40, 64)).astype(float)
-    common = bits @ bits.T
-    counts = bits.sum(axis=1)
-    tanimoto = common / (counts[:, None] + counts[None] - common)
-    texts = [f"molecule {i}" for i in range(40)]
-    result = load("vendi_embed").compute(predictions=texts, similarity=tanimoto, q=[1, 2])
-    assert list(result["by_order"].values()) == pytest.approx([vendi.score_K(tanimoto, q=q) for q in (1, 2)], abs=1e-9)
-
-
 QUALITY = shaped(np.linspace(0.1, 1, sum(SIZES)))
 WEIGHTS = [[1 / 2, *[1 / 2 / (size - 1)] * (size - 1)] for size in SIZES]
 

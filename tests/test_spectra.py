@@ -47,18 +47,6 @@ def test_near_duplicates_in_float32_are_equal(load, rng, counts, kind, in_one_di
     assert compute(load, vectors, q=[0.001, 0.01, 0.1, 1])["by_order"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_both_forms_of_the_matrix_have_one_rank(rng):
-    """The n by n kernel and the d by d second moments, where each could be used."""
-    for n, d, rank in [(6, 8, 3), (30, 31, 10), (64, 64, 20), (300, 384, 100)]:
-        counts = np.full(rank, n // rank)
-        vectors = near_duplicates(rng, counts, d, 1e-6)
-        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        for matrix in (unit @ unit.T, unit.T @ unit):
-            scores = core_spectra.vendi_from_sums(matrix, n, [0, 0.01])
-            assert scores[0] == rank
-            assert scores[1] == pytest.approx(rank, rel=0.05)
-
-
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("d", [3, 24, 384])
 def test_norms_do_not_matter(load, rng, size, d):

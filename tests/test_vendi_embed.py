@@ -129,10 +129,3 @@ def test_details(load, rng):
     assert sum(detail["eigenvalues"]) == pytest.approx(1.0)
     assert detail["eigenvalues"] == sorted(detail["eigenvalues"], reverse=True)
     assert 1 / np.square(detail["eigenvalues"]).sum() == pytest.approx(detail["by_order"]["2"])
-
-
-@pytest.mark.parametrize("n", [20, 600])
-def test_float32_is_as_good_as_float64(load, rng, n):
-    vectors = rng.standard_normal((n, 64)) ** 3
-    double, single = (compute(load, vectors.astype(kind), q=ORDERS)["by_order"] for kind in (np.float64, np.float32))
-    assert single == pytest.approx(double, rel=1e-4)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from text_metrics.metrics._core.core_results import ratio_estimate
+
 SIZES = (2, 3, 5, 9)
 
 
@@ -11,12 +13,6 @@ def squares(embeddings):
     rows = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
     left, right = np.triu_indices(len(rows), 1)
     return np.mean(np.sum(rows[left] * rows[right], axis=1) ** 2)
-
-
-def sample(generator, n_sets, size):
-    """Draw sets that have topics of their own, of texts with embeddings in four dimensions."""
-    topics = generator.normal(size=(n_sets, 1, 4))
-    return topics + generator.normal(size=(n_sets, size, 4))
 
 
 def compute(load, sets, **settings):
@@ -52,26 +48,13 @@ def test_it_follows_from_order_two_of_any_kernel(load, settings):
         assert list(result["by_order"]) == ["0", "2"]
 
 
-def squares_of_many(sets):
-    return np.mean([squares(rows[:40]) for rows in sets])
-
-
-def test_its_interval_covers(load):
-    generator = np.random.default_rng(2)
-    true = 1 / squares_of_many(sample(generator, 4000, 40))
-    n_covered = 0
-    for _ in range(200):
-        low, high = compute(load, sample(generator, 30, 4), confidence=0.9)["pairs_confidence_interval"]
-        n_covered += low <= true <= high
-    assert 0.85 <= n_covered / 200 <= 0.95
-
-
-def test_sets_that_are_not_independent_widen_the_interval(load):
-    sets = np.repeat(sample(np.random.default_rng(3), 10, 4), 4, axis=0)
-    alone = compute(load, sets, confidence=0.9)["pairs_confidence_interval"]
-    labels = np.repeat(np.arange(10), 4).tolist()
-    together = compute(load, sets, confidence=0.9, confidence_by=labels)["pairs_confidence_interval"]
-    assert together[1] - together[0] > 1.5 * (alone[1] - alone[0])
+@pytest.mark.parametrize("labels", [list(range(12)), [i // 3 for i in range(12)]])
+def test_its_interval_is_that_of_a_ratio_over_units(load, rng, labels):
+    sets = rng.normal(size=(12, 1, 4)) + rng.normal(size=(12, 5, 4))
+    sums, counts = np.bincount(labels, [squares(rows) for rows in sets]), np.bincount(labels)
+    expected = ratio_estimate(counts, sums).interval(0.9, (1.0, np.inf))
+    result = compute(load, sets, confidence=0.9, confidence_by=labels)
+    assert result["pairs_confidence_interval"] == pytest.approx(expected)
 
 
 def test_degenerate_sets(load):
