@@ -173,20 +173,20 @@ def compute(load, name, settings):
 
 @every_metric
 def test_the_interval_is_that_of_the_mean_of_the_scores(load, compute, name, settings):
-    plain, result, wider, again = compute(), *(compute(confidence=level) for level in (0.9, 0.99, 0.99))
+    plain, result, wider, again = compute(), *(compute(confidence=level) for level in (0.5, 0.99, 0.99))
     low, high = result["confidence_interval"]
     assert wider["confidence_interval"] == again["confidence_interval"]
     assert wider["confidence_interval"][0] < low < result[name] < high < wider["confidence_interval"][1]
     result = {key: value for key, value in result.items() if not key.endswith("confidence_interval")}
     signature = result.pop("signature")
-    assert signature == plain.pop("signature").replace("|version", "|confidence:0.9|version")
+    assert signature == plain.pop("signature").replace("|version", "|confidence:0.5|version")
     assert result == plain
     scores, bounds = np.array(result["scores"]), load(name).bounds
     assert bounds[0] <= scores.min()
     assert callable(bounds[1]) or scores.max() <= bounds[1]
     if "aggregate" not in settings:
         size = np.mean([len(members) for members in SETS])
-        assert [low, high] == mean_estimate(scores).interval(0.9, bounds, size)
+        assert [low, high] == mean_estimate(scores).interval(0.5, bounds, size)
     # One item tells nothing of how items differ.
     single = compute(1, confidence=0.95)
     assert single["confidence_interval"] is None
