@@ -62,7 +62,7 @@ def test_predictions(load, name):
         metric.compute(texts=GOOD)
     # Pieces are flat or nested, all of them. What was added stays after an error.
     metric.add_batch(predictions=GOOD)
-    with pytest.raises((TypeError, ValueError), match="^predictions"):
+    with pytest.raises((TypeError, ValueError), match=r"^predictions"):
         metric.add_batch(predictions=[["c", "d"]])
     assert metric.compute() == metric.compute(predictions=GOOD)
 

@@ -265,6 +265,8 @@ FLAT = [
     *(*SETS[0][:3], "A dog barks. " * 99),
 ]
 MARKDOWN = "# Dogs bark\n\nThey **run** in the park.\n\n- They sleep.\n- They eat."
+# Tiny language models find it likely.
+PROSE = ["The doctor told me the news. She was kind, and she took her time.", "The cat sleeps on the warm stove."]
 RANDOM = np.random.default_rng(0)
 WORDS = {"dog": [1.0, 0.0], "park": [0.9, 0.1], "kettle": [0.0, 1.0], "pot": [0.1, 0.9], "a": [0.5, 0.5]}
 
@@ -342,7 +344,8 @@ def call(load, name, setting, request):
         arguments["same"] = 0.5
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):
         models, alternatives = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
-        return metric, arguments | models, [(alternatives | {"backbone": "compact"})[setting]]
+        arguments |= models | {"predictions": PROSE}
+        return metric, arguments, [(alternatives | {"backbone": "compact"})[setting]]
     if setting == "model":
         return metric, arguments, [request.getfixturevalue("tiny_model")]
     if setting in ("device", "cache_dir"):
