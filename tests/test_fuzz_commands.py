@@ -19,7 +19,7 @@ from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.systems import read_units
+from text_metrics.commands.report.inputs import read_units
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared import sets
 from text_metrics.commands.shared.chat import Journal
@@ -96,7 +96,8 @@ PLAIN = {"rows": None, "delimiter": None, "encoding": "utf-8"}
 
 
 def compare_with_itself(path):
-    options = argparse.Namespace(a=path, b=path, text_key="t", id_key="id", system_key=None, cluster_key="c", **PLAIN)
+    keys = {"text_key": "t", "id_key": "id", "system_key": None, "cluster_key": "c"}
+    options = argparse.Namespace(files=[path, path], **keys, **PLAIN)
     return compare.read_pair(options, sets.Reader(sets.Keys("t", id="id", is_scattered=True), True))
 
 

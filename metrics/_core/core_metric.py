@@ -11,8 +11,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core_inputs import parse_sets
-from .core_results import Bounds, ItemResult
+from .core_inputs import TextSets, parse_sets
+from .core_results import SETS, Bounds, ItemResult, ScoreSummary, format_sizes, parse_confidence_by, signature
 from .core_settings import Settings
 
 # Each metric has its own copy of this file, so a fork is noted outside all of them.
@@ -47,7 +47,7 @@ def one_thread() -> Iterator[None]:
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+    """Mixin for a metric of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
     here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
@@ -171,3 +171,23 @@ class TextMetric:
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
+
+
+class SetMetric(TextMetric):
+    """Mixin for a metric that scores sets of texts, by `_score`.
+
+    `_score` maps the sets, the settings and how scores are summed up to the results, and to those entries of the
+    signature that are the metric's own.
+    """
+
+    items = SETS
+    _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
+
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = self.settings.read(given, self.name)
+        sets = parse_sets(predictions, settings.set_size)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
+        result, signed = self._score(sets, settings, summary)
+        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
+        return result | {"signature": signature(self.name, **signed)}

@@ -116,11 +116,11 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     return (
         wrap_entry(
             f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
+            f"{item}s or labels, and if all score the same."
         )
         + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+            "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+            "what is reported as `given`, or by a name, is the same."
         )
         + "\nRaises:\n"
         + wrap_entry(

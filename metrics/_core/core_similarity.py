@@ -33,12 +33,11 @@ class SourceSettings(EmbeddedSetSettings):
         _parse_source,
         given=PAIR,
         numbers=UNBOUNDED,
-        help="`list` of (k, k) matrices, or `str`: in place of an encoder, similarities computed elsewhere: a matrix "
-        "for each set, for its k texts in order, or one matrix if `predictions` is one flat set. Each matrix must be "
-        'symmetric, with unit diagonal, to within 1e-4. `"pairs:<model>"`: the score of a cross-encoder for duplicates '
-        'or semantic similarity, in [0, 1]. `"nli:<model>"`: P(entailment) - P(contradiction) by a '
-        "sequence-classification model, at least 0. The model, an id of the Hugging Face Hub or a folder, reads each "
-        "pair in both orders, and the mean is taken.",
+        help="`list` of (k, k) matrices, or `str`: in place of an encoder, a symmetric matrix with unit diagonal (to "
+        "within 1e-4) for each set, or one if `predictions` is one flat set; or a model that compares two texts. "
+        '`"pairs:<model>"`: the score of a cross-encoder for duplicates or semantic similarity, in [0, 1]. '
+        '`"nli:<model>"`: P(entailment) - P(contradiction) by a sequence-classification model, at least 0. The '
+        "model, a folder or an id of the Hugging Face Hub, reads each pair in both orders, and the mean is taken.",
     )
 
     def check(self) -> None:

@@ -181,7 +181,7 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 # How long to wait for others that write.
 LOCK_SECONDS = 60.0
 # Part of the file name.
-_VERSION = 4
+_VERSION = 5
 _TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _CHECKSUM_BYTES = 4
 
@@ -781,6 +781,10 @@ def file_digest(path: Path) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
 
+_SETS_OF_TEXTS = (
+    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
+    "consecutive sets."
+)
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
@@ -834,14 +838,13 @@ class Settings:
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -922,23 +925,22 @@ class SetSettings(Settings):
     )
 
 
-def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
-    """Format the settings of a metric for the Args of its help.
+def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
+    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
 
     Parameters
     ----------
     item : what the metric scores: a "set", "text" or "question"
     more : by the names of settings, what their help says of this metric only
     """
-    entries = []
+    entries = list(inputs or (_SETS_OF_TEXTS,))
     for name, declared in settings.declared().items():
         kind, _, text = declared.help.replace("{item}", item).partition(": ")
         default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
         kind += "" if declared.default is None else f", default `{default}`"
-        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
-        entries.append(wrap_entry(entry))
+        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
     assert not more, more
-    return "".join(entries)
+    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
 
 
 def wrap_entry(entry: str) -> str:
@@ -1064,11 +1066,11 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     return (
         wrap_entry(
             f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
+            f"{item}s or labels, and if all score the same."
         )
         + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+            "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+            "what is reported as `given`, or by a name, is the same."
         )
         + "\nRaises:\n"
         + wrap_entry(
@@ -1339,10 +1341,9 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
-        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
-        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
-        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
+        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
+        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -1355,17 +1356,17 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
-        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
+        "`evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
         "windows",
         parse_choice,
         choices=("windows", "cut"),
-        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
-        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
-        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+        help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
+        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
+        'sentence does. `"cut"`: the rest is cut off, with a warning.',
     )
 
     @property
@@ -1405,11 +1406,9 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
-        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
-        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
-        "text that equals its context is unlike all others. A model that reads pairs of texts reads the context "
-        "before both.",
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
@@ -1540,26 +1539,26 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    table = np.array([rows[text] for text in texts])
     of_all = f"of {len(texts)} different texts"
-    if n_cut := np.count_nonzero(table[:, 0]):
-        warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+    if settings.long_texts == "cut":
+        model = load_encoder(files, find_device(settings.device))
+        with model_registry().lock:
+            n_cut = np.count_nonzero(split_windows(_tokenizer(model), texts, math.inf).lengths > _room(model))
+        if n_cut:
+            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
     unread = sum(map(is_other_script, texts)) if settings.is_default else 0
     if unread:
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
-    return table[:, 1:], signed
+    return np.array([rows[text] for text in texts]), signed
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, 1 + d), float32; the first column is 1 for a text whose end is cut off, else 0."""
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    room = math.inf
-    if model.max_seq_length and callable(tokenizer):
-        room = model.max_seq_length - tokenizer.num_special_tokens_to_add()
+    room = _room(model)
     with model_registry().lock:
-        windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
+        windows = split_windows(_tokenizer(model), texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
         order, rows = [], []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
@@ -1567,9 +1566,18 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
             rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
             order.append(batch)
             bar.update(len(batch))
-    embeddings = np.concatenate(rows)[np.argsort(np.concatenate(order))]
-    is_cut = (windows.lengths > room).astype(np.float32)
-    return windows.average(np.column_stack([is_cut, embeddings]))
+    return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+
+
+def _tokenizer(model: Any) -> Any:
+    return getattr(model, "tokenizer", None)
+
+
+def _room(model: Any) -> float:
+    """Return how many tokens of a text, without special ones, a model reads; infinite if it has no limit."""
+    if not model.max_seq_length or not callable(_tokenizer(model)):
+        return math.inf
+    return model.max_seq_length - model.tokenizer.num_special_tokens_to_add()
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
@@ -1675,7 +1683,7 @@ def one_thread() -> Iterator[None]:
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+    """Mixin for a metric of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
     here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
@@ -1799,6 +1807,26 @@ class TextMetric:
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
+
+
+class SetMetric(TextMetric):
+    """Mixin for a metric that scores sets of texts, by `_score`.
+
+    `_score` maps the sets, the settings and how scores are summed up to the results, and to those entries of the
+    signature that are the metric's own.
+    """
+
+    items = SETS
+    _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
+
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = self.settings.read(given, self.name)
+        sets = parse_sets(predictions, settings.set_size)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
+        result, signed = self._score(sets, settings, summary)
+        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
+        return result | {"signature": signature(self.name, **signed)}
 
 
 # ----------------------------------------------------------------------------------------------------------------------

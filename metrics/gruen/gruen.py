@@ -49,11 +49,13 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[str]`): texts, each scored by itself. The default models are for English.
-"""
-    + describe_settings(GruenSettings, "text", model="It judges focus.", long_texts="Of focus.")
+    describe_settings(
+        GruenSettings,
+        "text",
+        "predictions (`list[str]`): texts, each scored by itself. The default models are for English.",
+        model="It judges focus.",
+        long_texts="Of focus.",
+    )
     + """
 Returns:
     gruen (`float`): mean over texts of the sum of the components, clipped to [0, 1]. Higher is

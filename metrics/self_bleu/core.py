@@ -508,6 +508,10 @@ def content_ranks(texts: list[str]) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
 
+_SETS_OF_TEXTS = (
+    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
+    "consecutive sets."
+)
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
@@ -561,14 +565,13 @@ class Settings:
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -649,23 +652,22 @@ class SetSettings(Settings):
     )
 
 
-def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
-    """Format the settings of a metric for the Args of its help.
+def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
+    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
 
     Parameters
     ----------
     item : what the metric scores: a "set", "text" or "question"
     more : by the names of settings, what their help says of this metric only
     """
-    entries = []
+    entries = list(inputs or (_SETS_OF_TEXTS,))
     for name, declared in settings.declared().items():
         kind, _, text = declared.help.replace("{item}", item).partition(": ")
         default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
         kind += "" if declared.default is None else f", default `{default}`"
-        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
-        entries.append(wrap_entry(entry))
+        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
     assert not more, more
-    return "".join(entries)
+    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
 
 
 def wrap_entry(entry: str) -> str:
@@ -791,11 +793,11 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     return (
         wrap_entry(
             f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
+            f"{item}s or labels, and if all score the same."
         )
         + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
+            "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+            "what is reported as `given`, or by a name, is the same."
         )
         + "\nRaises:\n"
         + wrap_entry(
@@ -993,7 +995,7 @@ def one_thread() -> Iterator[None]:
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+    """Mixin for a metric of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
     here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
@@ -1117,6 +1119,26 @@ class TextMetric:
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
+
+
+class SetMetric(TextMetric):
+    """Mixin for a metric that scores sets of texts, by `_score`.
+
+    `_score` maps the sets, the settings and how scores are summed up to the results, and to those entries of the
+    signature that are the metric's own.
+    """
+
+    items = SETS
+    _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
+
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = self.settings.read(given, self.name)
+        sets = parse_sets(predictions, settings.set_size)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
+        result, signed = self._score(sets, settings, summary)
+        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
+        return result | {"signature": signature(self.name, **signed)}
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
         warnings.warn(
             f"{n_short} of {len(sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu is "
             "the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
-            stacklevel=4,
+            stacklevel=5,
         )
     tables = list(ngram_tables(tokens, sizes, order))
     statistics = bleu_statistics(tables, tokens.lengths, sizes)

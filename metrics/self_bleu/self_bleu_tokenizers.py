@@ -45,7 +45,7 @@ def tokenize(
         warnings.warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "
             "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
-            stacklevel=4,
+            stacklevel=5,
         )
     if is_name and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE

@@ -8,11 +8,10 @@ import numpy as np
 from .core import (
     LIMITS,
     ROW_ERRORS,
-    SETS,
     ItemResult,
     ScoreSummary,
+    SetMetric,
     Spectra,
-    TextMetric,
     TextSets,
     batches_by_size,
     describe_results,
@@ -21,15 +20,11 @@ from .core import (
     embedding_spectra,
     find_similarities,
     format_order,
-    format_sizes,
     kernel_spectra,
     matrix_device,
-    parse_confidence_by,
     parse_probabilities,
-    parse_sets,
     parse_values,
     rows_of,
-    signature,
     sum_by_set,
     vendi_scores,
 )
@@ -55,12 +50,7 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
-        is one set or, with `set_size`, consecutive sets.
-"""
-    + describe_settings(
+    describe_settings(
         VendiSettings,
         "set",
         similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue; "
@@ -108,10 +98,9 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class VendiEmbed(TextMetric, evaluate.Metric):
+class VendiEmbed(SetMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or given similarities."""
 
-    items = SETS
     bounds = (1.0, float)
     settings = VendiSettings
     item_results = (
@@ -123,17 +112,14 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         urls = ["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"]
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
-    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
-        settings = VendiSettings.read(given, "vendi_embed")
-        sets = parse_sets(predictions, settings.set_size)
+    def _score(
+        self, sets: TextSets, settings: VendiSettings, summary: ScoreSummary
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         weights = quality = None
         if settings.weights is not None:
             weights = parse_probabilities(settings.weights, sets, "weights")
         if settings.quality is not None:
             quality = parse_values(settings.quality, sets, "quality")
-        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(units, settings.confidence, self.bounds, sets.sizes)
-
         spectra, signed, change = find_spectra(sets, weights, settings)
         orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
         all_scores = vendi_scores(spectra, len(sets.sizes), orders)
@@ -148,20 +134,13 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             result |= summary.of("quality_vendi_embed", products, "quality_", bounds=(0.0, float))
         if settings.pairs:
             similarities = pair_similarities(all_scores[:, -1], sets.sizes)
-            result |= pooled_diversity(similarities, units, settings.confidence)
+            result |= pooled_diversity(similarities, summary.units, summary.level)
         if change is not None:
             result["similarity_change"] = change
         if settings.details:
             result["details"] = describe_sets(sets.sizes, scores, settings.orders, spectra)
-        result["signature"] = signature(
-            "vendi_embed",
-            q=",".join(map(format_order, settings.orders)),
-            **signed,
-            weights="uniform" if weights is None else "given",
-            set_size=format_sizes(sets.sizes),
-            **settings.signed_interval(),
-        )
-        return result
+        weighting = "uniform" if weights is None else "given"
+        return result, {"q": ",".join(map(format_order, settings.orders)), **signed, "weights": weighting}
 
 
 def find_spectra(

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from text_metrics.commands.report.model import METRICS
-from text_metrics.commands.report.systems import read_inputs
+from text_metrics.commands.report.inputs import read_inputs
+from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.columns import add_keys
 from text_metrics.commands.shared.command import Notices, command, make_parser
 from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
@@ -73,7 +73,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
     options.columns = options.columns.split(",") if options.columns else []
     for name in options.columns:
-        parse_choice(name, "--columns", METRICS)
+        parse_choice(name, "--columns", tuple(MEASURES))
     return options
 
 
@@ -85,20 +85,18 @@ def _check_outputs(options: argparse.Namespace) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     if out.is_dir() and any(out.iterdir()):
-        if not _is_report(out / "report.json"):
+        earlier = None
+        with suppress(ValueError):
+            earlier = read_json(out / "report.json")
+        if not isinstance(earlier, dict) or not {"version", "rarefied_to", "sentences"} <= earlier.keys():
             raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
         print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
 
 
-def _is_report(path: Path) -> bool:
-    """Whether a file is the JSON of a report."""
-    with suppress(ValueError, TypeError):
-        return {"version", "rarefied_to", "sentences"} <= set(read_json(path))
-    return False
-
-
-def _run(options: argparse.Namespace) -> int:
-    """Make the report; returns the exit code."""
+@command
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = parse_options(words)
     _check_outputs(options)
     inputs = read_inputs(options)
     notices = Notices()
@@ -128,9 +126,3 @@ def _run(options: argparse.Namespace) -> int:
         write_jsonl(options.out / "bad.jsonl", inputs.bad)
     print(options.out / "index.html")
     return _EXIT_BAD_ROWS if inputs.bad else 0
-
-
-@command
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return _run(parse_options(words))
