@@ -75,8 +75,11 @@ def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settin
     expected = score(metric, items, details=True, **settings)
     for order in (range(5)[::-1], [*range(5), *range(5)], *([i] for i in range(5))):
         result = score(metric, [items[i] for i in order], details=True, **settings)
-        for key in ("scores", "details"):
-            assert result[key] == approx([expected[key][i] for i in order], 1e-5), key
+        assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
+        for i, place in enumerate(order):
+            # The default id of a question is its place.
+            details = expected["details"][place] | ({"id": str(i)} if metric.items == "questions" else {})
+            assert result["details"][i] == approx(details, 1e-5)
         if len(order) > 1 and not is_pooled(settings):
             assert result[name] == pytest.approx(expected[name], abs=1e-5)
 
@@ -265,8 +268,6 @@ FLAT = [
     *(*SETS[0][:3], "A dog barks. " * 99),
 ]
 MARKDOWN = "# Dogs bark\n\nThey **run** in the park.\n\n- They sleep.\n- They eat."
-# Tiny language models find it likely.
-PROSE = ["The doctor told me the news. She was kind, and she took her time.", "The cat sleeps on the warm stove."]
 RANDOM = np.random.default_rng(0)
 WORDS = {"dog": [1.0, 0.0], "park": [0.9, 0.1], "kettle": [0.0, 1.0], "pot": [0.1, 0.9], "a": [0.5, 0.5]}
 
@@ -344,7 +345,7 @@ def call(load, name, setting, request):
         arguments["same"] = 0.5
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):
         models, alternatives = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
-        arguments |= models | {"predictions": PROSE}
+        arguments |= models
         return metric, arguments, [(alternatives | {"backbone": "compact"})[setting]]
     if setting == "model":
         return metric, arguments, [request.getfixturevalue("tiny_model")]
@@ -365,7 +366,9 @@ def test_what_changes_a_number_is_signed(call, setting):
             continue
         # In what both have: other settings bring other results.
         shared = result.keys() & expected.keys() - {"signature", "details"}
-        changed = any(result[key] != approx(expected[key]) for key in shared)
+        # To tiny language models, every sentence is unlikely.
+        tolerance = 1e-9 if setting == "lm_model" else 1e-6
+        changed = any(result[key] != approx(expected[key], tolerance) for key in shared)
         assert not changed or result["signature"] != expected["signature"], value
         assert setting not in OF_RUN or result["signature"] == expected["signature"]
         outcomes.append(changed)
