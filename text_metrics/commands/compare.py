@@ -153,10 +153,10 @@ def show(result: dict[str, Any]) -> str:
 
 
 def parse_options() -> argparse.Namespace:
-    """Read the command line, with `files` and `settings`."""
+    """Read the command line, with `settings` by name."""
     parser = Parser(__doc__)
-    parser.add_argument("a", type=parse_path, help="of any format that text-metrics score reads")
-    parser.add_argument("b", type=parse_path, nargs="?", help="the same, of the other system")
+    help = "of any format that text-metrics score reads: one of each system, or one with --system-key"
+    parser.add_argument("files", nargs="+", type=parse_path, metavar="FILE", help=help)
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
     add_keys(parser, "--cluster-key")
     pairing = parser.add_mutually_exclusive_group(required=True)
@@ -172,7 +172,6 @@ def parse_options() -> argparse.Namespace:
     if options.by_line and options.system_key:
         raise ValueError("--system-key requires --id-key.")
     parse_level(options.confidence, "--confidence")
-    options.files = [path for path in (options.a, options.b) if path is not None]
     options.settings = parse_settings(options.setting, options.metric)
     reads = [file for path in options.files for file in data_files(path)]
     check_outputs(reads, [options.out], {**options.settings, "metric": options.metric})

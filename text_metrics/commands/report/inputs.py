@@ -21,6 +21,8 @@ from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
 
+# Settings of the encoder, and of one metric each, that a report takes.
+SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Cubes of larger ratings, which the intervals sum up, could overflow.
 LARGEST_RATING = 1e12
 # A column names systems if it has at most this many values, each with at least this share of the prompts.

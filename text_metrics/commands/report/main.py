@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from text_metrics.commands.report.inputs import read_inputs
+from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.columns import add_keys
 from text_metrics.commands.shared.command import Notices, Parser, command
@@ -27,7 +27,6 @@ from text_metrics.commands.shared.settings import add_confidence, add_settings, 
 from text_metrics.commands.shared.systems import named_files
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
-_SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns")
 _EXIT_BAD_ROWS = 3
@@ -53,7 +52,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help="divide it by this, such as 10")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
-    add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(_SETTINGS)}")
+    add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
     parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
@@ -66,8 +65,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         raise ValueError("--system-key and --people require --id-key.")
     options.setting = parse_settings(options.setting)
     for name in options.setting:
-        if name not in _SETTINGS:
-            raise ValueError(f"--setting must be one of {', '.join(_SETTINGS)}. Got {name}.")
+        parse_choice(name, "--setting", SETTINGS)
     parse_level(options.confidence, "--confidence")
     if not options.quality_scale > 0:
         raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
