@@ -139,8 +139,8 @@ class VendiEmbed(SetMetric, evaluate.Metric):
             result["similarity_change"] = change
         if settings.details:
             eigenvalues: dict[int, list[float]] = {}
-            for members, shares in spectra:
-                eigenvalues.update(zip(members.tolist(), shares.flip(-1).tolist(), strict=True))
+            for members, ascending in spectra:
+                eigenvalues.update(zip(members.tolist(), ascending.flip(-1).tolist(), strict=True))
             columns = {
                 "size": sets.sizes.tolist(),
                 "by_order": [name_orders(settings.orders, row) for row in scores],
