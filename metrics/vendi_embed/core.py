@@ -1515,7 +1515,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
 
 def _reader(model: Any) -> tuple[Any, float]:
     """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
-    tokenizer = getattr(model, "tokenizer", None)
+    tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and callable(tokenizer)
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
