@@ -20,7 +20,7 @@ from pathlib import Path
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.columns import add_keys
-from text_metrics.commands.shared.command import Notices, command, make_parser
+from text_metrics.commands.shared.command import Notices, Parser, command
 from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
@@ -36,7 +36,7 @@ _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line, with `files` by name; raises a ValueError if it is invalid."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     help = "a system: a file or folder that `text-metrics score` reads, or after NAME= several, as in NAME=runs/*.jsonl"
     parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", help=help)
     add_keys(parser, clusters=False)
