@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.conftest import PAIR_CLASSES
-from text_metrics.metrics._core.core_similarity import nearest_correlation
+from text_metrics.metrics.vendi_embed.vendi_embed_definite import nearest_correlation
 
 EMBEDDED = ["vendi_embed", "chamfer_diversity"]
 SETS = [

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from text_metrics.metrics._core import core_spectra
 from text_metrics.metrics._core.core_inputs import parse_sets
 from text_metrics.metrics._core.core_similarity import parse_similarity
+from text_metrics.metrics.vendi_embed.vendi_embed_definite import definite_similarities
+from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
 
 # From 0 to infinity, close together where formulas meet.
 ORDERS = [0, 1e-9, 1e-3, 0.01, 0.5, 0.98999, 0.99001, 1 - 1e-9, 1, 1 + 1e-9, 1.00999, 1.01001, 1.999, 2, 2.001, 9, 1e4]
@@ -102,8 +104,8 @@ def test_the_score_is_continuous_at_0(load, rng):
 # Kernels.
 
 
-def read(kernel, **settings):
-    return parse_similarity(kernel, parse_sets(["x"] * len(kernel)), **settings)[0]
+def read(kernel):
+    return definite_similarities(parse_sets(["x"] * len(kernel)), VendiSettings(similarity=kernel))[0][0]
 
 
 def indefinite(seed, n, mean, spread, digits):
@@ -129,7 +131,7 @@ def test_a_score_never_rises_with_the_order_and_has_no_jump(seed, n, mean, sprea
     kernel = indefinite(seed, n, mean, spread, digits)
     eigenvalues = np.linalg.eigvalsh(kernel)
     assume(eigenvalues[0] > -0.9e-4 * eigenvalues[-1])
-    even, definite = read(kernel), read(kernel, repair=True)
+    (even,), definite = parse_similarity(kernel, parse_sets(["x"] * len(kernel))), read(kernel)
     assert np.linalg.eigvalsh(definite)[0] > -1e-8
     assert np.abs(np.diag(definite) - 1).max() < 1e-9
     # The noise that is taken away is no larger than the eigenvalue that shows it.
@@ -179,7 +181,7 @@ def test_a_text_apart_does_not_vanish_in_noise():
     kernel = 0.999 + 5e-4 * (noise + noise.T)
     kernel[-1] = kernel[:, -1] = 0.0
     np.fill_diagonal(kernel, 1.0)
-    assert np.linalg.eigvalsh(read(kernel, repair=True))[-2] == pytest.approx(1, abs=1e-6)
+    assert np.linalg.eigvalsh(read(kernel))[-2] == pytest.approx(1, abs=1e-6)
 
 
 def test_a_set_is_scored_from_the_sums_of_its_parts(rng):

@@ -237,22 +237,22 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     if settings.long_texts == "cut":
         model = load_encoder(files, find_device(settings.device))
         with model_registry().lock:
-            n_cut = np.count_nonzero(split_windows(_tokenizer(model), texts, math.inf).lengths > _room(model))
+            tokenizer, room = _reader(model)
+            n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
             warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
-    if unread:
+    if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
     """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
-    room = _room(model)
     with model_registry().lock:
-        windows = split_windows(_tokenizer(model), texts, room if settings.long_texts == "windows" else math.inf)
+        tokenizer, room = _reader(model)
+        windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
         order, rows = [], []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
@@ -263,15 +263,11 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
     return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
 
 
-def _tokenizer(model: Any) -> Any:
-    return getattr(model, "tokenizer", None)
-
-
-def _room(model: Any) -> float:
-    """Return how many tokens of a text, without special ones, a model reads; infinite if it has no limit."""
-    if not model.max_seq_length or not callable(_tokenizer(model)):
-        return math.inf
-    return model.max_seq_length - model.tokenizer.num_special_tokens_to_add()
+def _reader(model: Any) -> tuple[Any, float]:
+    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    is_limited = model.max_seq_length and callable(tokenizer)
+    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:

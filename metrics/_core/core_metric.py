@@ -13,7 +13,7 @@ import evaluate
 
 from .core_inputs import TextSets, parse_sets
 from .core_results import SETS, Bounds, ItemResult, ScoreSummary, format_sizes, parse_confidence_by, signature
-from .core_settings import Settings
+from .core_settings import SetSettings, Settings
 
 # Each metric has its own copy of this file, so a fork is noted outside all of them.
 _NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
@@ -111,10 +111,7 @@ class TextMetric:
             predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
             compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
-        Returns
-        -------
-            The result, or None on any process but the first.
-
+        Returns the result, or None on any process but the first.
         """
         stored = self.writer is not None
         if predictions is None and not stored:
@@ -174,13 +171,13 @@ class TextMetric:
 
 
 class SetMetric(TextMetric):
-    """Mixin for a metric that scores sets of texts, by `_score`.
+    """Mixin for a metric that scores sets of texts.
 
-    `_score` maps the sets, the settings and how scores are summed up to the results, and to those entries of the
-    signature that are the metric's own.
+    `_score` maps sets, settings and how scores are summed up to results and the entries of the metric in a signature.
     """
 
     items = SETS
+    settings: type[SetSettings]
     _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:

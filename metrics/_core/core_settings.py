@@ -41,13 +41,9 @@ class Declared(NamedTuple):
     help: str = ""
 
 
-def _unchecked(value: Any, name: str) -> Any:
-    return value
-
-
 def setting(
     default: Any,
-    check: Callable[..., Any] = _unchecked,
+    check: Callable[..., Any] = lambda value, name: value,
     *,
     help: str,
     given: str = CALL,
@@ -63,10 +59,7 @@ def setting(
 class Settings:
     """Base of the settings of a metric, with those that all have; a default is not checked.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or cannot be combined with another; the message names it.
+    Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
 
     confidence: float | None = setting(
@@ -110,10 +103,7 @@ class Settings:
     def read(cls, given: Mapping[str, Any], metric: str) -> Self:
         """Read the settings that a caller passed to a metric of this name.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the metric has no such setting, and for the reasons of the class.
+        Raises a TypeError if the metric has no such setting, and as the class does.
         """
         names = list(cls.declared())
         for name in given:
@@ -162,10 +152,8 @@ class SetSettings(Settings):
 def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
     """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    more : by the names of settings, what their help says of this metric only
+    `item` is what the metric scores: a "set", "text" or "question". `more` has, by the names of settings, what their
+    help says of this metric only.
     """
     entries = list(inputs or (_SETS_OF_TEXTS,))
     for name, declared in settings.declared().items():

@@ -12,12 +12,13 @@ from .core import (
     describe_results,
     describe_settings,
     find_scored_sets,
+    lists_by_set,
     number_tokens,
-    select_sets,
+    rows_of,
 )
 from .self_bleu_ngrams import bleu as bleu
 from .self_bleu_repetition import COMPRESSION, rouge_identity
-from .self_bleu_scores import describe_sets, estimate_pooled, score_sets
+from .self_bleu_scores import estimate_pooled, score_sets
 from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
 
@@ -114,7 +115,8 @@ class SelfBleu(SetMetric, evaluate.Metric):
         self, sets: TextSets, settings: SelfBleuSettings, summary: ScoreSummary
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         scored = find_scored_sets(sets, settings.singletons)
-        scored_sets, rows = select_sets(sets, scored)
+        rows = np.flatnonzero(np.repeat(scored, sets.sizes))
+        scored_sets = TextSets([sets.texts[i] for i in rows], sets.sizes[scored], sets.nested)
         words, tokenizer = tokenize(scored_sets.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
         numbers = score_sets(scored_sets, number_tokens(words), settings)
 
@@ -130,7 +132,10 @@ class SelfBleu(SetMetric, evaluate.Metric):
         if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
         if settings.details:
-            result["details"] = describe_sets(numbers, scored_sets.sizes, scored)
+            columns: dict[str, list] = {name: column.tolist() for name, column in numbers.columns.items()}
+            if numbers.text_scores is not None:
+                columns["text_scores"] = lists_by_set(numbers.text_scores, scored_sets.sizes)
+            result["details"] = rows_of(columns, scored)
         signed = {"order": settings.max_order, "aggregate": settings.aggregate, "smoothing": settings.smoothed_by}
         signed |= {"tokenizer": tokenizer, **settings.signed("vocabulary_size")}
         if settings.repetition:

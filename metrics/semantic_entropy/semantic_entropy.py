@@ -136,24 +136,24 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
 
         present, counted = np.flatnonzero(eligible), sum_by_set(eligible.astype(np.int64), sizes)
-        classes, counts, signed = find_classes(sets, present, counted, settings)
+        classes, signed = find_classes(sets, present, counted, settings)
 
         shares = None if weights is None else weights[present]
         if settings.estimator == "plugin":
-            entropies = class_entropies(classes, counts, counted, shares)
+            entropies = class_entropies(classes, shares)
         else:
-            entropies = coverage_adjusted_entropies(classes, counts, counted)
+            entropies = coverage_adjusted_entropies(classes)
             signed["estimator"] = settings.estimator
         result = summary.of("semantic_entropy", entropies)
-        result |= summary.of("n_classes", counts.astype(np.float64), "n_classes_", bounds=(1.0, float))
+        result |= summary.of("n_classes", classes.counts.astype(np.float64), "n_classes_", bounds=(1.0, float))
         if quality is not None:
-            values = utilities(classes, counts, counted, quality[present], settings.patience)
+            values = utilities(classes, quality[present], settings.patience)
             result |= summary.of("utility", values, "utility_", bounds=(0.0, 1.0))
         if quality is not None and settings.min_quality is not None:
-            good = count_good_classes(classes, counts, counted, quality[present] >= settings.min_quality - TIE)
+            good = count_good_classes(classes, quality[present] >= settings.min_quality - TIE)
             result |= summary.of("n_good_classes", good, "n_good_classes_", bounds=(0.0, float))
         if settings.details:
-            labels = lists_by_set(classes, sizes, eligible)
+            labels = lists_by_set(classes.within_sets, sizes, eligible)
             result["details"] = rows_of({"size": sizes.tolist(), "classes": labels})
         patience = {} if quality is None else {"patience": settings.patience}
         return result, {**signed, "weights": weighting, **patience, **settings.signed("min_quality")}

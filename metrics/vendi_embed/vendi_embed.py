@@ -18,7 +18,6 @@ from .core import (
     describe_settings,
     embed_sets,
     embedding_spectra,
-    find_similarities,
     format_order,
     kernel_spectra,
     matrix_device,
@@ -28,6 +27,7 @@ from .core import (
     sum_by_set,
     vendi_scores,
 )
+from .vendi_embed_definite import definite_similarities
 from .vendi_embed_ngrams import word_kernels
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
@@ -138,7 +138,15 @@ class VendiEmbed(SetMetric, evaluate.Metric):
         if change is not None:
             result["similarity_change"] = change
         if settings.details:
-            result["details"] = describe_sets(sets.sizes, scores, settings.orders, spectra)
+            eigenvalues: dict[int, list[float]] = {}
+            for members, ascending in spectra:
+                eigenvalues.update(zip(members.tolist(), ascending.flip(-1).tolist(), strict=True))
+            columns = {
+                "size": sets.sizes.tolist(),
+                "by_order": [name_orders(settings.orders, row) for row in scores],
+                "eigenvalues": [eigenvalues[i] for i in range(len(sets.sizes))],
+            }
+            result["details"] = rows_of(columns)
         weighting = "uniform" if weights is None else "given"
         return result, {"q": ",".join(map(format_order, settings.orders)), **signed, "weights": weighting}
 
@@ -146,24 +154,16 @@ class VendiEmbed(SetMetric, evaluate.Metric):
 def find_spectra(
     sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
 ) -> tuple[list[Spectra], dict[str, Any], float | None]:
-    """Compare the texts of each set.
+    """Compare the texts of each set, whose weights, (n,), sum to 1 within it; they are uniform if None.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
-
-    Returns
-    -------
-    spectra : of sets of equal size
-    signed : the entries of a signature
-    change : of the similarities by a model, as of `find_similarities`
+    Returns the spectra of sets of equal size, the entries of a signature, and the change of `definite_similarities`.
     """
     device, change = matrix_device(settings.device), None
     if settings.kernel == "ngram":
         kernels, signed = word_kernels(sets)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
-        matrices, signed, change = find_similarities(sets, settings, repair=True)
+        matrices, signed, change = definite_similarities(sets, settings)
         batches = batches_by_size(sets.sizes, LIMITS.block_rows)
         kernels = ((members, np.stack([matrices[i] for i in members])) for members, _ in batches)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
@@ -177,18 +177,3 @@ def find_spectra(
 def name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:
     """Name the scores at each order, (len(orders),)."""
     return dict(zip(map(format_order, orders), scores.tolist(), strict=True))
-
-
-def describe_sets(
-    sizes: np.ndarray, scores: np.ndarray, orders: list[float], spectra: list[Spectra]
-) -> list[dict[str, Any]]:
-    """List for each of m sets what `details` shows, from the scores at each order, (m, len(orders))."""
-    eigenvalues: dict[int, list[float]] = {}
-    for members, shares in spectra:
-        eigenvalues.update(zip(members.tolist(), shares.flip(-1).tolist(), strict=True))
-    columns = {
-        "size": sizes.tolist(),
-        "by_order": [name_orders(orders, row) for row in scores],
-        "eigenvalues": [eigenvalues[i] for i in range(len(sizes))],
-    }
-    return rows_of(columns)

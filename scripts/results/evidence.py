@@ -16,7 +16,7 @@ from scripts.results.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
 from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
 from text_metrics.commands.meta_eval.scores import Scores, score_sets
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import number
 from text_metrics.commands.shared.plots import new_figure, styled, to_svg
@@ -138,7 +138,7 @@ SUMMARY = ("a person, with the other people", "self-BLEU-3", "Chamfer", "VS-Embe
 @command
 def main() -> None:
     """Run the command."""
-    data = data_folder(make_parser(__doc__))
+    data = data_folder(Parser(__doc__))
     sets = Sets()
     pairs, people = read_pairs(sorted((data / "diversity_pairs").glob("*.jsonl")), sets)
     kinds = read_kinds(data / "diversity_sets", sets)

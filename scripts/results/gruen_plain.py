@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 FRAMES = Path(__file__).with_suffix(".toml")
 PER_CONSTRUCTION, SEED = 75, 20
@@ -80,7 +80,7 @@ def from_people(folder: Path) -> dict[str, list[str]]:
 @command
 def main() -> None:
     """Write the table."""
-    folder, chance = data_folder(make_parser(__doc__)), random.Random(SEED)
+    folder, chance = data_folder(Parser(__doc__)), random.Random(SEED)
     suite = draw(FRAMES, PER_CONSTRUCTION, SEED) | from_people(folder)
     pairs = [(name, text, corrupt(text, chance)) for name, texts in suite.items() for text in texts]
     table = pandas.DataFrame(pairs, columns=["construction", "plain", "corrupted"])

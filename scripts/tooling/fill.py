@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 _BLOCK = re.compile(r"(<!-- (table|help):([\w-]+)((?: \| [\w ]+?)*) -->\n)(.*?)(<!-- /\2 -->)", flags=re.DOTALL)
 _TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")
@@ -71,7 +71,7 @@ def pages(root: Path) -> list[Path]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a block differs")
     check = parser.parse_args().check
     n_differing = 0

@@ -30,7 +30,7 @@ from scripts.arguments import data_folder
 from scripts.results.gruen import PAIRS
 from scripts.results.gruen_plain import draw
 from scripts.training.corruptions import Corruptor
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, read_model
 from text_metrics.metrics.gruen.gruen_text import split_block
 
@@ -148,7 +148,7 @@ class Trainer:
 @command
 def main() -> None:
     """Train, and write the weights."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("files", nargs=2, type=Path, metavar="FILE")
     first, new = parser.parse_args().files
     torch.set_num_threads(1)  # sums of several differ in the last digits

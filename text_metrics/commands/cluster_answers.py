@@ -18,7 +18,7 @@ from typing import Any
 
 from text_metrics.commands.probe.files import Rows, read_references
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.probeval.probeval_formats import WRONG
@@ -98,7 +98,7 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write them with clusters")
     add_arguments(parser)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.shared.columns import add_columns, add_keys, columns_of, parse_columns, to_arguments
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import data_files, parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
@@ -46,8 +46,7 @@ System = tuple[str, dict[str, Unit]]
 
 def read_systems(path: Path, options: argparse.Namespace, reader: Reader) -> list[System]:
     """Read the systems of a file, each with its sets; raises a ValueError that names the first bad row."""
-    source = Source(path, form_of(options))
-    source.check_columns(options.text_key, options.id_key, options.system_key)
+    source = Source(path, **form_of(options))
     systems: dict[str | None, dict[str, Unit]] = {}
     for unit in reader.units(source):
         for row in unit.bad:
@@ -154,10 +153,10 @@ def show(result: dict[str, Any]) -> str:
 
 
 def parse_options() -> argparse.Namespace:
-    """Read the command line, with `files` and `settings`."""
-    parser = make_parser(__doc__)
-    parser.add_argument("a", type=parse_path, help="of any format that text-metrics score reads")
-    parser.add_argument("b", type=parse_path, nargs="?", help="the same, of the other system")
+    """Read the command line, with `settings` by name."""
+    parser = Parser(__doc__)
+    help = "of any format that text-metrics score reads: one of each system, or one with --system-key"
+    parser.add_argument("files", nargs="+", type=parse_path, metavar="FILE", help=help)
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
     add_keys(parser, "--cluster-key")
     pairing = parser.add_mutually_exclusive_group(required=True)
@@ -173,7 +172,6 @@ def parse_options() -> argparse.Namespace:
     if options.by_line and options.system_key:
         raise ValueError("--system-key requires --id-key.")
     parse_level(options.confidence, "--confidence")
-    options.files = [path for path in (options.a, options.b) if path is not None]
     options.settings = parse_settings(options.setting, options.metric)
     reads = [file for path in options.files for file in data_files(path)]
     check_outputs(reads, [options.out], {**options.settings, "metric": options.metric})
@@ -191,8 +189,9 @@ def main() -> int:
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
     columns = columns_of(metric, parse_columns(options), options.quality_scale)
-    keys = Keys(options.text_key, options.id_key, options.system_key, is_scattered=True)
-    sides = read_pair(options, Reader(keys, getattr(metric, "items", None) in (SETS, QUESTIONS), columns))
+    keys = Keys(options.text_key, options.id_key, options.system_key)
+    reads_sets = getattr(metric, "items", None) in (SETS, QUESTIONS)
+    sides = read_pair(options, Reader(keys, reads_sets, columns, is_scattered=True))
     ids = list(sides[0][1])
     scored = []
     for system, sets in sides:

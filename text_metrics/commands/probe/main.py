@@ -17,7 +17,7 @@ from typing import Any
 
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.shared.command import add_command, command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import add_settings, parse_settings
@@ -55,11 +55,11 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     help = "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them"
     for name, (module, purpose) in COMMANDS.items():
-        part = add_command(commands, name, purpose, module.DESCRIPTION)
+        part = commands.add_parser(name, help=purpose, description=module.DESCRIPTION)
         if hasattr(module, "run"):
             part.set_defaults(run=module.run)
         else:

@@ -31,9 +31,8 @@ BY_GRUEN = ("quality", "quality_vendi_embed")
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
 # What spaces separate; each character of Chinese and Japanese, which are written without spaces.
-_WORDS = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
-)
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORDS = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 
 
 def word_counts(texts: Iterable[str]) -> np.ndarray:

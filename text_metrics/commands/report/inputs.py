@@ -16,11 +16,13 @@ import numpy as np
 from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.keys import column_of, read_key
-from text_metrics.commands.shared.rows import PLAIN, Form, Source, form_of
-from text_metrics.commands.shared.sets import Keys, Reader, Unit, find_scattered
+from text_metrics.commands.shared.rows import Source, form_of
+from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
 
+# Settings of the encoder, and of one metric each, that a report takes.
+SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Cubes of larger ratings, which the intervals sum up, could overflow.
 LARGEST_RATING = 1e12
 # A column names systems if it has at most this many values, each with at least this share of the prompts.
@@ -161,7 +163,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         columns.append(Column("quality", options.quality_key, True, numbers, scale=options.quality_scale))
     if options.context_key is not None:
         columns.append(Column("contexts", options.context_key))
-    files = {path: read_units(path, keys, columns, form) for path in options.files.values()}
+    files = {path: read_units(path, keys, columns, **form) for path in options.files.values()}
     if keys.id is None:
         ends = sorted({int(units[-1].id or 0) for units in files.values()})
         if len(ends) > 1:
@@ -184,7 +186,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
                     raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts: it must have one.")
     people = None
     if options.people is not None:
-        files[options.people] = units = read_units(options.people, keys._replace(system=None), form=form)
+        files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
         people = {prompt: [text for text, _ in rated] for prompt, rated in _rated(units).items()}
     bad = [
         {"file": str(path), "row": row.number, "error": row.error}
@@ -194,12 +196,11 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     return pair_systems(systems, sources, bad, people, contexts if options.context_key is not None else None)
 
 
-def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), form: Form = PLAIN) -> list[Unit]:
+def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
     """Read the sets of a file, of which at least one is good."""
-    source = Source(path, form)
-    source.check_columns(keys.text, *keys.names, *(column.name for column in columns))
-    keys = keys._replace(is_scattered=keys.id is not None and find_scattered(source, keys))
-    units = list(Reader(keys, reads_sets=True, columns=columns).units(source))
+    source, reader = Source(path, **form), Reader(keys, reads_sets=True, columns=columns)
+    reader.prepare(source)
+    units = list(reader.units(source))
     if not any(unit.texts for unit in units):
         bad = [row.error for unit in units for row in unit.bad]
         raise ValueError(f"{path}: no row can be used{f': {bad[0]}' if bad else '.'}")

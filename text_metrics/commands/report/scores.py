@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from text_metrics.commands.report.caveats import MOST, find_caveats, word_counts
-from text_metrics.commands.report.inputs import Inputs, read_sets
+from text_metrics.commands.report.inputs import SETTINGS, Inputs, read_sets
 from text_metrics.commands.report.likeness import compare_systems, compare_with_people
 from text_metrics.commands.report.model import MEASURES, Caveat, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
@@ -28,8 +28,6 @@ from text_metrics.questions.rarefied import rarefied
 if TYPE_CHECKING:
     import pandas as pd
 
-# Settings of the encoder, and of one metric each.
-SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 GRUEN, NO_MEANINGS = "gruen", "none"
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5

@@ -30,15 +30,13 @@ def check_outputs(
     outputs = [path for path in writes if path is not None]
     if isinstance(cache := settings.get("cache_dir"), str) and cache:
         outputs.append(Path(cache).expanduser())
-    taken: list[Path] = []
-    for output in outputs:
+    for i, output in enumerate(outputs):
         for path in inputs:
             if _is_same(output, path) or _is_in(output, path):
                 raise _output_error(output, f"is the same file as, or in, {path}, which is read")
-        for path in taken:
+        for path in outputs[:i]:
             if _is_same(output, path):
                 raise _output_error(output, f"is the same file as {path}, another output")
-        taken.append(output)
     for path in [*inputs, *outputs]:
         if removed is not None and (_is_same(removed, path) or _is_in(path, removed)):
             raise _output_error(removed, f"is removed at the end, and holds {path}")
