@@ -19,8 +19,7 @@ from typing import Any
 from text_metrics.commands.probe.files import Rows, read_references
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, write_jsonl
 from text_metrics.metrics.probeval.probeval_formats import WRONG
 
 INSTRUCTIONS = """\

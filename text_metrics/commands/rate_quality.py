@@ -22,8 +22,7 @@ from tqdm.auto import tqdm
 
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, write_jsonl
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import signature

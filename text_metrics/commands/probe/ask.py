@@ -9,8 +9,7 @@ from pathlib import Path
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_count
 
 DESCRIPTION = """\
