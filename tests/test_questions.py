@@ -29,6 +29,7 @@ WEIGHTS = [RNG.dirichlet(np.ones(size)).tolist() for size in SIZES]
 QUALITY = [row.tolist() for row in by_set(RNG.random(N))]
 COSINES = [rows @ rows.T for rows in by_set(UNIT)]
 LABELS = [[1, 1, 2, 3], ["u", "v", "u", "w", "w"], [0, 0, 0]]
+OF_CONTEXTS = {"embeddings": VECTORS, "context_embeddings": [VECTORS[0] + 1, None, VECTORS[1]]}
 LOG_PROBS = [[-1.0, -2.0, -0.5, -3.0], [-1.0] * 5, [-0.1, -0.2, -4.0]]
 
 
@@ -43,10 +44,7 @@ CASES = {
     "vendi matrices": ("vendi_embed", {"similarity": COSINES, "q": 0.5}),
     "vendi encoder": ("vendi_embed", {}),
     "vendi contexts": ("vendi_embed", {"contexts": ["a b", None, "x y"], "q": [1, 2]}),
-    "vendi vectors of contexts": (
-        "vendi_embed",
-        {"embeddings": VECTORS, "context_embeddings": [VECTORS[0] + 1, None, VECTORS[1]], "q": 0.5},
-    ),
+    "vendi vectors of contexts": ("vendi_embed", {**OF_CONTEXTS, "q": 0.5}),
     "chamfer contexts": ("chamfer_diversity", {"contexts": ["a b", "d", ""]}),
     "chamfer": ("chamfer_diversity", {"embeddings": by_set(VECTORS), "quality": QUALITY}),
     "chamfer matrices": ("chamfer_diversity", {"similarity": COSINES}),
@@ -108,17 +106,14 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
         result = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
         for i, (texts, part) in enumerate(zip(sets, parts, strict=True)):
             context = {name: [values[i]] * (1 + len(texts)) for name, values in given.items()}
-            rests = [np.delete(np.arange(len(texts)), j) for j in range(len(texts))]
             if len(texts) == 1:
                 assert result[i] == [None]
                 continue
-            pieces = [np.arange(len(texts)), *rests]
-            whole, *left = load("vendi_embed").compute(
-                predictions=[[texts[k] for k in piece] for piece in pieces],
-                embeddings=np.concatenate([part[piece] for piece in pieces]),
-                q=q,
-                **context,
-            )["scores"]
+            members = np.arange(len(texts))
+            pieces = [members, *(np.delete(members, j) for j in members)]
+            given_texts = [[texts[k] for k in piece] for piece in pieces]
+            context["embeddings"] = np.concatenate([part[piece] for piece in pieces])
+            whole, *left = load("vendi_embed").compute(predictions=given_texts, q=q, **context)["scores"]
             assert result[i] == pytest.approx([whole - score for score in left], abs=1e-9)
 
 
