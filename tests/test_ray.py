@@ -18,6 +18,7 @@ from tests.files import write_jsonl
 from tests.test_grouping import rows_of_equal_texts
 from tests.test_score import WORDS, make_rows, outputs
 from text_metrics.commands.jobs import job
+from text_metrics.commands.score import scoring
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
@@ -93,22 +94,11 @@ def test_clusters_that_are_not_there(tmp_path, capsys, monkeypatch, more, messag
     assert message in capsys.readouterr().err
 
 
-# Removes the data when the metric is loaded, so that no worker sees them.
-REMOVED = """
-
-def _remove():
-    import pathlib
-
-    pathlib.Path({folder!r}).with_name("data.jsonl").unlink(missing_ok=True)
-
-
-_remove()
-"""
-
-
-def test_a_worker_that_does_not_see_the_data(tmp_path, capsys):
+def test_a_worker_that_does_not_see_the_data(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    assert score(data, metric=changed_metric(tmp_path, "self_bleu", "SelfBleu", REMOVED)) == EXIT_USAGE
+    load_metric = scoring.load_metric
+    monkeypatch.setattr(scoring, "load_metric", lambda name: data.unlink() or load_metric(name))
+    assert score(data) == EXIT_USAGE
     assert f"{data} does not exist. All machines" in capsys.readouterr().err
 
 

@@ -185,23 +185,18 @@ def _score_all(job: Job, saved: SavedJob, done: list[int]) -> int:
         scored = takewhile(Worker(job, saved).score_piece, numbers)
     held: list[str] = []
     notices, is_any_good, n_pieces = Notices(), False, 0
-    # Pieces are done in any order on a cluster, and are looked at in that of the file.
-    ready = set[int]()
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
-        for number in chain(done, scored):
-            ready.add(number)
-            while n_pieces in ready and (is_any_good or len(held) < HOPELESS_ROWS):
-                record = saved.record(n_pieces)
-                n_pieces += 1
-                held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
-                is_any_good = is_any_good or bool(record["facts"])
-                if is_any_good:
-                    for line in held:
-                        notices.add(line)
-                    held.clear()
-                bar.update(record["n_texts"])
-            if len(held) >= HOPELESS_ROWS:
+        for number in _in_order(chain(done, scored)):
+            record, n_pieces = saved.record(number), number + 1
+            held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
+            is_any_good = is_any_good or bool(record["facts"])
+            if is_any_good:
+                for line in held:
+                    notices.add(line)
+                held.clear()
+            elif len(held) >= HOPELESS_ROWS:
                 break
+            bar.update(record["n_texts"])
     if not is_any_good:
         # The next command may have other settings.
         saved.remove()
@@ -209,6 +204,16 @@ def _score_all(job: Job, saved: SavedJob, done: list[int]) -> int:
         raise ValueError(f"{saved.decisive['data']}: {why}")
     notices.end("rows were skipped")
     return n_pieces
+
+
+def _in_order(numbers: Iterator[int]) -> Iterator[int]:
+    """Yield the numbers of pieces in the order of the file, each as soon as it is done; a cluster has any order."""
+    ready, following = set[int](), 0
+    for number in numbers:
+        ready.add(number)
+        while following in ready:
+            yield following
+            following += 1
 
 
 def show(summary: Mapping[str, Any], saved: SavedJob) -> int:
