@@ -1,7 +1,6 @@
 """Sample texts from the model that trains, and score them, at each evaluation."""
 
 import copy
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
+from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics._core.core_results import QUESTIONS
@@ -75,7 +76,13 @@ class SampleCallback(TrainerCallback):
         if self.log is not None:
             self.log(named)
         if state.is_world_process_zero:
-            self._save(Path(self.path or Path(args.output_dir) / "samples.jsonl"), state.global_step, sets)
+            path, step = Path(self.path or Path(args.output_dir) / "samples.jsonl"), state.global_step
+            try:
+                rows = [row for _, row in read_rows(path) if row["step"] < step] if path.exists() else []
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"path {str(path)!r} has rows that are no samples.") from error
+            rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
+            write_jsonl(path, rows)
 
     def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
@@ -111,12 +118,3 @@ class SampleCallback(TrainerCallback):
             self.signatures[metric.name] = result["signature"]
             named |= name_numbers(metric, result)
         return named
-
-    def _save(self, path: Path, step: int, sets: list[list[str]]) -> None:
-        try:
-            rows = [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
-            rows = [row for row in rows if row["step"] < step]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"path {str(path)!r} has rows that are no samples.") from error
-        rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

@@ -141,11 +141,11 @@ def similarities(inputs: Inputs, level: float, encoder: dict[str, Any]) -> tuple
     sums = np.empty((len(sizes), encoded.rows.shape[1]))
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         sums[members] = unit_vectors(encoded.rows[rows]).sum(axis=1)
-    sums = sums.reshape(-1, n, sums.shape[1])
+    by_system = sums.reshape(-1, n, sums.shape[1])
     # Of one system, the cosine of a text with itself is left out.
     diagonal = np.eye(n) * sizes.reshape(-1, n, 1)
     counts = sizes.reshape(-1, n, 1) * sizes.reshape(-1, 1, n)
-    cosines = (sums @ sums.swapaxes(1, 2) - diagonal) / (counts - diagonal)
+    cosines = (by_system @ by_system.swapaxes(1, 2) - diagonal) / (counts - diagonal)
     means = []
     for a, b in combinations_with_replacement(range(n), 2):
         estimate = mean_estimate(cosines[:, a, b])
