@@ -64,7 +64,6 @@ benchmark: $(VENV)/.installed-dev
 # results/*.csv and the tables that are filled from them; requires METRICS_TEST_DATA.
 results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
-	$(BIN)/python -m scripts.results.probeval
 	$(BIN)/python -m scripts.results.gruen
 	$(BIN)/python -m scripts.results.gruen_plain
 	$(BIN)/python -m scripts.results.people_sets

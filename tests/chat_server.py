@@ -62,17 +62,8 @@ class Handler(BaseHTTPRequestHandler):
             if top is not None:
                 entries = [{"token": token, "logprob": value, "bytes": None} for token, value in top.items()]
                 choice["logprobs"] = {"content": [{**entries[0], "top_logprobs": entries}] if entries else []}
-            self.send(
-                200,
-                {
-                    "id": "chatcmpl-1",
-                    "object": "chat.completion",
-                    "created": 1,
-                    "model": body["model"],
-                    "choices": [] if reply == "nothing" else [choice],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
-                },
-            )
+            answer = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"]}
+            self.send(200, {**answer, "choices": [] if reply == "nothing" else [choice]})
 
     def send(self, status, value, data=None):
         data = json.dumps(value).encode() if data is None else data

@@ -5,10 +5,9 @@ import gc
 import hashlib
 import json
 import os
-import shutil
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,9 @@ SETS = [
     ["one two three four five six", "six five four three two one", "seven", "eight nine"],
     ["We can't go: it's closed.", "Closed today, isn't it?"],
 ]
+# The last one has a sentence that is longer than models read.
 TEXTS = [" ".join(members) for members in SETS]
+TEXTS[-1] += " He go to school every days with his sister, who like it " + "very much and " * 60 + "so on."
 # The answers of a model and of people to five questions.
 QUESTIONS = [
     (["a kettle", "a pot", "a pot", "tea"], ["a kettle"] * 5 + ["a pot"] * 2 + ["a cup"]),
@@ -104,6 +105,31 @@ def encode(texts, *args, **settings):
     return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))[0]
 
 
+def approx(value, tolerance=1e-6):
+    """Expect a value, or all that is in lists and dictionaries, with its floats up to a tolerance."""
+    if isinstance(value, dict):
+        return {key: approx(entry, tolerance) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [approx(entry, tolerance) for entry in value]
+    return pytest.approx(value, abs=tolerance) if isinstance(value, float) else value
+
+
+@pytest.fixture
+def encoded_texts(monkeypatch):
+    """The texts that the default model reads, as it happens."""
+    from text_metrics.metrics._core import core_encoder, core_models
+
+    model, texts_read = core_encoder.load_encoder(core_models.find_model(core_models.DEFAULT_MODEL), "cpu"), []
+    encode = model.encode
+
+    def record(texts, **settings):
+        texts_read.extend(texts)
+        return encode(texts, **settings)
+
+    monkeypatch.setattr(model, "encode", record)
+    return texts_read
+
+
 @pytest.fixture(scope="session")
 def load():
     """Load a metric by path, once in a session."""
@@ -120,6 +146,18 @@ def load():
 
 
 @pytest.fixture(scope="session")
+def probeval(load):
+    return load("probeval")
+
+
+@pytest.fixture(scope="session")
+def cfc(probeval):
+    """Two questions of our own words in the format of Commonsense Frame Completion."""
+    data = ROOT / "tests/data"
+    return probeval.from_cfc(data / "probeval_cfc_targets.jsonl", data / "probeval_cfc_predictions.json")
+
+
+@pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data and goldens that METRICS_TEST_DATA names."""
     folder = os.environ.get("METRICS_TEST_DATA")
@@ -128,10 +166,13 @@ def shared_data():
     return Path(folder)
 
 
-@pytest.fixture(scope="session")
-def examples():
-    """Small sets of our own words, with the values of the original packages."""
-    return json.loads((ROOT / "tests/data/ngram_examples.json").read_text(encoding="utf-8"))["sets"]
+@pytest.fixture(params=["examples", "goldens"])
+def original_scores(request):
+    """Sets of texts, with the values of the original packages: of our own words, and those of a paper."""
+    if request.param == "examples":
+        return json.loads((ROOT / "tests/data/ngram_examples.json").read_text(encoding="utf-8"))["sets"]
+    path = request.getfixturevalue("shared_data") / "goldens/ngram_goldens.json"
+    return [row | {"texts": row["sentences"]} for row in json.loads(path.read_text(encoding="utf-8"))]
 
 
 @pytest.fixture
@@ -141,12 +182,21 @@ def rng():
     return np.random.default_rng(7)
 
 
+def limits_of(metric):
+    """Return the sizes of what a loaded metric computes at a time; each has a core of its own."""
+    return sys.modules[type(metric).__module__.rpartition(".")[0] + ".core"].LIMITS
+
+
 @pytest.fixture
-def set_block_rows(monkeypatch):
-    """Return a function that sets how many rows the core holds at a time."""
+def set_block_rows(load, monkeypatch):
+    """Return a function that sets how many rows the core, and each metric, holds at a time."""
     from text_metrics.metrics._core.core_inputs import LIMITS
 
-    return lambda n: monkeypatch.setattr(LIMITS, "block_rows", n)
+    def set_rows(n):
+        for limits in (LIMITS, *(limits_of(load(name)) for name in metrics_of())):
+            monkeypatch.setattr(limits, "block_rows", n)
+
+    return set_rows
 
 
 @pytest.fixture(scope="session")
@@ -160,31 +210,35 @@ def other_tiny_model(tmp_path_factory):
     return build_tiny_model(tmp_path_factory.mktemp("models") / "tiny", seed=1)
 
 
+# Of each tiny BERT.
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+
+
+def build_tokenizer(folder, *marks):
+    """Write the vocabulary of a BERT that knows letters and some marks; returns its tokenizer."""
+    from transformers import BertTokenizer
+
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks, *letters, *(f"##{letter}" for letter in letters)]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    return BertTokenizer(vocab=str(folder / "vocab.txt"))
+
+
 def build_tiny_model(folder, seed):
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from transformers import BertConfig, BertModel
 
     torch.manual_seed(seed)
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    folder.mkdir(parents=True)
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text("\n".join(words), encoding="utf-8")
-    bert = folder / "bert"
-    BertTokenizerFast(vocab=str(vocabulary)).save_pretrained(bert)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
+    tokenizer = build_tokenizer(folder)
+    tokenizer.save_pretrained(folder / "bert")
+    BertModel(BertConfig(**SIZES, vocab_size=len(tokenizer), max_position_embeddings=64)).save_pretrained(
+        folder / "bert"
     )
-    BertModel(config).save_pretrained(bert)
-    transformer = Transformer(str(bert), max_seq_length=64)
-    SentenceTransformer(modules=[transformer, Pooling(config.hidden_size)], device="cpu").save(str(folder / "model"))
+    transformer = Transformer(str(folder / "bert"), max_seq_length=64)
+    SentenceTransformer(modules=[transformer, Pooling(32)], device="cpu").save(str(folder / "model"))
     return folder / "model"
 
 
@@ -207,46 +261,58 @@ def build_gruen_models(folder, seed):
         BertConfig,
         BertForMaskedLM,
         BertForSequenceClassification,
-        BertTokenizer,
     )
 
     torch.manual_seed(seed)
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", *letters, *(f"##{letter}" for letter in letters)]
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text("\n".join(words), encoding="utf-8")
-    tokenizer = BertTokenizer(vocab=str(vocabulary))
+    tokenizer = build_tokenizer(folder, ".", ",")
     # Weights that are far from zero, so that no two sentences score alike.
-    sizes = {
-        "vocab_size": len(words),
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-        "max_position_embeddings": 160,
-        "initializer_range": 0.3,
-    }
+    sizes = {**SIZES, "vocab_size": len(tokenizer), "max_position_embeddings": 160, "initializer_range": 0.3}
     models = {
         "lm_model": BertForMaskedLM(BertConfig(**sizes)),
         "cola_model": BertForSequenceClassification(BertConfig(**sizes, num_labels=2)),
         "sop_model": AlbertForPreTraining(AlbertConfig(**sizes, embedding_size=16)),
     }
-    teach_to_copy(models["lm_model"], len(words))
+    teach_to_copy(models["lm_model"], len(tokenizer))
     for name, model in models.items():
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
     return {"backbone": "bert", **{name: str(folder / name) for name in models}}
 
 
+# The classes of tiny models of pairs, by kind.
+PAIR_CLASSES = {"score": ["score"], "two": ["other", "same"], "nli": ["Contradiction", "neutral", "entailment"]}
+
+
+@pytest.fixture(scope="session")
+def pair_models(gruen_models, tmp_path_factory):
+    """Models of pairs of texts with random weights, by kind: folder, model and tokenizer."""
+    return {
+        kind: build_pair_model(tmp_path_factory.mktemp(kind), gruen_models["cola_model"], classes, seed)
+        for seed, (kind, classes) in enumerate(PAIR_CLASSES.items())
+    }
+
+
 @pytest.fixture(scope="session")
 def nli_model(gruen_models, tmp_path_factory):
-    """The classifier of gruen's backbone with a class named "entailment": a folder."""
-    folder = tmp_path_factory.mktemp("nli") / "model"
-    shutil.copytree(gruen_models["cola_model"], folder)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config |= {"id2label": {"0": "other", "1": "entailment"}, "label2id": {"other": 0, "entailment": 1}}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    """The folder of a model of two classes, of which one is named "entailment"."""
+    folder = tmp_path_factory.mktemp("nli")
+    build_pair_model(folder, gruen_models["cola_model"], ["other", "entailment"], seed=3)
     return str(folder)
+
+
+def build_pair_model(folder, source, classes, seed):
+    import torch
+    from transformers import AutoConfig, AutoTokenizer, BertForSequenceClassification
+
+    torch.manual_seed(seed)
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    config = AutoConfig.from_pretrained(source, id2label=dict(enumerate(classes)), num_labels=len(classes))
+    model = BertForSequenceClassification(config).eval()
+    # Else, the scores of all pairs are nearly equal.
+    model.classifier.weight.data *= 30
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder, model, tokenizer
 
 
 def teach_to_copy(model, vocabulary):
@@ -262,61 +328,42 @@ def teach_to_copy(model, vocabulary):
     model.eval()
 
 
-class HubHandler(BaseHTTPRequestHandler):
+class HubHandler(SimpleHTTPRequestHandler):
     """The part of the Hub's file protocol that a download of one model, or one Space, uses."""
 
-    folder: Path
-    kind: str
-    repo: str
     revision = "0123456789abcdef0123456789abcdef01234567"
+    files: dict[str, Path]
 
-    def do_HEAD(self):
-        self.answer(with_body=False)
+    def translate_path(self, path):
+        return str(self.files.get(path.split("?")[0], "absent"))
 
-    def do_GET(self):
-        self.answer(with_body=True)
-
-    def answer(self, with_body):
-        path = self.path.split("?")[0]
-        prefix = "" if self.kind == "models" else f"/{self.kind}"
-        names = [file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*") if file.is_file()]
-        files = {
-            f"{prefix}/{self.repo}/resolve/{revision}/{name}": self.folder / name
-            for revision in (self.revision, "main")
-            for name in names
-        }
-        if path.startswith(f"/api/{self.kind}/{self.repo}/tree/"):
-            entries = [{"type": "file", "path": name, "size": 1, "oid": name} for name in names]
-            body, content = json.dumps(entries).encode(), "application/json"
-        elif path.startswith(f"/api/{self.kind}/{self.repo}"):
-            info = {"id": self.repo, "sha": self.revision, "siblings": [{"rfilename": name} for name in names]}
-            body, content = json.dumps(info).encode(), "application/json"
-        elif path in files:
-            body, content = files[path].read_bytes(), "application/octet-stream"
-        else:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", content)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
+    def end_headers(self):
+        self.send_header("ETag", f'"{hashlib.sha1(self.path.encode()).hexdigest()}"')
         self.send_header("X-Repo-Commit", self.revision)
-        self.end_headers()
-        if with_body:
-            self.wfile.write(body)
+        super().end_headers()
 
     def log_message(self, *args):
         pass
 
 
 @pytest.fixture
-def hub_server():
+def hub_server(tmp_path_factory):
     """Start servers that hold a folder as a repository of the Hub: "models" or "spaces"."""
     servers = []
 
     def start(folder, kind, repo):
-        handler = type("Handler", (HubHandler,), {"folder": Path(folder), "kind": kind, "repo": repo})
-        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+        names = [file.relative_to(folder).as_posix() for file in Path(folder).rglob("*") if file.is_file()]
+        api, prefix, files = f"/api/{kind}/{repo}", "" if kind == "models" else f"/{kind}", {}
+        info = {"id": repo, "sha": HubHandler.revision, "siblings": [{"rfilename": name} for name in names]}
+        tree = [{"type": "file", "path": name, "size": 1, "oid": name} for name in names]
+        answers = tmp_path_factory.mktemp("hub")
+        (answers / "info.json").write_text(json.dumps(info), encoding="utf-8")
+        (answers / "tree.json").write_text(json.dumps(tree), encoding="utf-8")
+        for revision in (HubHandler.revision, "main"):
+            files |= {f"{prefix}/{repo}/resolve/{revision}/{name}": Path(folder) / name for name in names}
+            files |= dict.fromkeys((api, f"{api}/revision/{revision}"), answers / "info.json")
+            files[f"{api}/tree/{revision}"] = answers / "tree.json"
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (HubHandler,), {"files": files})))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
         return servers[-1]
 

@@ -1,6 +1,6 @@
 """Fixtures: the built demos as running servers, and Chromium."""
 
-import contextlib
+import importlib
 import multiprocessing
 import os
 import runpy
@@ -25,40 +25,25 @@ def built(tmp_path_factory):
     return folder
 
 
-class Chromium:
-    """The browser of a process, which starts when a test first needs it."""
-
-    def __init__(self):
-        self.opened, self.stack = None, contextlib.ExitStack()
-
-    def start(self):
-        if self.opened is None:
-            self.opened = self.stack.enter_context(browser())
-        return self.opened
-
-    def close(self):
-        self.opened = None
-        self.stack.close()
+@pytest.fixture(scope="module")
+def kit(built):
+    """The kit as it is built, without a page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(built / "self_bleu")
+        sys.path_importer_cache.clear()
+        importlib.import_module("_kit.sets")
+        yield importlib.import_module("_kit.page")
+    for name in [name for name in sys.modules if name.startswith("_kit")]:
+        del sys.modules[name]
 
 
-RUNNING = Chromium()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(nextitem):
-    """Close the browser before a test that needs neither it nor a demo: Playwright keeps an event loop running."""
-    try:
-        return (yield)
-    finally:
-        if not {"demo", "chromium"} & set(getattr(nextitem, "fixturenames", ())):
-            RUNNING.close()
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def chromium():
+    """Chromium, for one file of tests: Playwright keeps an event loop running."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: apt-get install chromium-headless-shell")
-    return RUNNING.start()
+    with browser() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
@@ -93,9 +78,7 @@ def demo(built, request, forks):
     log = folder / f"{name}.log"
     process = context.Process(target=run_app, args=(built / name, port, log), daemon=True)
     process.start()
-    yield Demo(name, answering(port, process.is_alive, log))
-    for page in [page for context in (RUNNING.opened.contexts if RUNNING.opened else []) for page in context.pages]:
-        page.close()
+    yield Demo(name, answering(port, process.is_alive, log), process.pid)
     process.terminate()
     process.join(60)
     assert not process.is_alive()

@@ -1,5 +1,6 @@
-"""Files of JSON lines, as tests write and read them, and disks that are full."""
+"""Files as tests write and read them, pipes, and disks that are full."""
 
+import csv
 import json
 import os
 import resource
@@ -8,12 +9,36 @@ import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import datasets
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+from text_metrics.commands.shared.columns import parse_cell
 
 
 def write_jsonl(path, values):
     """Write a value on each line; returns the path."""
     path.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def write_data(path, rows):
+    """Write rows by the suffix of a path, or to a folder of `datasets`; in CSV, lists are JSON, and None no field."""
+    if not path.suffix:
+        datasets.Dataset.from_list(rows).save_to_disk(path)
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    elif path.suffix == ".csv":
+        lines = [
+            [cell if isinstance(cell, str) else json.dumps(cell) for cell in row.values() if cell is not None]
+            for row in rows
+        ]
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([list(rows[0]), *lines])
+    else:
+        write_jsonl(path, rows)
     return path
 
 
@@ -27,6 +52,16 @@ def compress(path, suffix):
 
 def read_jsonl(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read_data(path):
+    """Read the rows of an output; in CSV, cells that are JSON are parsed."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".jsonl":
+        return read_jsonl(path)
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: parse_cell(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
 @contextmanager

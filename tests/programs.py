@@ -1,5 +1,6 @@
-"""Python programs in processes of their own."""
+"""Python programs, and functions, in processes of their own."""
 
+import multiprocessing
 import subprocess
 import sys
 
@@ -19,3 +20,23 @@ def start(program, *arguments, cwd=None, env=None):
 def run(program, *arguments, cwd=None, env=None):
     """Run a program; returns its code and what it printed."""
     return start(program, *arguments, cwd=cwd, env=env)()
+
+
+def in_fork(function, *arguments, seconds=120):
+    """Call a function in a forked process; returns its result, or the error that it raises; fails if it hangs."""
+
+    def call(connection):
+        try:
+            connection.send(function(*arguments))
+        except Exception as error:
+            connection.send(error)
+
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=call, args=(theirs,))
+    process.start()
+    try:
+        assert ours.poll(seconds), "the process hangs"
+        return ours.recv()
+    finally:
+        process.kill()
+        process.join()

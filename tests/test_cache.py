@@ -4,10 +4,7 @@ import multiprocessing
 import os
 import re
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import warnings
 from contextlib import closing
@@ -16,38 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT, SETS, encode
-from text_metrics.metrics._core import core_cache, core_encoder, core_models
+from tests.conftest import SETS, encode, inputs_of, items_of, metrics_of
+from tests.files import small_files
+from tests.programs import in_fork
+from text_metrics.metrics._core import core_cache
 from text_metrics.metrics._core.core_cache import Cache
 
 TEXTS = [text for members in SETS for text in members]
-INPUTS = {
-    "vendi_embed": {"predictions": SETS},
-    "chamfer_diversity": {"predictions": SETS},
-    "semantic_entropy": {"predictions": SETS},
-    "probeval": {
-        "predictions": [["the pot", "a cup"], ["dogs"]],
-        "references": [["a kettle", "a pot", "a pot"], ["a dog", "a cat"]],
-    },
-    "gruen": {"predictions": [" ".join(members) for members in SETS]},
-}
 
 
-@pytest.fixture
-def encoded_texts(monkeypatch):
-    """The texts that the default model reads, as it happens."""
-    model, seen = core_encoder.load_encoder(core_models.find_model("all-MiniLM-L6-v2"), "cpu"), []
-    run = model.encode
-
-    def record(texts, **settings):
-        seen.extend(texts)
-        return run(texts, **settings)
-
-    monkeypatch.setattr(model, "encode", record)
-    return seen
-
-
-def n_kept(folder):
+def n_stored(folder):
     """Count the texts in the files of a cache."""
     counts = []
     for path in Path(folder).glob("*.sqlite"):
@@ -59,33 +34,40 @@ def n_kept(folder):
 # The same scores, and nothing done twice.
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", [name for name in metrics_of() if name != "self_bleu"])
 def test_cold_equals_warm_equals_none(load, encoded_texts, tmp_path, name):
-    expected = load(name).compute(**INPUTS[name], device="cpu")
+    metric = load(name)
+    inputs = inputs_of(metric, items_of(metric))
+    expected = metric.compute(**inputs, device="cpu")
     encoded_texts.clear()
-    cold = load(name).compute(**INPUTS[name], device="cpu", cache_dir=tmp_path)
-    assert len(encoded_texts) == n_kept(tmp_path) > 0
+    cold = metric.compute(**inputs, device="cpu", cache_dir=tmp_path)
+    assert len(encoded_texts) == n_stored(tmp_path) > 0
     encoded_texts.clear()
-    warm = load(name).compute(**INPUTS[name], device="cpu", cache_dir=str(tmp_path))
+    warm = metric.compute(**inputs, device="cpu", cache_dir=str(tmp_path))
     assert encoded_texts == []
     assert warm == cold
     assert cold["signature"] == expected["signature"]
     assert cold["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
-def test_texts_that_are_cut_are_counted_warm_too(encoded_texts, tmp_path):
+def test_texts_that_are_cut_are_counted_warm_too_and_kept_apart_from_windows(encoded_texts, tmp_path):
     texts = ["word " * 400, "word " * 300, "short", "short"]
-    settings = {"device": "cpu", "cache_dir": tmp_path, "long_texts": "cut"}
+    cutting, windows = ({"device": "cpu", "cache_dir": tmp_path, "long_texts": way} for way in ("cut", "windows"))
     with pytest.warns(UserWarning, match="1 of 2 different texts"):
-        encode(texts[1:3], **settings)
+        encode(texts[1:3], **cutting)
     for _ in range(2):
         with pytest.warns(UserWarning, match="2 of 3 different texts") as caught:
-            encode(texts, **settings)
+            cut = encode(texts, **cutting)
         assert len(caught) == 1
     assert encoded_texts == [texts[1], "short", texts[0]]
+    expected = encode(texts, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        encode(["short"], **settings)
+        encode(["short"], **cutting)
+        for _ in range(2):
+            np.testing.assert_allclose(encode(texts, **windows), expected, atol=1e-6)
+    assert np.abs(cut[:2] - expected[:2]).max() > 1e-3
+    np.testing.assert_allclose(cut[2:], expected[2:], atol=1e-6)
 
 
 def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tmp_path):
@@ -103,14 +85,6 @@ def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tm
 
 # Many processes, and kills.
 
-# Puts the rows of numbers, a part at a time, and reads them all.
-PUT = (
-    "import sys\n"
-    "from pathlib import Path\n"
-    "from tests.test_cache import put_numbers\n"
-    "put_numbers(Path(sys.argv[1]), range(*map(int, sys.argv[3:])), int(sys.argv[2]))\n"
-)
-
 
 def put_numbers(folder, numbers, size):
     """Put rows that their text decides, unless they are there, `size` at a time; returns all rows."""
@@ -119,35 +93,33 @@ def put_numbers(folder, numbers, size):
         part = texts[start : start + size]
         missing = set(part) - cache.get(part).keys()
         cache.put({text: np.full(300, float(text), dtype=np.float32) for text in missing})
-        sys.stdout.write("stored\n")
-        sys.stdout.flush()
     stored = cache.get(texts)
     assert (np.array([stored[text] for text in texts])[:, 7] == list(numbers)).all()
 
 
-def putting(folder, *numbers):
-    command = [sys.executable, "-c", PUT, str(folder), *map(str, numbers)]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE)
+def putting(folder, size, *numbers):
+    process = multiprocessing.get_context("fork").Process(target=put_numbers, args=(folder, range(*numbers), size))
+    process.start()
+    return process
 
 
 def test_processes_share_a_cache(tmp_path):
     parts = [(0, 600), (0, 600), (200, 800), (799, 199, -1), (400, 1000)]
     for process in [putting(tmp_path, 20, *part) for part in parts]:
-        process.communicate()
-        assert process.returncode == 0
-    assert n_kept(tmp_path) == 1000
+        process.join()
+        assert process.exitcode == 0
+    assert n_stored(tmp_path) == 1000
 
 
 def test_a_kill_leaves_parts_complete_or_absent(tmp_path):
-    for _ in range(2):
-        process = putting(tmp_path, 2000, 0, 200_000)
-        process.stdout.readline()
-        while not list(tmp_path.glob("*-journal")):
-            assert process.poll() is None
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert n_kept(tmp_path) % 2000 == 0
-    put_numbers(tmp_path, range(n_kept(tmp_path)), 10**9)
+    for n_parts in (1, 2):
+        process = putting(tmp_path, 2000, 200_000)
+        while n_stored(tmp_path) < 2000 * n_parts or not list(tmp_path.glob("*-journal")):
+            assert process.exitcode is None
+        process.kill()
+        process.join()
+        assert n_stored(tmp_path) % 2000 == 0
+    put_numbers(tmp_path, range(n_stored(tmp_path)), 10**9)
 
 
 # Damage, lack of space, lack of permission.
@@ -179,36 +151,10 @@ def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
     np.testing.assert_allclose(encode(texts, tiny_model, cache_dir=tmp_path), expected, atol=1e-6)
 
 
-def in_a_fork(function, *arguments):
-    """Call a function in a process of its own; returns the error that it raises, or None."""
-
-    def run(connection):
-        try:
-            connection.send(function(*arguments))
-        except Exception as error:
-            connection.send(error)
-
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=run, args=(theirs,))
-    process.start()
-    result = ours.recv()
-    process.join()
-    return result
-
-
-def put_with_little_space(folder):
-    import resource
-
-    # No file may grow beyond: to a program, the error of a disk that is full.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
-    put_numbers(folder, range(2000), 200)
-
-
 def test_a_full_disk_is_an_error_that_keeps_what_was_stored(tmp_path):
-    error = in_a_fork(put_with_little_space, tmp_path)
-    assert isinstance(error, ValueError)
-    assert "cache_dir" in str(error)
-    assert 200 <= n_kept(tmp_path) < 2000
+    with small_files(700_000), pytest.raises(ValueError, match="cache_dir"):
+        put_numbers(tmp_path, range(2000), 200)
+    assert 200 <= n_stored(tmp_path) < 2000
     put_numbers(tmp_path, range(2000), 200)
 
 
@@ -237,9 +183,9 @@ def test_a_folder_without_permission_serves_what_it_has():
         put_numbers(folder, [1], 1)
         folder.chmod(0o555)
         cache_file(folder).chmod(0o444)
-        assert in_a_fork(put_as_nobody, folder, [1]) is None
+        assert in_fork(put_as_nobody, folder, [1]) is None
         for numbers, place in (([1, 2], folder), ([1], folder / "new")):
-            error = in_a_fork(put_as_nobody, place, numbers)
+            error = in_fork(put_as_nobody, place, numbers)
             assert isinstance(error, ValueError)
             assert "cache_dir" in str(error)
         folder.chmod(0o755)

@@ -32,18 +32,6 @@ def test_equals_the_plain_definition(vectors):
     assert pairwise == pytest.approx(reference.mean_pairwise_distance(vectors), abs=1e-9)
 
 
-@pytest.mark.parametrize("n", [769, 1500])
-def test_blocks_of_a_large_set_equal_the_plain_definition(rng, set_block_rows, n):
-    set_block_rows(100)
-    vectors = rng.standard_normal((n, 6))
-    vectors[n // 2] = 3 * vectors[7]
-    distances, neighbours, (pairwise,) = measure_embeddings(vectors, np.array([n]))
-    np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
-    assert pairwise == pytest.approx(reference.mean_pairwise_distance(vectors), abs=1e-12)
-    assert neighbours[7] == n // 2
-    assert neighbours[n // 2] == 7
-
-
 @pytest.mark.discrete
 @pytest.mark.parametrize("block_rows", [8, 2048])
 @pytest.mark.parametrize("is_given", [False, True])
@@ -51,11 +39,10 @@ def test_the_first_of_tied_neighbours_is_named(load, rng, set_block_rows, block_
     """Whatever else is in the call, in small batches, in blocks and from matrices; rounding must not decide."""
     set_block_rows(block_rows)
     sets = []
-    for _ in range(100):
-        # Opposite pairs of orthogonal directions are tied, too. A rotation gives the cosines other roundings.
-        axes = np.vstack([np.eye(4), rng.standard_normal((8, 4))])
-        rotation = np.linalg.qr(rng.standard_normal((32, 32)))[0][:4]
-        sets.append((axes[[*range(12), 5, 0]] @ rotation).astype(np.float32))
+    for i in range(40):
+        # Copies are tied, and orthogonal directions. A rotation gives the cosines other roundings.
+        rows = np.eye(32)[:14] if i % 2 else rng.standard_normal((12, 32))[[*range(12), 5, 0]]
+        sets.append((rows @ np.linalg.qr(rng.standard_normal((32, 32)))[0]).astype(np.float32))
     texts = [[str(i) for i in range(14)]] * len(sets)
 
     def neighbours(texts, sets):
@@ -67,8 +54,6 @@ def test_the_first_of_tied_neighbours_is_named(load, rng, set_block_rows, block_
     for vectors, indices in zip(sets, together, strict=True):
         cosines = reference.cosines(vectors.astype(np.float64)) - 3 * np.eye(14)
         assert indices == [int(np.flatnonzero(row >= row.max() - 1e-6)[0]) for row in cosines]
-        assert indices[13] == 0
-        assert indices[12] == 5
     assert [neighbours([members], [vectors])[0] for members, vectors in zip(texts, sets, strict=True)] == together
 
 
@@ -94,26 +79,16 @@ def test_float32_is_as_good_as_float64(load, rng, n):
 
 def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
     set_block_rows(64)
-    sizes = np.array([3, 200, 2, 3, 1200, 2])
-    vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
-    distances, _, means = measure_embeddings(vectors, sizes)
-    for part, nearest, mean in zip(
-        np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
-    ):
-        np.testing.assert_allclose(nearest, reference.nearest_distances(part.astype(np.float64)), atol=1e-6)
-        assert mean == pytest.approx(reference.mean_pairwise_distance(part.astype(np.float64)), abs=1e-6)
-
-
-def test_opposite_vectors_are_two_apart(load):
-    result = compute(load, [[1.0, 0.0], [-2.0, 0.0]])
-    assert result["chamfer_diversity"] == pytest.approx(2.0)
-    assert result["mean_pairwise_distance"] == pytest.approx(2.0)
-
-
-def test_identical_texts_are_not_apart(load):
-    result = load("chamfer_diversity").compute(predictions=["A dog barks."] * 5)
-    assert result["chamfer_diversity"] == pytest.approx(0.0, abs=1e-12)
-    assert result["mean_pairwise_distance"] == pytest.approx(0.0, abs=1e-12)
+    sizes = np.array([3, 200, 2, 3, 1500, 2])
+    vectors = rng.standard_normal((sizes.sum(), 5))
+    vectors[1000] = 3 * vectors[300]
+    distances, neighbours, means = measure_embeddings(vectors, sizes)
+    ends = np.cumsum(sizes)[:-1]
+    for part, nearest, mean in zip(np.split(vectors, ends), np.split(distances, ends), means, strict=True):
+        np.testing.assert_allclose(nearest, reference.nearest_distances(part), atol=1e-12)
+        assert mean == pytest.approx(reference.mean_pairwise_distance(part), abs=1e-12)
+    # Of the set that starts at row 208.
+    assert [neighbours[300], neighbours[1000]] == [1000 - 208, 300 - 208]
 
 
 def test_quality_weighs_each_distance(load):
@@ -130,18 +105,3 @@ def test_details_name_the_neighbours(load):
     assert detail["neighbours"][:2] == [1, 0]
     assert detail["distances"][:2] == pytest.approx([0.0, 0.0], abs=1e-12)
     assert np.mean(detail["distances"]) == pytest.approx(result["scores"][2])
-
-
-def test_singletons_are_refused_or_left_out(load):
-    predictions = [SETS[0], ["alone"], SETS[1]]
-    with pytest.raises(ValueError, match=r"predictions \(set 1\)"):
-        load("chamfer_diversity").compute(predictions=predictions)
-    result = load("chamfer_diversity").compute(
-        predictions=predictions, singletons="skip", quality=[[1.0] * 4, [0.0], [1.0] * 2], details=True
-    )
-    expected = load("chamfer_diversity").compute(predictions=[SETS[0], SETS[1]])
-    assert result["scores"] == [expected["scores"][0], None, expected["scores"][1]]
-    assert result["quality_scores"] == pytest.approx(result["scores"])
-    assert result["chamfer_diversity"] == expected["chamfer_diversity"]
-    assert result["n_singletons"] == 1
-    assert result["details"][1] is None

@@ -1,6 +1,5 @@
 """--column of score, compare and choose: arguments that are given for sets or texts, from columns of files."""
 
-import csv
 import json
 from itertools import chain
 
@@ -9,10 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.commands import results_of, score
 from tests.conftest import SETS
-from tests.files import read_jsonl, write_jsonl
+from tests.files import write_data, write_jsonl
 from text_metrics import METRICS
-from text_metrics.commands.score import main as score
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.metrics._core.core_settings import CALL
 
 PEOPLE = [[{"text": "a dog", "cluster": "c0"}, {"text": "the sea", "cluster": "c1"}]] * len(SETS)
@@ -57,26 +57,6 @@ def as_words(settings, columns):
     return [word for pair in pairs for word in pair]
 
 
-def score_words(data, metric, *more, out="out.jsonl", size=5):
-    words = [data, "--metric", metric, "--text-key", "texts", "--out", data.parent / out, "--batch-size", size]
-    return [str(word) for word in [*words, "--quiet", *more]]
-
-
-def write_sets(path, rows):
-    """Write rows of sets; as Parquet with types, as CSV with JSON in its cells."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()})
-    else:
-        write_jsonl(path, rows)
-    return path
-
-
 def of_single_texts(rows, keys):
     """One row for each text of a set, with the key of its set."""
     return [
@@ -105,11 +85,10 @@ def test_a_column_is_the_argument(load, tmp_path, name, argument, kind):
     if kind.startswith("single"):
         rows = of_single_texts(rows, {"texts"} if declared.given == "item" else {"texts", "v"})
         more += ["--id-key", "key"]
-    data = write_sets(tmp_path / f"data.{kind}", rows)
-    assert score.main(score_words(data, name, *more, *as_words(settings, {argument: "v"}))) == 0
-    written = read_jsonl(tmp_path / "out.jsonl")
+    data = write_data(tmp_path / f"data.{kind}", rows)
+    assert score(data, *more, *as_words(settings, {argument: "v"}), metric=name, size=5) == 0
+    written, _, summary = results_of(data)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
-    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
     assert summary["signature"] == expected["signature"]
     for key, value in expected.items():
         if isinstance(value, float):
@@ -131,43 +110,22 @@ CLASSES = {"patience": 0.8}
 )
 def test_all_results_of_items_are_columns(load, tmp_path, source, out):
     rows = [{"texts" if name == "generations" else name: value for name, value in row.items()} for row in REWARDED]
-    data = write_sets(tmp_path / source, rows)
+    data = write_data(tmp_path / source, rows)
     columns = {"quality": "reward", "confidence_by": "prompt"}
-    assert score.main(score_words(data, "semantic_entropy", *as_words(CLASSES, columns), out=out)) == 0
+    assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", out=out, size=5) == 0
     metric = load("semantic_entropy")
     given = {"quality": [row["reward"] for row in rows], "predictions": [row["texts"] for row in rows]}
     expected = metric.compute(**given, **CLASSES, confidence=0.95, confidence_by=[row["prompt"] for row in rows])
-    summary = json.loads((tmp_path / f"{out}.summary.json").read_text())
+    written, _, summary = results_of(data, out)
     for key in ("utility", "n_classes", "semantic_entropy"):
         assert summary[key] == pytest.approx(expected[key])
     for key in ("confidence_interval", "n_classes_confidence_interval", "utility_confidence_interval"):
         assert summary[key] == pytest.approx(expected[key])
     assert summary["n_units"] == 5
-    if out.endswith("csv"):
-        with (tmp_path / out).open(newline="") as file:
-            written = [
-                {name: json.loads(cell) for name, cell in row.items() if name != "prompt"}
-                for row in csv.DictReader(file)
-            ]
-    else:
-        written = pq.read_table(tmp_path / out).to_pylist()
-    names = ["n_classes_scores", "utility_scores"]
-    for name in names:
+    for name in ("n_classes_scores", "utility_scores"):
         assert [row[name] for row in written] == expected[name]
     if out.endswith("parquet"):
         assert pq.read_schema(tmp_path / out).field("utility_scores").type == pa.float64()
-
-
-def test_labels_of_rows_of_several_texts(load, tmp_path):
-    rows = [{"prompt": f"p{i % 2}", "texts": members} for i, members in enumerate(SETS)]
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(score_words(data, "gruen", "--cluster-key", "prompt")) == 0
-    texts = [(text, row["prompt"]) for row in rows for text in row["texts"]]
-    predictions, labels = map(list, zip(*texts, strict=True))
-    expected = load("gruen").compute(predictions=predictions, confidence=0.95, confidence_by=labels)
-    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
-    assert summary["confidence_interval"] == pytest.approx(expected["confidence_interval"])
-    assert summary["n_units"] == 2
 
 
 # What is changed in a good row, and a part of the error that says what was got.
@@ -192,39 +150,34 @@ def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
     rows = [good, *({**good, **change} for change, _ in BAD), {**good, "prompt": 3}]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     columns = {"quality": "reward", "weights": "share", "classes": "label", "confidence_by": "prompt"}
-    words = score_words(data, "semantic_entropy", *as_words(CLASSES, columns), size=8)
-    assert score.main(words) == score.EXIT_BAD_ROWS
-    bad = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
+    assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", size=8) == EXIT_BAD_ROWS
+    written, bad, _ = results_of(data)
     assert [row["row"] for row in bad] == list(range(2, len(BAD) + 2))
     for row, (_, message) in zip(bad, BAD, strict=True):
         assert message in row["error"]
     assert f"data.jsonl, row 2: {BAD[0][1]}" in capsys.readouterr().err
-    assert len(read_jsonl(tmp_path / "out.jsonl")) == 2
+    assert len(written) == 2
 
 
 def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
     rows = [{"texts": members, "n_code": "mine"} for members in SETS[:2]]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(score_words(data, "gruen")) == 2
+    assert score(data, metric="gruen") == EXIT_USAGE
     assert "row 1 has a column 'n_code' already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("scale", [10, 100])
-def test_quality_of_another_scale(load, tmp_path, scale):
-    rows = [
-        {"texts": members, "q": [(i + j) % 10 * scale / 10 for j in range(len(members))]}
-        for i, members in enumerate(SETS)
-    ]
+def test_quality_of_another_scale(load, tmp_path):
+    rows = [{"texts": members, "q": [(i + j) % 10 for j in range(len(members))]} for i, members in enumerate(SETS)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = [*score_words(data, "vendi_embed"), "--column", "quality=q"]
-    assert score.main(words) == score.EXIT_USAGE
-    assert score.main([*words, "--quality-scale", str(scale)]) == 0
-    quality = [[value / scale for value in row["q"]] for row in rows]
+    words = ["--metric", "vendi_embed", "--column", "quality=q"]
+    assert score(data, *words) == EXIT_USAGE
+    assert score(data, *words, "--quality-scale", 10) == 0
+    quality = [[value / 10 for value in row["q"]] for row in rows]
     expected = load("vendi_embed").compute(predictions=SETS, quality=quality)
-    found = read_jsonl(tmp_path / "out.jsonl")
-    assert [row["quality_scores"] for row in found] == pytest.approx(expected["quality_scores"])
+    written, *_ = results_of(data)
+    assert [row["quality_scores"] for row in written] == pytest.approx(expected["quality_scores"])
     # The column itself stays what it was.
-    assert [row["q"] for row in found] == [row["q"] for row in rows]
+    assert [row["q"] for row in written] == [row["q"] for row in rows]
 
 
 CONTEXTS = ["Describe a dog in a park.", None, "", "What do you like?", "Say something about doors."]
@@ -237,11 +190,11 @@ def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
     more = ["--context-key", "c"]
     if kind.startswith("single"):
         rows, more = of_single_texts(rows, {"texts"}), [*more, "--id-key", "key"]
-    data = write_sets(tmp_path / f"data.{kind}", rows)
-    assert score.main(score_words(data, name, *more, size=6)) == 0
+    data = write_data(tmp_path / f"data.{kind}", rows)
+    assert score(data, *more, metric=name, size=6) == 0
     expected = load(name).compute(predictions=SETS, contexts=CONTEXTS)
-    assert [row[name] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected["scores"], abs=1e-5)
-    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    written, _, summary = results_of(data)
+    assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-5)
     assert summary["signature"] == expected["signature"]
 
 
@@ -255,6 +208,6 @@ def test_context_embeddings_are_a_column(load, tmp_path):
     ]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     columns = {"embeddings": "e", "context_embeddings": "v"}
-    assert score.main(score_words(data, "vendi_embed", *as_words({}, columns))) == 0
+    assert score(data, *as_words({}, columns), metric="vendi_embed", size=5) == 0
     expected = load("vendi_embed").compute(predictions=SETS, embeddings=embeddings, context_embeddings=vectors)
-    assert [row["vendi_embed"] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected["scores"])
+    assert [row["vendi_embed"] for row in results_of(data)[0]] == pytest.approx(expected["scores"])

@@ -10,23 +10,18 @@ import pytest
 
 from tests.commands import run_command
 from tests.conftest import SETS
-from tests.files import KINDS_OF_PIPES, pipe_of
+from tests.files import KINDS_OF_PIPES, pipe_of, write_jsonl
 from tests.fuzzing import bounded
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
-TARGET = {
-    "metadata": {"id": "q1"},
-    "question": {"normalized": "name a pet"},
-    "answers": {"raw": {"dog": 3, "cat": 2}, "clusters": {"q1.0": {"count": 3, "answers": ["dog"]}}},
-}
-LABELLED = {"annotated_prediction_data": {"q1": {"dog": {"cluster": "q1.0", "count": 1}}}}
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Run a command in this process, in an empty folder; returns its exit code and stderr."""
+    """Run a command in this process, in a folder with a good file; returns its exit code and stderr."""
     monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("good.jsonl"), [{"texts": texts} for texts in SETS])
 
     def run_once(name, *words):
         code = run_command(monkeypatch, name, *words)
@@ -39,35 +34,19 @@ def lines(*values):
     return "".join(json.dumps(value) + "\n" for value in values)
 
 
-def compare(path):
-    Path("good.jsonl").write_text(lines(*SETS))
-    return "compare", path, "good.jsonl", "--metric", "self_bleu", "--by-line"
-
-
-def choose(path):
-    return "choose", path, "--text-key", "text", "--one-set", "--keep", "2", "--quiet"
-
-
-def score(path):
-    return "score", path, "--metric", "self_bleu", "--text-key", "texts", "--quiet"
-
-
+CHAT = ("--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9")
+SETS_OF = ("--metric", "self_bleu", "--text-key", "texts")
+# The words before the name of the file, and those after it.
 COMMANDS = {
-    "score": score,
-    "choose": choose,
-    "report": lambda path: ("report", path, "--text-key", "texts", "--by-line", "--quiet"),
-    "compare": compare,
-    "meta-eval": lambda path: ("meta-eval", path),
-    "rate-quality": lambda path: (
-        *("rate-quality", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
-    ),
-    "probe, questions": lambda path: (
-        *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
-    ),
-    "probe, targets": lambda path: ("probe", "annotators", path),
-    "cluster-answers": lambda path: (
-        *("cluster-answers", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
-    ),
+    "score": (("score",), (*SETS_OF, "--quiet")),
+    "choose": (("choose",), ("--text-key", "text", "--one-set", "--keep", "2", "--quiet")),
+    "report": (("report",), ("--text-key", "texts", "--by-line", "--quiet")),
+    "compare": (("compare",), ("good.jsonl", *SETS_OF, "--by-line")),
+    "meta-eval": (("meta-eval",), ()),
+    "rate-quality": (("rate-quality",), CHAT),
+    "probe, questions": (("probe", "ask"), CHAT),
+    "probe, targets": (("probe", "annotators"), ()),
+    "cluster-answers": (("cluster-answers",), CHAT),
 }
 # A line of three, and what is wrong with the second.
 BROKEN = {
@@ -91,28 +70,29 @@ def assert_one_sentence(code, shown, name):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_line_is_named(run, command, fault):
-    path = Path("data.json" if "predictions" in command else "data.jsonl")
+    path = Path("data.jsonl")
     path.write_bytes(BROKEN[fault] * 2)
-    code, shown = run(*COMMANDS[command](path))
+    code, shown = run(*COMMANDS[command][0], path, *COMMANDS[command][1])
     assert_one_sentence(code, shown, path.name)
-    if command not in ("score", "choose", "report", "compare"):
-        assert "line 1" in shown or path.suffix == ".json"
+    assert "line 1" in shown or command in ("score", "choose", "report", "compare")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_empty_file_is_named(run, command):
     path = Path("data.jsonl")
     path.write_bytes(b"")
-    code, shown = run(*COMMANDS[command](path))
+    code, shown = run(*COMMANDS[command][0], path, *COMMANDS[command][1])
     assert_one_sentence(code, shown, path.name)
 
 
+JOB = ("--text-key", "set1", "--out", "out.jsonl")
+SCORE = ("score", "--metric", "self_bleu", *JOB)
 READING_TWICE = {
-    "score": lambda path: ("score", path, "--metric", "self_bleu", "--text-key", "set1", "--out", "out.jsonl"),
-    "score, limits": lambda path: (*READING_TWICE["score"](path), "--fail-under", "self_bleu=0"),
-    "score --one-set": lambda path: (*READING_TWICE["score"](path)[:-1], "out.json", "--one-set"),
-    "score --id-key": lambda path: (*READING_TWICE["score"](path), "--id-key", "src"),
-    "choose": lambda path: ("choose", path, "--text-key", "set1", "--keep", "1", "--out", "out.jsonl"),
+    "score": SCORE,
+    "score, limits": (*SCORE, "--fail-under", "self_bleu=0"),
+    "score --one-set": (*SCORE, "--out", "out.json", "--one-set"),
+    "score --id-key": (*SCORE, "--id-key", "src"),
+    "choose": ("choose", *JOB, "--keep", "1"),
 }
 
 
@@ -127,7 +107,7 @@ def test_what_a_job_would_read_twice_is_refused(run, command, kind):
     """With nothing written: a pipe gives its bytes once."""
     with bounded(command), pipe_of(CONTENT, kind) as path:
         before = sorted(os.listdir())
-        code, shown = run(*READING_TWICE[command](path))
+        code, shown = run(*READING_TWICE[command], path)
         assert sorted(os.listdir()) == before
     assert code == 2
     assert f"{path} " in shown
@@ -147,15 +127,15 @@ def test_a_pipe_is_read_once(run, kind):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
-    words = COMMANDS[command](Path("nowhere.jsonl"))
-    assert_one_sentence(*run(*words), "nowhere.jsonl")
-    Path("nowhere.jsonl").mkdir()
-    assert_one_sentence(*run(*words), "nowhere.jsonl")
+    path, (before, after) = Path("nowhere.jsonl"), COMMANDS[command]
+    assert_one_sentence(*run(*before, path, *after), path.name)
+    path.mkdir()
+    assert_one_sentence(*run(*before, path, *after), path.name)
 
 
-WRONG = {
-    "compare": [[7, 8], [{"a": 1}]],
-    "meta-eval": [
+@pytest.mark.parametrize(
+    "pairs",
+    [
         [7],
         [{**PAIR, "set2": ["c"]}],
         [{**PAIR, "set1": None}],
@@ -164,18 +144,11 @@ WRONG = {
         [{**PEOPLE, "human_diversity": 1}],
         [PEOPLE, {**PEOPLE, "human_diversity": [1]}],
     ],
-    "rate-quality": [[7], [{"text": 7}]],
-    "score": [[7], [{"texts": 1}]],
-    "choose": [[7], [{"text": 1}]],
-}
-
-
-@pytest.mark.parametrize(("command", "i"), [(name, i) for name, files in WRONG.items() for i in range(len(files))])
-def test_values_of_another_kind_are_named(run, command, i):
+)
+def test_pairs_of_another_kind_are_named(run, pairs):
     path = Path("data.jsonl")
-    path.write_text(lines(*WRONG[command][i]))
-    code, shown = run(*COMMANDS[command](path))
-    assert_one_sentence(code, shown, path.name)
+    path.write_text(lines(*pairs))
+    assert_one_sentence(*run("meta-eval", path), path.name)
 
 
 @pytest.mark.parametrize(

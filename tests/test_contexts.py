@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import encode
+from tests.conftest import approx, encode
 
 EMBEDDED = ["vendi_embed", "chamfer_diversity"]
 SIZES = [4, 2, 5, 3]
@@ -54,6 +54,7 @@ QUALITY = [list(np.linspace(0.2, 1, size)) for size in SIZES]
         ("vendi_embed", {"weights": WEIGHTS, "quality": QUALITY}),
         ("vendi_embed", {"pairs": True}),
         ("chamfer_diversity", {"details": True, "quality": QUALITY}),
+        ("semantic_entropy", {"details": True, "same": 0.3, "weights": WEIGHTS}),
     ],
 )
 def test_equals_the_plain_definition(load, set_block_rows, given, name, settings, block_rows):
@@ -65,16 +66,7 @@ def test_equals_the_plain_definition(load, set_block_rows, given, name, settings
     assert result.pop("signature") == expected.pop("signature").replace(
         "|embeddings:given", "|embeddings:given|contexts:projected"
     )
-    compare(result, expected)
-
-
-def compare(value, expected):
-    if isinstance(expected, (list, dict)):
-        assert len(value) == len(expected)
-        for key in expected if isinstance(expected, dict) else range(len(expected)):
-            compare(value[key], expected[key])
-    else:
-        assert value == (expected if expected is None else pytest.approx(expected, abs=1e-9))
+    assert result == approx(expected, 1e-9)
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -91,7 +83,7 @@ def test_contexts_are_embedded_as_texts_are(load, tiny_model, name, long_texts):
     rows = [encode(members, **model) for members in ANSWERS]
     contexts = [encode([prompt], **model)[0] if prompt else None for prompt in prompts]
     expected = load(name).compute(predictions=ANSWERS, embeddings=rows, context_embeddings=contexts)
-    compare(result["scores"], [pytest.approx(score, abs=1e-5) for score in expected["scores"]])
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
     plain = load(name).compute(predictions=ANSWERS, **model)
     assert [a == pytest.approx(b, abs=1e-6) for a, b in zip(result["scores"], plain["scores"], strict=True)] == [
         False, True, False, True

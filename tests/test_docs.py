@@ -1,11 +1,9 @@
 """Examples and commands in documents are run, and what they name exists."""
 
 import doctest
-import inspect
 import re
 import shlex
 import shutil
-import tomllib
 from pathlib import Path
 
 import evaluate
@@ -19,9 +17,6 @@ METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.ste
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 # Their programs need optional packages: the tests of what they show run them.
 RUN_ELSEWHERE = ("cluster.md", "training.md")
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-every_metric = pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
 
 
 @pytest.fixture(autouse=True)
@@ -40,65 +35,34 @@ def run_examples(text: str, name: str) -> int:
     return attempted
 
 
-def python_blocks(markdown: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", markdown, flags=re.MULTILINE | re.DOTALL)
-
-
-def only_python_blocks(markdown: str) -> str:
-    """Blank out what is not in a python fence: line numbers in a report stay those of the file."""
-    lines, inside = [], False
-    for line in markdown.splitlines():
-        if line.startswith("```"):
-            inside = line == "```python"
-            lines.append("")
-        else:
-            lines.append(line if inside else "")
-    return "\n".join(lines) + "\n"
-
-
-def run_markdown(path: Path) -> None:
-    markdown = path.read_text(encoding="utf-8")
-    for block in python_blocks(markdown):
-        assert block.startswith(">>> "), f"{path}: a python block is a doctest, so that it is run:\n{block}"
-    assert run_examples(only_python_blocks(markdown), str(path)) > 0
-
-
-def test_readme_examples():
-    run_markdown(ROOT / "README.md")
+PYTHON = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.name not in RUN_ELSEWHERE and python_blocks(page.read_text(encoding="utf-8"))],
-    ids=lambda page: page.name,
+    "path",
+    [
+        path
+        for path in (ROOT / "README.md", *PAGES, *(folder / "README.md" for folder in METRICS))
+        if path.name not in RUN_ELSEWHERE and PYTHON.search(path.read_text(encoding="utf-8"))
+    ],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
-def test_page_examples(page):
-    run_markdown(page)
+def test_examples_of_pages_and_cards(path):
+    blocks = PYTHON.findall(path.read_text(encoding="utf-8"))
+    for block in blocks:
+        assert block.startswith(">>> "), f"{path}: a python block is a doctest, so that it is run:\n{block}"
+    assert run_examples("\n".join(blocks), str(path)) > 0
 
 
-@every_metric
-def test_card_examples(folder):
-    run_markdown(folder / "README.md")
-
-
-@every_metric
-def test_help_examples(folder):
-    assert run_examples(evaluate.load(f"metrics/{folder.name}").inputs_description, folder.name) > 0
-
-
-@every_metric
-def test_card_and_help_have_every_argument(folder):
+@pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
+def test_card_and_help(folder):
+    """The arguments in both are filled from the declarations, which tests/test_invariants.py reads."""
+    assert PYTHON.search((folder / "README.md").read_text(encoding="utf-8"))
     metric = evaluate.load(f"metrics/{folder.name}")
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    arguments = list(inspect.signature(metric.compute).parameters)
-    assert [name for name in arguments if f"`{name}` (" not in card] == []
-    assert [name for name in arguments if f"{name} (" not in metric.inputs_description] == []
-
-
-@every_metric
-def test_card_cites_what_the_metric_cites(folder):
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert evaluate.load(f"metrics/{folder.name}").citation.strip() in card
+    assert run_examples(metric.inputs_description, folder.name) > 0
+    assert metric.inputs_description in metric.compute.__doc__
+    assert metric.inputs_description in metric.add.__doc__
+    assert metric.citation.strip() in (folder / "README.md").read_text(encoding="utf-8")
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -122,21 +86,17 @@ def test_readme_commands(command, output, tmp_path, monkeypatch, capsys):
     assert doctest.OutputChecker().check_output(output, printed, flags), printed
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*ROOT.glob("*.md"), *PAGES, *ROOT.glob("docs/*/*.md"), *ROOT.glob("metrics/*/*.md")],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("metrics/*/*.md")]
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@every_document
 def test_links_lead_somewhere(path):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
     if path.parent.parent.name == "metrics":
         # A card is also read on a Space, where the folder stands alone.
         assert [link for link in links if ".." in link] == []
-
-
-DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("metrics/*/*.md")]
-every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def code_of(path: Path) -> list[str]:
@@ -155,11 +115,11 @@ def is_run_by_python(module: str) -> bool:
 @every_document
 def test_commands_exist(path):
     code = code_of(path)
-    modules = [found for line in code for found in re.findall(r"python -m (scripts\.[\w.]+)", line)]
+    modules = [name for line in code for name in re.findall(r"python -m (scripts\.[\w.]+)", line)]
     assert [module for module in modules if not is_run_by_python(module)] == []
     # A script is run as a module, not by its path.
     assert [line for line in code if re.search(r"python scripts/|scripts/\S+\.py -", line)] == []
-    commands = [found for line in code for found in re.findall(r"(?:^|\s)text-metrics ([a-z][\w-]*)", line)]
+    commands = [name for line in code for name in re.findall(r"(?:^|\s)text-metrics ([a-z][\w-]*)", line)]
     assert [name for name in commands if name not in COMMANDS] == []
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z][\w-]*):", makefile, flags=re.MULTILINE)

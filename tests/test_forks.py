@@ -1,12 +1,7 @@
 """Forked children score as their parent does, whatever threads and locks it has."""
 
-import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import threading
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,25 +9,10 @@ import torch
 from transformers import EvalPrediction
 
 import text_metrics
-from tests.conftest import METRICS, SETS
+from tests import programs
+from tests.conftest import METRICS, approx, inputs_of, items_of, metrics_of
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models
-
-FLAT = SETS[0]
-# A child that hangs is killed after this time.
-SECONDS = 120
-
-
-def in_fork(work):
-    """Run a function in a forked child; returns what it returns, or None if the child hangs or fails."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: theirs.send(work()))
-    child.start()
-    result = ours.recv() if ours.poll(SECONDS) else None
-    child.kill()
-    child.join()
-    return result
 
 
 @pytest.fixture
@@ -63,8 +43,7 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
     }
     expected = {name: compute() for name, compute in ways.items()}
     for name, compute in ways.items():
-        child = in_fork(lambda compute=compute: (compute(), torch.get_num_threads(), dict(os.environ)))
-        assert child is not None, name
+        child = programs.in_fork(lambda compute=compute: (compute(), torch.get_num_threads(), dict(os.environ)))
         assert child[0] == pytest.approx(expected[name], abs=1e-6), name
         # The settings of threads are those of before.
         assert child[1] == torch.get_num_threads() == 2
@@ -72,12 +51,13 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
 
 
 AFTER_TORCH = """
-import os, sys
+import os, signal, sys
 import evaluate, torch
 metric = evaluate.load(sys.argv[1])
 torch.set_num_threads(2)
 product = torch.ones(500, 500) @ torch.ones(500, 500)
 if os.fork() == 0:
+    signal.alarm(120)  # if it hangs
     print(metric.compute(predictions=["a dog runs"] * 2 + ["a cat sleeps far away"] * 2)["vendi_embed"])
     sys.stdout.flush()
     os._exit(0)
@@ -87,15 +67,8 @@ os.wait()
 
 def test_a_child_scores_after_other_work_of_torch(load):
     expected = load("vendi_embed").compute(predictions=["a dog runs"] * 2 + ["a cat sleeps far away"] * 2)
-    command = [sys.executable, "-c", AFTER_TORCH, str(METRICS / "vendi_embed")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
-        try:
-            printed, _ = parent.communicate(timeout=SECONDS)
-        finally:
-            # With its child, if that hangs.
-            with suppress(ProcessLookupError):
-                os.killpg(parent.pid, signal.SIGKILL)
-    assert float(printed) == pytest.approx(expected["vendi_embed"], abs=1e-6)
+    done = programs.run(AFTER_TORCH, METRICS / "vendi_embed")
+    assert float(done.stdout) == pytest.approx(expected["vendi_embed"], abs=1e-6)
 
 
 def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_models, nli_model, monkeypatch):
@@ -103,33 +76,26 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
     # The models of other tests must not hide those that load after another.
     monkeypatch.setattr(registry, "models", {})
 
+    calls = [(load(name), {}) for name in metrics_of()]
+    calls += [(load("gruen"), gruen_models), (load("semantic_entropy"), {"same": f"nli:{nli_model}"})]
+
     def compute():
-        return [
-            load("gruen").compute(predictions=FLAT),
-            load("gruen").compute(predictions=FLAT, **gruen_models),
-            load("semantic_entropy").compute(predictions=FLAT, same=f"nli:{nli_model}"),
-            load("vendi_embed").compute(predictions=FLAT),
-            load("chamfer_diversity").compute(predictions=FLAT),
-            load("self_bleu").compute(predictions=FLAT),
-            load("probeval").compute(predictions=[["kettle", "pot"]], references=[["a kettle"] * 3 + ["a pot"] * 2]),
-        ]
+        return [metric.compute(**inputs_of(metric, items_of(metric)), **settings) for metric, settings in calls]
 
     expected = compute()
-    held, release = threading.Event(), threading.Event()
+    holds, release = threading.Event(), threading.Event()
 
     def hold():
         with registry.lock:
-            held.set()
-            release.wait(SECONDS)
+            holds.set()
+            release.wait(120)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait()
+    holds.wait()
     try:
-        results = in_fork(compute)
+        results = programs.in_fork(compute)
     finally:
         release.set()
         thread.join()
-    assert [result["signature"] for result in results] == [result["signature"] for result in expected]
-    for result, other in zip(results, expected, strict=True):
-        assert result["scores"] == pytest.approx(other["scores"], abs=1e-6)
+    assert results == approx(expected)

@@ -3,26 +3,23 @@
 `make attack` draws many times as many.
 """
 
-import argparse
 import json
 import re
 import shutil
 import sys
+from collections import Counter
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests.commands import results_of, score
+from tests.files import write_data
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
-from text_metrics.commands import compare
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.systems import read_units
-from text_metrics.commands.score import main as score
-from text_metrics.commands.shared import sets
 from text_metrics.commands.shared.chat import Journal
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -77,12 +74,6 @@ def raw(data):
     return lambda draw: damage_bytes(draw, data)
 
 
-def beside(path, name, content):
-    file = path.with_name(name)
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
-    return file
-
-
 def read_model(path):
     references = [{"id": f"q{i}", "answers": ["dog"]} for i in range(2)]
     return probe_files.read_predictions(path, references)
@@ -92,24 +83,11 @@ def read_journal(path):
     return Journal(path).answers
 
 
-PLAIN = {"rows": None, "delimiter": None, "encoding": "utf-8"}
-
-
-def compare_with_itself(path):
-    options = argparse.Namespace(a=path, b=path, text_key="t", id_key="id", system_key=None, cluster_key="c", **PLAIN)
-    return compare.read_pair(options, sets.Reader(sets.Keys("t", id="id", is_scattered=True), True))
-
-
 READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
         lambda path: read_pairs([path], Sets()),
-    ),
-    "compare": (
-        "a.jsonl",
-        lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
-        compare_with_itself,
     ),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "rate_quality, journal": ("out.journal", lines(JOURNAL), read_journal),
@@ -144,10 +122,10 @@ def test_damaged_files_are_read_or_named(tmp_path, name):
         with bounded(f"{name}, case {i}"):
             try:
                 read(path)
-            except (ValueError, TypeError) as found:
-                error = found
-            except Exception as found:
-                found.add_note(f"{name}, case {i}: {path.read_bytes()[:500]!r}")
+            except (ValueError, TypeError) as refused:
+                error = refused
+            except Exception as other:
+                other.add_note(f"{name}, case {i}: {path.read_bytes()[:500]!r}")
                 raise
         if error is not None:
             named += 1
@@ -168,20 +146,12 @@ ROWS = [{"texts": ["a dog", "a cat", f"the sea {i}"], "n": i} for i in range(12)
 def score_file(draw, folder):
     """Write a file of one of the kinds that text-metrics score reads, damaged."""
     kind = draw.choice(("jsonl", "jsonl", "json", "csv", "parquet"))
-    path = folder / f"data.{kind}"
-    if kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(ROWS), path, row_group_size=5)
-        path.write_bytes(damage_bytes(draw, path.read_bytes()))
-    elif kind == "csv":
-        end = draw.choice(("\n", "\r\n", "\r"))
-        data = end.join(
-            ["texts,n", *(f'"{json.dumps(row["texts"]).replace(chr(34), chr(34) * 2)}",{row["n"]}' for row in ROWS)]
-        )
-        path.write_bytes(damage_bytes(draw, data.encode()))
-    elif kind == "json":
-        path.write_bytes(whole_or_bytes(ROWS)(draw))
-    else:
-        path.write_bytes(damage_lines(draw, ROWS))
+    path = write_data(folder / f"data.{kind}", ROWS)
+    data = path.read_bytes()
+    if kind == "csv":
+        data = data.replace(b"\r\n", draw.choice((b"\n", b"\r\n", b"\r")))
+    damage = {"json": whole_or_bytes(ROWS), "jsonl": lines(ROWS)}.get(kind, raw(data))
+    path.write_bytes(damage(draw))
     return path
 
 
@@ -193,68 +163,21 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
         data = score_file(draw, folder)
         ends = []
         for size in (2, 1000):
-            out = folder / f"out{size}.jsonl"
-            words = [
-                data,
-                "--metric",
-                "self_bleu",
-                "--text-key",
-                "texts",
-                "--out",
-                out,
-                "--batch-size",
-                size,
-                "--quiet",
-            ]
             with bounded(f"case {i}"):
-                code = score.main(list(map(str, words)))
+                code = score(data, out=f"out{size}.jsonl", size=size)
             shown = capsys.readouterr().err
-            if code == score.EXIT_USAGE:
+            if code == EXIT_USAGE:
                 last = shown.strip("\n").split("\n")[-1]
                 assert last.startswith(str(data)), f"case {i}: {shown}"
                 ends.append((code, re.sub(r"after row \d+", "", last)))
                 continue
-            assert code in (0, score.EXIT_BAD_ROWS), f"case {i}: {shown}"
-            rows = [json.loads(line) for line in out.read_text().split("\n")[:-1]]
-            bad = folder / f"{out.name}.bad.jsonl"
-            bad_rows = [json.loads(line) for line in bad.read_text().split("\n")[:-1]] if bad.exists() else []
-            summary = json.loads((folder / f"{out.name}.summary.json").read_text())
-            assert (code == score.EXIT_BAD_ROWS) == (len(bad_rows) > 0), f"case {i}: {shown}"
-            assert (summary["n_scores"], summary["n_bad"]) == (len(rows), len(bad_rows)), f"case {i}: {shown}"
-            scores = [row.pop("self_bleu") for row in rows]
-            ends.append((code, scores, json.dumps(rows), bad_rows))
+            assert code in (0, EXIT_BAD_ROWS), f"case {i}: {shown}"
+            rows, bad, summary = results_of(data, f"out{size}.jsonl")
+            assert (code == EXIT_BAD_ROWS) == (len(bad) > 0), f"case {i}: {shown}"
+            assert (summary["n_scores"], summary["n_bad"]) == (len(rows), len(bad)), f"case {i}: {shown}"
+            ends.append((code, rows, bad))
         assert ends[0] == ends[1], f"case {i}"
         codes.append(ends[0][0])
         shutil.rmtree(folder)
-    sys.stdout.write(
-        f"score: {len(codes)} files, by exit code { ({code: codes.count(code) for code in set(codes)}) }\n"
-    )
-    assert set(codes) == {0, score.EXIT_USAGE, score.EXIT_BAD_ROWS}
-
-
-def test_report_reads_each_row_or_names_it(tmp_path):
-    named = set_aside = 0
-    for i, draw in cases("report", FILES):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        data = score_file(draw, folder)
-        units, error = [], ""
-        with bounded(f"case {i}"):
-            try:
-                units = read_units(data, sets.Keys("texts", "n"))
-            except ValueError as problem:
-                error = str(problem)
-        if units:
-            bad = [row for unit in units for row in unit.bad]
-            set_aside += bool(bad)
-            assert any(unit.texts for unit in units), f"case {i}"
-            assert all(row.number > 0 and row.error for row in bad), f"case {i}"
-            assert not any(unit.texts and unit.bad for unit in units), f"case {i}"
-        else:
-            named += 1
-            assert str(data) in error, f"case {i}: {error}"
-            assert "\n" not in error, f"case {i}: {error}"
-        shutil.rmtree(folder)
-    sys.stdout.write(f"report: {i + 1} files, {named} of them named in an error, {set_aside} with rows set aside\n")
-    assert named
-    assert set_aside
+    sys.stdout.write(f"score: {len(codes)} files, by exit code {Counter(codes)}\n")
+    assert set(codes) == {0, EXIT_USAGE, EXIT_BAD_ROWS}

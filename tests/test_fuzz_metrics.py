@@ -41,15 +41,18 @@ def shaped(make):
     def draw_values(draw, predictions):
         if not isinstance(predictions, list):
             return [make(draw)]
-        return [[make(draw) for _ in own] if isinstance(own, list) else make(draw) for own in predictions]
+        return [[make(draw) for _ in item] if isinstance(item, list) else make(draw) for item in predictions]
 
     return draw_values
 
 
-def n_texts(predictions):
+def sizes_of(predictions):
+    """Return the number of texts of each set: a flat list is one."""
     if not isinstance(predictions, list):
-        return 1
-    return sum(len(own) if isinstance(own, list) else 1 for own in predictions)
+        return [1]
+    if not any(isinstance(item, list) for item in predictions):
+        return [len(predictions)]
+    return [len(item) if isinstance(item, list) else 1 for item in predictions]
 
 
 def weights(draw, predictions):
@@ -61,105 +64,68 @@ def weights(draw, predictions):
 
 def embeddings(draw, predictions):
     rng = np.random.default_rng(draw.randrange(9))
-    rows = rng.normal(size=(n_texts(predictions), 4)) * draw.choice((1, 1e-150, 1e150, 1e-30))
+    rows = rng.normal(size=(sum(sizes_of(predictions)), 4)) * draw.choice((1, 1e-150, 1e150, 1e-30))
     return rows.astype(draw.choice((np.float64, np.float32, np.float16))) if draw.random() < 0.3 else rows
 
 
 def similarity(draw, predictions):
-    nested = isinstance(predictions, list) and any(isinstance(own, list) for own in predictions)
-    sets = predictions if nested else [predictions]
     level = draw.choice((0, 0.5, 1))
-    sizes = [len(own) if isinstance(own, list) else 1 for own in sets]
-    return [np.full((n, n), level) + (1 - level) * np.eye(n) for n in sizes]
+    return [np.full((n, n), level) + (1 - level) * np.eye(n) for n in sizes_of(predictions)]
 
 
-def by(draw, predictions):
-    """Draw a label for each item, which is one set or several, or one text."""
-    n = len(predictions) if isinstance(predictions, list) else 1
-    return [draw.choice(("a", "b", 3)) for _ in range(draw.choice((n, n, 1)))]
+def of_items(*values):
+    """Draw a value for each item, which is one set or several, or one text."""
+
+    def draw_values(draw, predictions):
+        n = len(predictions) if isinstance(predictions, list) else 1
+        return [draw.choice(values) for _ in range(draw.choice((n, n, 1)))]
+
+    return draw_values
 
 
 def choice(*values):
     return lambda draw, _: draw.choice(values)
 
 
-MODEL = {
-    "model": lambda draw, _: Letters(),
-    "batch_size": choice(1, 2, 100),
-    "device": choice("cpu"),
-    "progress": choice(False),
-    "long_texts": choice("windows", "cut"),
-}
-SETS = {
+# Values of settings that do not follow from their declarations.
+GOOD = {
     "set_size": choice(1, 2, 3),
+    "q": choice(0, 1, 2, "inf", 0.5, 1e300, [0, 1, "inf"], np.float32(1)),
+    "same": choice(0, 0.5, 1, lambda left, right: [a[:1] == b[:1] for a, b in zip(left, right, strict=True)]),
+    "tokenizer": choice("whitespace", "13a", "nltk", "char", str.split),
+    "components": choice(["grammaticality"], ["non_redundancy"], ["focus"], ["focus", "non_redundancy"]),
+    "vectors": choice({"a": [1.0, 0.0], "yes": [0.0, 1.0]}, {"a": [1.0], "yes": [0.0, 1.0]}, {}),
+    "weights": weights,
     "embeddings": embeddings,
     "similarity": similarity,
     "quality": shaped(lambda draw: draw.choice((0, 0.5, 1, draw.random()))),
-    "confidence": choice(0.9, 0.5),
-    "confidence_by": by,
-    "details": choice(True, False),
+    "log_probs": shaped(lambda draw: -draw.random()),
+    "classes": shaped(lambda draw: draw.choice(("a", "b", 3))),
+    "contexts": of_items("Say yes.", "", None),
+    "context_embeddings": of_items([1.0, 0.0, 0.0, 0.5], None),
+    "confidence_by": of_items("a", "b", 3),
+    "labels": choice({}, [["wrong"]], {"0": {"a": "wrong"}}),
+    "model": lambda draw, _: Letters(),
+    "device": choice("cpu"),
+    "cache_dir": choice(None),
+    **dict.fromkeys(("lm_model", "cola_model", "sop_model"), choice("./nowhere")),
 }
-GOOD = {
-    "vendi_embed": {
-        **MODEL,
-        **SETS,
-        "q": choice(0, 1, 2, "inf", 0.5, 1e300, [0, 1, "inf"], np.float32(1)),
-        "kernel": choice("embedding", "ngram"),
-        "weights": weights,
-    },
-    "chamfer_diversity": {**MODEL, **SETS, "singletons": choice("skip", "error")},
-    "self_bleu": {
-        "max_order": choice(1, 2, 4, 100),
-        "aggregate": choice("set", "corpus", "sentence"),
-        "smoothing": choice("epsilon", "method1", "none", "add-k"),
-        "tokenizer": choice("whitespace", "13a", "nltk", "char", str.split),
-        "set_size": choice(1, 2, 3),
-        "singletons": choice("skip", "error"),
-        "vocabulary_size": choice(2, 1000),
-        "homogenization": choice(True, False),
-        "confidence": choice(0.9),
-        "confidence_by": by,
-        "details": choice(True, False),
-    },
-    "semantic_entropy": {
-        **MODEL,
-        **{name: draw for name, draw in SETS.items() if name != "similarity"},
-        "same": choice(0, 0.5, 1, lambda left, right: [a[:1] == b[:1] for a, b in zip(left, right, strict=True)]),
-        "grouping": choice("complete", "greedy"),
-        "patience": choice(0, 0.8, 1),
-        "weights": weights,
-        "log_probs": shaped(lambda draw: -draw.random()),
-        "classes": shaped(lambda draw: draw.choice(("a", "b", 3))),
-    },
-    "probeval": {
-        **MODEL,
-        "clustering": choice("auto", "human", "soft", "hac", "xmeans", "gmeans", "none"),
-        "matcher": choice("cosine", "gp", "soft"),
-        "threshold": choice(0, 0.5, 1),
-        "smoothing": choice(0, 1, 0.5, 1e-310, 1e300),
-        "debias": choice(True, False),
-        "rarefy": choice(1, 3),
-        "rarefy_people": choice(1, 3),
-        "parity": choice(True, False),
-        "linkage": choice("average", "complete", "single", "weighted", "ward", "centroid", "median"),
-        "distance": choice(0, 0.5, 0.95, 3),
-        "seed": choice(0, 7, 2**32 - 1),
-        "vectors": choice({"a": [1.0, 0.0], "yes": [0.0, 1.0]}, {"a": [1.0], "yes": [0.0, 1.0]}, {}),
-        "confidence": choice(0.9),
-        "confidence_by": by,
-        "details": choice(True, False),
-    },
-    "gruen": {
-        "components": choice(["grammaticality"], ["non_redundancy"], ["focus"], ["focus", "non_redundancy"]),
-        "parity": choice(True, False),
-        "markup": choice("plain", "markdown", "auto"),
-        "focus_threshold": choice(0, 0.5),
-        "model": lambda draw, _: Letters(),
-        "confidence": choice(0.9),
-        "confidence_by": by,
-        "details": choice(True, False),
-    },
-}
+
+
+def draw_setting(draw, name, declared, predictions):
+    """Draw a value of a setting: mostly of those that its declaration allows."""
+    if draw.random() > 0.75:
+        return draw.choice(odd_values())
+    if name in GOOD:
+        return GOOD[name](draw, predictions)
+    bounds = declared.check.keywords
+    if "choices" in bounds:
+        return draw.choice(bounds["choices"])
+    if isinstance(declared.default, bool):
+        return draw.choice((True, False))
+    if declared.check.func.__name__ == "parse_count":
+        return draw.choice((1, 2, 3, bounds.get("low", 1), bounds.get("high", 1000)))
+    return draw.choice((0.5, 0.9, bounds.get("low", 0.01), bounds.get("high", 0.99)))
 
 
 def draw_texts(draw, most=4):
@@ -172,10 +138,10 @@ def draw_predictions(draw, name):
     if kind < 0.06:
         return draw.choice(odd_values())
     flat = draw_texts(draw, 6)
-    found = flat if kind < 0.4 or name == "gruen" else [draw_texts(draw) for _ in range(draw.randint(1, 3))]
+    items = flat if kind < 0.4 or name == "gruen" else [draw_texts(draw) for _ in range(draw.randint(1, 3))]
     if kind > 0.96:
-        found[draw.randrange(len(found))] = draw.choice(odd_values())
-    return found
+        items[draw.randrange(len(items))] = draw.choice(odd_values())
+    return items
 
 
 def draw_answers(draw, clustered):
@@ -196,7 +162,7 @@ def draw_answers(draw, clustered):
     return answers
 
 
-def draw_case(draw, name):
+def draw_case(draw, name, declared):
     """Draw the input and the settings of a call."""
     if name == "probeval":
         n, clustered = draw.randint(1, 3), draw.random() < 0.5
@@ -206,39 +172,28 @@ def draw_case(draw, name):
         }
     else:
         inputs = {"predictions": draw_predictions(draw, name)}
-    settings = {}
-    for parameter in draw.sample(sorted(GOOD[name]), draw.randint(0, 4)):
-        is_good = draw.random() < 0.75
-        settings[parameter] = (
-            GOOD[name][parameter](draw, inputs["predictions"]) if is_good else draw.choice(odd_values())
-        )
+    settings = {
+        setting: draw_setting(draw, setting, declared[setting], inputs["predictions"])
+        for setting in draw.sample(sorted(declared), draw.randint(0, 4))
+    }
     if name == "semantic_entropy" and draw.random() < 0.8:
         settings.setdefault("same", 0.5)
         if settings.keys() & {"quality", "patience"}:
-            settings |= {"patience": 0.5, "quality": SETS["quality"](draw, inputs["predictions"])}
+            settings |= {"patience": 0.5, "quality": GOOD["quality"](draw, inputs["predictions"])}
     given = settings.keys() & {"embeddings", "similarity", "vectors", "classes", "long_texts"}
-    if (
-        name in ("vendi_embed", "chamfer_diversity", "semantic_entropy", "probeval")
-        and not given
-        and draw.random() < 0.95
-    ):
+    if name not in ("self_bleu", "gruen") and not given and draw.random() < 0.95:
         settings.setdefault("model", Letters())
     return inputs, settings
 
 
-def check_result(name, result):
+def check_result(metric, settings, result):
     json.dumps(result, allow_nan=False)
-    low, high = {
-        "probeval": (0, np.inf),
-        "vendi_embed": (0, 7),
-        "chamfer_diversity": (0, 2),
-        "semantic_entropy": (0, 2),
-    }.get(name, (0, 1))
-    if "|debias:True|" in result["signature"]:
-        low = -np.inf
-    for score in [result[name], *result["scores"]]:
+    low, high = metric.bounds_under(metric.settings.read(settings, metric.name))
+    # Of sets of at most seven texts.
+    high = high(7) if callable(high) else high
+    for score in [result[metric.name], *result["scores"]]:
         assert score is None or low - 1e-6 <= score <= high + 1e-6
-    assert result["signature"].startswith(f"{name}|")
+    assert result["signature"].startswith(f"{metric.name}|")
 
 
 def check_error(name, error, parameters):
@@ -257,26 +212,27 @@ def check_error(name, error, parameters):
 def test_odd_calls(load, name):
     metric = load(name)
     stored = evaluate.load(str(METRICS / name), keep_in_memory=True)
-    parameters = ["predictions", "references", *(name for name in metric.settings.declared() if name != "q")]
+    declared = metric.settings.declared()
+    parameters = ["predictions", "references", *(setting for setting in declared if setting != "q")]
     parameters += ["q must", "q is", r"q\[\d+\]"]
     outcomes = {"results": 0, "errors": 0, "stored": 0}
     for i, draw in cases(name, CASES[name]):
-        inputs, settings = draw_case(draw, name)
+        inputs, settings = draw_case(draw, name, declared)
         shown = f"{name}, case {i}"
         with bounded(shown), warnings.catch_warnings():
-            found = outcome_of(metric, inputs, settings)
+            outcome = outcome_of(metric, inputs, settings)
             try:
-                if isinstance(found, Exception):
-                    check_error(name, found, parameters)
+                if isinstance(outcome, Exception):
+                    check_error(name, outcome, parameters)
                 else:
-                    check_result(name, found)
+                    check_result(metric, settings, outcome)
                 if draw.random() < 0.1:
                     outcomes["stored"] += 1
-                    assert_same_when_stored(stored, inputs, settings, found)
+                    assert_same_when_stored(stored, inputs, settings, outcome)
             except AssertionError as error:
-                error.add_note(f"{shown}: {found!r:.300}, settings {list(settings)}")
+                error.add_note(f"{shown}: {outcome!r:.300}, settings {list(settings)}")
                 raise
-        outcomes["errors" if isinstance(found, Exception) else "results"] += 1
+        outcomes["errors" if isinstance(outcome, Exception) else "results"] += 1
     sys.stdout.write(f"{name}: {outcomes}\n")
     # Neither all calls are refused, nor none.
     assert min(outcomes.values()) > 0.02 * CASES[name]
@@ -296,10 +252,10 @@ def assert_same_when_stored(metric, inputs, settings, expected):
     except (TypeError, ValueError):
         assert isinstance(expected, Exception)
         return
-    found = outcome_of(metric, {}, settings)
-    # What is kept because the settings were refused is not for the next case.
+    outcome = outcome_of(metric, {}, settings)
+    # What stays because the settings were refused is not for the next case.
     metric.writer = metric.buf_writer = metric.selected_feature_format = None
     if isinstance(expected, Exception):
-        assert isinstance(found, (TypeError, ValueError)), f"stored: {found!r:.300}"
+        assert isinstance(outcome, (TypeError, ValueError)), f"stored: {outcome!r:.300}"
     else:
-        assert found == expected
+        assert outcome == expected

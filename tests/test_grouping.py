@@ -1,99 +1,60 @@
 """How rows become sets in `score` and `choose`: keys that come back, and bad rows, in every kind of file."""
 
-import csv
-import json
 import random
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from types import SimpleNamespace
 
-import datasets
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.files import read_jsonl, write_jsonl
-from text_metrics.commands.choose import main as choose
-from text_metrics.commands.score import main as score
+from tests.commands import choose, results_of, score
+from tests.files import write_data, write_jsonl
 from text_metrics.commands.shared import sets
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.commands.shared.keys import read_key
 from text_metrics.commands.shared.rows import Row, Source
 
-KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
+KINDS = ["data.jsonl", "data.json", "data.csv", "data.parquet", "data"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 GROUPINGS = [("--set-size", 4), ("--id-key", "prompt")]
+SCORED = {"key": "text", "size": 6}
 
 
-def write_data(folder, kind, rows):
-    if kind == "json":
-        (folder / "data.json").write_text(json.dumps(rows))
-    elif kind == "csv":
-        # A row without a text lacks the field, so that its key cannot be read either.
-        lines = [[value for value in row.values() if value is not None] for row in rows]
-        with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([list(rows[0]), *lines])
-    elif kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), folder / "data.parquet", row_group_size=7)
-    elif kind == "folder":
-        datasets.Dataset.from_list(rows).save_to_disk(folder / "data")
-    else:
-        write_jsonl(folder / "data.jsonl", rows)
-    return folder / ("data" if kind == "folder" else f"data.{kind}")
-
-
-def score_words(data, *more, size=6):
-    words = [data, "--metric", "self_bleu", "--text-key", "text", "--out", data.parent / "out.jsonl"]
-    return [str(word) for word in [*words, "--batch-size", size, "--set", "max_order=2", "--quiet", *more]]
-
-
-def choose_words(data, *more, size=6):
-    words = [data, "--text-key", "text", "--out", data.parent / "out.jsonl", "--batch-size", size, "--quiet", *more]
-    return [str(word) for word in words]
-
-
-def results_of(data):
-    bad = data.parent / "out.jsonl.bad.jsonl"
-    summary = json.loads((data.parent / "out.jsonl.summary.json").read_text())
-    return read_jsonl(data.parent / "out.jsonl"), read_jsonl(bad) if bad.exists() else [], summary
+def score_sets(data, *more, **named):
+    return score(data, "--set", "max_order=2", *more, **{**SCORED, **named})
 
 
 # Keys that come back.
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_a_key_may_be_anywhere(tmp_path, capsys, monkeypatch, kind):
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_of_a_key_may_be_anywhere(tmp_path, capsys, monkeypatch, name):
     """In a file of few rows; in a larger one, a key that comes back is an error before anything is scored."""
     rows = [{"prompt": f"p{i % 12}", "text": f"text {i % 5}"} for i in range(48)]
     (tmp_path / "sorted").mkdir()
-    ordered = write_data(tmp_path / "sorted", kind, sorted(rows, key=lambda row: int(row["prompt"][1:])))
-    data = write_data(tmp_path, kind, rows)
+    ordered = write_data(tmp_path / "sorted" / name, sorted(rows, key=lambda row: int(row["prompt"][1:])))
+    data = write_data(tmp_path / name, rows)
     before = sorted(tmp_path.iterdir())
-    choosing = ["--id-key", "prompt", "--keep", 2]
-    shift = kind == "csv"
     monkeypatch.setattr(sets, "LARGEST_SET", 40)
-    for main, words in (
-        (score.main, score_words(data, "--id-key", "prompt")),
-        (choose.main, choose_words(data, *choosing)),
-    ):
-        assert main(words) == score.EXIT_USAGE
-        assert f"'prompt' is 'p0' in row {1 + shift}, and again in row {13 + shift}" in capsys.readouterr().err
+    shift = name == "data.csv"
+    for run, more in ((score_sets, []), (choose, ["--keep", 2])):
+        assert run(data, "--id-key", "prompt", *more, **SCORED) == EXIT_USAGE
+        assert f"row {13 + shift} has the 'prompt' of row {1 + shift}" in capsys.readouterr().err
         assert sorted(tmp_path.iterdir()) == before
     monkeypatch.setattr(sets, "LARGEST_SET", 48)
-    for main, make_words, more in ((score.main, score_words, choosing[:2]), (choose.main, choose_words, choosing)):
-        results = []
-        for each in (ordered, data):
-            assert main([*make_words(each, *more), "--restart"]) == 0
-            written, bad, summary = results_of(each)
-            results.append((written, bad, {name: value for name, value in summary.items() if name != "command"}))
-        assert results[0] == results[1]
+    results = []
+    for each in (ordered, data):
+        assert score_sets(each, "--id-key", "prompt") == 0
+        written, bad, summary = results_of(each)
+        results.append((written, bad, {name: value for name, value in summary.items() if name != "command"}))
+    assert results[0] == results[1]
 
 
 def test_keys_are_texts():
     values = [1, 2.5, True, [1, "é"], {"b": 1, "a": 2}, "1"]
-    found = [read_key({"p": value}, "p") for value in values]
-    assert found == ["1", "2.5", "true", '[1, "é"]', '{"a": 2, "b": 1}', "1"]
+    assert [read_key({"p": value}, "p") for value in values] == ["1", "2.5", "true", '[1,"é"]', '{"a":2,"b":1}', "1"]
     assert [read_key(row, "p") for row in (None, {}, {"p": None}, {"p": ""}, {"p": float("nan")})] == [None] * 5
 
 
@@ -116,24 +77,9 @@ def test_one_key_is_read_alike_whatever_its_type(same):
 
 
 def test_other_keys_stay_apart():
-    values = [
-        1,
-        "01",
-        "1.10",
-        1.1,
-        "1e1",
-        "a.0",
-        "0x1",
-        "1_0",
-        " 1",
-        "2024",
-        "2024-05",
-        "20240506",
-        "nan",
-        "inf",
-        "rue",
-    ]
-    assert len({read_key({"p": value}, "p") for value in [*values, *(same[0] for same in SAME_KEYS[1:])]}) == 22
+    texts = ["01", "1.10", "1e1", "a.0", "0x1", "1_0", "2024", "2024-05", "20240506", "nan", "inf", "rue"]
+    values = [1, 1.1, " 1", *texts, *(same[0] for same in SAME_KEYS[1:])]
+    assert len({read_key({"p": value}, "p") for value in values}) == len(values)
 
 
 def test_keys_meet_between_formats(tmp_path):
@@ -143,13 +89,13 @@ def test_keys_meet_between_formats(tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet")
     frame.astype({"day": str}).to_json(tmp_path / "a.jsonl", orient="records", lines=True, date_format="iso")
-    found = [
+    keys = [
         [[read_key(row.values, name) for name in frame] for row in Source(tmp_path / f"a.{kind}").rows()]
         for kind in ("csv", "parquet", "jsonl")
     ]
-    assert found[0] == found[1] == found[2]
-    assert found[0][0] == ["1", "2024-01-01", "2024-01-01"]
-    assert found[0][2][0] is None
+    assert keys[0] == keys[1] == keys[2]
+    assert keys[0][0] == ["1", "2024-01-01", "2024-01-01"]
+    assert keys[0][2][0] is None
 
 
 # Bad rows.
@@ -169,39 +115,25 @@ def rows_of_texts(n_sets, bad):
     return [{**row, "text": row["text"] and f"{row['text']} {WORDS[i % 4]}"} for i, row in enumerate(rows)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
-def test_a_bad_row_makes_its_own_set_bad(tmp_path, kind, grouping):
+def test_a_bad_row_makes_its_own_set_bad(tmp_path, name, grouping):
     rows = rows_of_equal_texts(20, bad=[1, 31, 33])
-    if kind == "csv" and "--id-key" in grouping:
+    if name == "data.csv" and "--id-key" in grouping:
         # Without a key, the row at the end of a set may be one of the next set.
         rows[31]["text"], rows[30]["text"] = rows[30]["text"], None
-    data = write_data(tmp_path, kind, rows)
-    assert score.main(score_words(data, *grouping)) == score.EXIT_BAD_ROWS
+    data = write_data(tmp_path / name, rows)
+    assert score_sets(data, *grouping) == EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
     assert [row["self_bleu"] for row in scored] == pytest.approx([1.0] * 17)
     assert [row["text"] for row in scored] == [
         [row["text"] for row in rows[4 * i : 4 * i + 4]] for i in range(20) if i not in (0, 7, 8)
     ]
-    shift = kind == "csv"
+    shift = name == "data.csv"
     assert [row["row"] for row in bad] == [number + shift for number in [*range(1, 5), *range(29, 37)]]
     assert (summary["n_bad"], summary["n_incomplete"], summary["n_texts"]) == (12, 3, 68)
     assert summary["self_bleu_2"] == pytest.approx(1)
     assert re.findall(r"\d+", bad[0]["error"])[:3] == [str(number + shift) for number in (1, 4, 2)]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("grouping", GROUPINGS)
-def test_a_choice_goes_on_without_a_bad_row(tmp_path, kind, grouping):
-    rows = [{"id": str(i), **row, "q": "0.9" if i % 4 else "1"} for i, row in enumerate(rows_of_texts(10, bad=[1]))]
-    data = write_data(tmp_path, kind, rows)
-    words = choose_words(data, *grouping, "--keep", 4, "--column", "quality=q")
-    assert choose.main(words) == score.EXIT_BAD_ROWS
-    chosen, bad, summary = results_of(data)
-    assert [row["row"] for row in bad] == [2 + (kind == "csv")]
-    assert [row["id"] for row in chosen] == [str(i) for i in range(40) if i != 1]
-    counts = {"n_groups": 10, "n_bad": 1, "n_incomplete": 1, "n_texts": 39}
-    assert {name: summary[name] for name in counts} == counts
 
 
 @pytest.mark.parametrize("value", [None, "good", 1.5, True, ""])
@@ -210,7 +142,7 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
     rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_texts(5, bad=[]))]
     rows[6]["q"] = value
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, *options, "--keep", 20, "--column", "quality=q")) == score.EXIT_BAD_ROWS
+    assert choose(data, *options, "--keep", 20, "--column", "quality=q", **SCORED) == EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert chosen == [row for row in rows if row["id"] != 6]
     assert [row["row"] for row in bad] == [7]
@@ -222,37 +154,10 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
 def test_rows_of_groups_hold_one_text(tmp_path):
     rows = [{"p": 0, "text": text} for text in ("a dog", ["a cat", "the sea"], "a red house")]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, "--id-key", "p", "--keep", 3)) == score.EXIT_BAD_ROWS
+    assert choose(data, "--id-key", "p", "--keep", 3, **SCORED) == EXIT_BAD_ROWS
     chosen, bad, _ = results_of(data)
     assert chosen == [rows[0], rows[2]]
     assert "['a cat', 'the sea']" in bad[0]["error"]
-
-
-def test_rows_that_are_left_over(tmp_path):
-    data = write_jsonl(tmp_path / "data.jsonl", rows_of_equal_texts(6, bad=[])[:22])
-    assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_BAD_ROWS
-    written, bad, summary = results_of(data)
-    assert (len(written), summary["n_incomplete"], [row["row"] for row in bad]) == (5, 1, [21, 22])
-    data = write_jsonl(data, rows_of_texts(6, bad=[])[:22])
-    assert choose.main(choose_words(data, "--set-size", 4, "--keep", 3, "--restart")) == score.EXIT_BAD_ROWS
-    written, bad, summary = results_of(data)
-    assert (len(written), summary["n_incomplete"], bad) == (17, 1, [])
-
-
-def test_a_row_without_a_key_may_belong_to_both_sets_beside_it(tmp_path):
-    lines = [json.dumps(row) for row in rows_of_equal_texts(8, bad=[])]
-    lines[3] = '{"text": "a key is missing"}'
-    lines[9] = "no JSON"
-    lines[31] = '{"prompt": null, "text": "a key is null"}'
-    data = tmp_path / "data.jsonl"
-    data.write_text("\n\n".join(lines))
-    # Each row is on an odd line.
-    assert score.main(score_words(data, "--id-key", "prompt", size=1)) == score.EXIT_BAD_ROWS
-    scored, bad, summary = results_of(data)
-    assert [row["prompt"] for row in scored] == ["p3", "p4", "p5", "p6"]
-    assert [row["row"] for row in bad] == [2 * i + 1 for i in [*range(12), *range(28, 32)]]
-    assert "row 7" in bad[4]["error"]
-    assert (summary["n_incomplete"], summary["n_bad"]) == (4, 16)
 
 
 def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
@@ -260,10 +165,10 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
     rows[5:9] = ['p1,"text', "p1,text 1", "p1,text 1", 'p2,te"xt']
     data = tmp_path / "data.csv"
     data.write_text("prompt,text\n" + "\n".join(rows))
-    assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_USAGE
+    assert score_sets(data, "--set-size", 4) == EXIT_USAGE
     assert "data.csv, lines 7 to 10 " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
-    assert score.main(score_words(data, "--id-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
+    assert score_sets(data, "--id-key", "prompt", "--restart") == EXIT_BAD_ROWS
     scored, bad, _ = results_of(data)
     assert [row["prompt"] for row in scored] == ["p0", *(f"p{i}" for i in range(3, 10))]
     assert [row["row"] for row in bad] == [6, 7, 11, 12, 13]
@@ -274,9 +179,8 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows_of_equal_texts(4, bad=[]))]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = [*score_words(data, "--id-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
-    del words[words.index("max_order=2") - 1 : words.index("max_order=2") + 1]
-    assert score.main(words) == score.EXIT_BAD_ROWS
+    words = ["--id-key", "prompt", "--column", "similarity=similar"]
+    assert score(data, *words, metric="vendi_embed", key="text") == EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
     assert [row["vendi_embed"] for row in scored] == pytest.approx([4] * 3)
     assert [row["row"] for row in bad] == [5, 6, 7, 8]
@@ -286,33 +190,21 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
 
 # References.
 
-PEOPLE = [["a dog", "a dog", "a cat"], ["the sea", "rain", "rain"]]
-
-
-def probeval_words(data):
-    words = [data, "--metric", "probeval", "--text-key", "text", "--reference-key", "people", "--quiet"]
-    return [str(word) for word in [*words, "--id-key", "q", "--out", data.parent / "out.jsonl"]]
-
 
 def test_one_row_of_a_set_has_its_reference(load, tmp_path):
-    rows = [{"q": i, "text": text, "people": PEOPLE[i]} for i in range(2) for text in ("a dog", "rain", "rain")]
-    rows[0]["people"] = None
-    rows[4] = {"q": 1, "text": "rain"}
+    """A set is bad if the references of its rows differ, or if none has one."""
+    people = [["a dog", "a dog", "a cat"], ["the sea", "rain", "rain"]]
+    rows = [{"q": i, "text": text, "people": people[i % 2]} for i in range(4) for text in ("a dog", "rain", "rain")]
+    rows[0]["people"] = rows[9]["people"] = rows[10]["people"] = rows[11]["people"] = None
+    rows[7]["people"] = people[1]
+    del rows[4]["people"]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(probeval_words(data)) == 0
-    expected = load("probeval").compute(predictions=[["a dog", "rain", "rain"]] * 2, references=PEOPLE)["scores"]
-    assert [row["probeval"] for row in results_of(data)[0]] == pytest.approx(expected)
-
-
-def test_references_of_a_set_that_differ_or_are_missing(tmp_path):
-    rows = [{"q": i, "text": text, "people": PEOPLE[0]} for i in range(3) for text in ("a dog", "rain")]
-    rows[1]["people"] = PEOPLE[1]
-    rows[4]["people"] = rows[5]["people"] = None
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(probeval_words(data)) == score.EXIT_BAD_ROWS
-    scored, bad, _ = results_of(data)
-    assert [row["q"] for row in scored] == [1]
-    assert [row["row"] for row in bad] == [1, 2, 5, 6]
+    words = ["--reference-key", "people", "--id-key", "q"]
+    assert score(data, *words, metric="probeval", key="text") == EXIT_BAD_ROWS
+    written, bad, _ = results_of(data)
+    expected = load("probeval").compute(predictions=[["a dog", "rain", "rain"]] * 2, references=people)["scores"]
+    assert [row["probeval"] for row in written] == pytest.approx(expected)
+    assert [row["row"] for row in bad] == list(range(7, 13))
     assert all("'people'" in row["error"] for row in bad)
 
 
@@ -333,16 +225,16 @@ def expected_sets(rows, mode):
     """Find the sets and whether each is whole, by an obvious rule: each row without a key marks both its neighbours."""
     if mode == "size":
         sets = [rows[i : i + 3] for i in range(0, len(rows), 3)]
-        return [(own, len(own) == 3 and all(row.values and row.values["text"] for row in own)) for own in sets]
+        return [(rows, len(rows) == 3 and all(row.values and row.values["text"] for row in rows)) for rows in sets]
     keyed = [row for row in rows if row.values and row.values["p"] is not None]
-    found = []
+    expected = []
     for key in dict.fromkeys(row.values["p"] for row in keyed):
-        own = [row for row in keyed if row.values["p"] == key]
-        first, last = rows.index(own[0]), rows.index(own[-1])
+        members = [row for row in keyed if row.values["p"] == key]
+        first, last = rows.index(members[0]), rows.index(members[-1])
         span = rows[max(0, first - 1) : last + 2]
         is_whole = all(row.values and row.values["p"] is not None for row in span)
-        found.append((own, is_whole and all(row.values["text"] for row in own)))
-    return found
+        expected.append((members, is_whole and all(row.values["text"] for row in members)))
+    return expected
 
 
 def numbers_of(unit):
@@ -359,7 +251,7 @@ def test_every_row_has_one_place(mode, chooses):
         rows = drawn_rows(random.Random(seed), 25)
         units = list(reader.units(SimpleNamespace(path="data", has_cells=False, rows=lambda rows=rows: iter(rows))))
         expected = expected_sets(rows, mode)
-        whole = [[row.number for row in own] for own, is_whole in expected if is_whole]
+        whole = [[row.number for row in members] for members, is_whole in expected if is_whole]
         assert [numbers_of(unit) for unit in units if unit.rows and not unit.is_incomplete] == whole
         n_whole, n_short = n_whole + len(whole), n_short + len(expected) - len(whole)
         # Each set that lacks a row is counted once.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, approx
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_language import find_unread
 from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_released, gruen_text
@@ -34,15 +34,18 @@ def normalized(text):
     return [line] if gruen_text.is_of_two_words(line) else []
 
 
-def test_normalization_is_that_of_the_original(shared_data):
-    goldens = json.loads((shared_data / "goldens/gruen_preprocess_goldens.json").read_text(encoding="utf-8"))
-    for golden in goldens:
-        assert normalized(golden["text"]) == golden["normalized"]
+@pytest.fixture(params=["examples", "goldens"])
+def original(request):
+    """Return a function that gives what the original computed, of our own words and of others."""
+    if request.param == "examples":
+        return EXAMPLES.get
+    folder = request.getfixturevalue("shared_data") / "goldens"
+    return lambda name: json.loads((folder / f"gruen_{name}_goldens.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES["normalized"], ids=lambda example: example["text"][:20])
-def test_normalization_of_our_own_words(example):
-    assert normalized(example["text"]) == example["sentences"]
+def test_normalization_is_that_of_the_original(original):
+    for row in original("preprocess"):
+        assert normalized(row["text"]) == row["normalized"]
 
 
 @settings(deadline=None, max_examples=300)
@@ -66,18 +69,9 @@ def test_splitting_changes_nothing_but_space(text):
 # Redundancy.
 
 
-def test_redundancy_is_that_of_the_original(shared_data):
-    goldens = json.loads((shared_data / "goldens/gruen_redundancy_goldens.json").read_text(encoding="utf-8"))
-    assert goldens
-    for golden in goldens:
-        found = gruen_released.find_redundancy(golden["sentences"])
-        assert 0.0 - 0.1 * found.n_flags == golden["non_redundancy"]
-
-
-@pytest.mark.parametrize("example", EXAMPLES["redundancy"], ids=lambda example: example["sentences"][0][:20])
-def test_redundancy_of_our_own_words(example):
-    found = gruen_released.find_redundancy(example["sentences"])
-    assert 0.0 - 0.1 * found.n_flags == example["non_redundancy"]
+def test_redundancy_is_that_of_the_original(original):
+    for row in original("redundancy"):
+        assert 0.0 - 0.1 * gruen_released.find_redundancy(row["sentences"]).n_flags == row["non_redundancy"]
 
 
 SENTENCES = st.lists(
@@ -95,11 +89,11 @@ SENTENCES = st.lists(
 @example(["a b c d e f g h i j " * 12, "b c d e f g h i j k " * 12])
 @example(["", "a", " "])
 def test_redundancy_equals_the_reference(sentences):
-    found = gruen_released.find_redundancy(sentences)
+    redundancy = gruen_released.find_redundancy(sentences)
     expected = reference.redundant_pairs(sentences, autojunk=True)
-    assert found.pairs == expected
-    assert found.n_pairs == len(expected)
-    assert found.n_flags == sum(len(flags) for _, _, flags in expected)
+    assert redundancy.pairs == expected
+    assert redundancy.n_pairs == len(expected)
+    assert redundancy.n_flags == sum(len(flags) for _, _, flags in expected)
 
 
 # Focus.
@@ -117,9 +111,7 @@ def test_a_tie_that_equals_the_threshold_keeps_the_focus_in_any_rotation(rotatio
     assert gruen_focus.embedding_breaks(turned, np.full(2, 20), 0.5) == []
     turned = at(*(rotation + angle for angle in (0, 0, 90, 90, 180, 180, 270, 270))).astype(np.float32)
     expected = gruen_focus.embedding_breaks(at(0, 0, 90, 90, 180, 180, 270, 270), np.full(8, 1), -0.9)
-    assert [one.place for one in gruen_focus.embedding_breaks(turned, np.full(8, 1), -0.9)] == [
-        one.place for one in expected
-    ]
+    assert [x.place for x in gruen_focus.embedding_breaks(turned, np.full(8, 1), -0.9)] == [x.place for x in expected]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +130,9 @@ def test_a_tie_that_equals_the_threshold_keeps_the_focus_in_any_rotation(rotatio
     ],
 )
 def test_places_where_focus_is_lost(vectors, threshold, places):
-    found = gruen_focus.embedding_breaks(vectors, np.full(len(vectors), 20), threshold)
-    assert [one.place for one in found] == places
-    assert [one.similarity for one in found] == pytest.approx([vectors[i] @ vectors[i + 1] for i in places])
+    breaks = gruen_focus.embedding_breaks(vectors, np.full(len(vectors), 20), threshold)
+    assert [x.place for x in breaks] == places
+    assert [x.similarity for x in breaks] == pytest.approx([vectors[i] @ vectors[i + 1] for i in places])
 
 
 WORDS = {
@@ -160,17 +152,17 @@ def test_word_movers_similarity(load):
     sides = [["cat", "sleeps"], ["kitten", "rests", "rests"], ["shares", "fell"]]
     distances = [reference.word_movers_distance(a, b, WORDS) for a, b in itertools.pairwise(sides)]
     breaks = result["details"][0]["focus_breaks"]
-    assert [one["sentences"] for one in breaks] == [[0, 1], [1, 2]]
-    assert [one["similarity"] for one in breaks] == pytest.approx([1 / (1 + way) for way in distances])
+    assert [x["sentences"] for x in breaks] == [[0, 1], [1, 2]]
+    assert [x["similarity"] for x in breaks] == pytest.approx([1 / (1 + way) for way in distances])
     result = load("gruen").compute(predictions=[text], **settings)
-    assert [one["sentences"] for one in result["details"][0]["focus_breaks"]] == [[1, 2]]
+    assert [x["sentences"] for x in result["details"][0]["focus_breaks"]] == [[1, 2]]
 
 
 def test_the_original_takes_a_distance_for_a_similarity():
     mover = gruen_released.ReleasedWordMover(WORDS)
-    (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05)
+    (focus_break,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05)
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
-    assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
+    assert focus_break.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
     assert mover.breaks(["The cat sleeps.", "The shares fell."], 0.05) == []
     # The second sentence has no known word.
     assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0) == []
@@ -192,24 +184,9 @@ def test_word_vectors_of_spacy(load, vectors):
     settings = {"components": ["focus"], "details": True, "focus_threshold": 0.9}
     expected = load("gruen").compute(predictions=texts, vectors=WORDS, **settings)
     result = load("gruen").compute(predictions=texts, vectors=str(vectors), **settings)
-    for found, one in zip(result["details"], expected["details"], strict=True):
-        assert [x["sentences"] for x in found["focus_breaks"]] == [x["sentences"] for x in one["focus_breaks"]]
-        assert [x["similarity"] for x in found["focus_breaks"]] == pytest.approx(
-            [x["similarity"] for x in one["focus_breaks"]], abs=1e-6
-        )
+    assert result["details"] == approx(expected["details"])
     assert f"vectors:{vectors.name}@" in result["signature"]
     assert "model:" not in result["signature"]
-
-
-def test_word_vectors_that_are_none(load, tmp_path):
-    settings = {"predictions": ["One thing here. Another thing there."], "components": ["focus"]}
-    for vectors, error in (
-        (tmp_path, ValueError),
-        (tmp_path / "none.vec", ValueError),
-        (5, TypeError),
-    ):
-        with pytest.raises(error, match="vectors"):
-            load("gruen").compute(**settings, vectors=vectors)
 
 
 # The whole.
@@ -227,19 +204,19 @@ def test_a_reader_sees_why(load):
     assert pair["sentences"] == [0, 1]
     assert set(pair["flags"]) <= set(gruen_redundancy.FLAGS)
     assert pair["flags"]
-    assert [one["sentences"] for one in result["details"][2]["focus_breaks"]]
+    assert [x["sentences"] for x in result["details"][2]["focus_breaks"]]
     for name in ("grammaticality", "non_redundancy", "focus"):
         assert result[name] == pytest.approx(np.mean([details[name] for details in result["details"]]))
     assert result["gruen"] == pytest.approx(np.mean(result["scores"]))
 
 
-def test_components_are_scored_as_they_are_asked_for(load):
+def test_components_are_scored_by_themselves(load):
     whole = load("gruen").compute(predictions=TEXTS)
     for name in ("grammaticality", "non_redundancy", "focus"):
         result = load("gruen").compute(predictions=TEXTS, components=[name], details=True)
         assert result[name] == pytest.approx(whole[name], abs=1e-6)
-        others = {"grammaticality", "non_redundancy", "focus", "coherence"} - {name}
-        assert all(result[other] is None and result["details"][0][other] is None for other in others)
+        omitted = {"grammaticality", "non_redundancy", "focus", "coherence"} - {name}
+        assert all(result[other] is None and result["details"][0][other] is None for other in omitted)
         assert f"components:{name}|" in result["signature"]
     # Without grammaticality, penalties come off 1.
     assert load("gruen").compute(predictions=TEXTS[:2], **WITHOUT_MODELS)["scores"] == pytest.approx([1.0, 0.6])
@@ -301,25 +278,6 @@ def test_texts_that_are_not_english_prose_are_a_warning(load):
 
 
 @pytest.mark.parametrize(
-    ("predictions", "error", "message"),
-    [
-        (["fine", "good", None], TypeError, r"predictions\[2\] .*Got None"),
-        ([["a", "b"]], TypeError, r"predictions\[0\] .*Got .* flatten"),
-        ("text", TypeError, "predictions .*Got"),
-        (5, TypeError, "predictions .*Got 5"),
-        ([], ValueError, "predictions is empty"),
-        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds an unpaired surrogate"),
-    ],
-)
-def test_what_is_no_text_is_refused(load, predictions, error, message):
-    with pytest.raises(error, match=message):
-        load("gruen").compute(predictions=predictions)
-    if predictions:
-        with pytest.raises(error, match=message):
-            load("gruen").add_batch(predictions=predictions)
-
-
-@pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"backbone": "tiny"}, ValueError, "backbone .*'tiny'"),
@@ -328,11 +286,8 @@ def test_what_is_no_text_is_refused(load, predictions, error, message):
         ({"components": ["style"]}, ValueError, "components .*'style'"),
         ({"components": ["coherence"]}, ValueError, "components has 'coherence'"),
         ({"lm_model": "x"}, ValueError, "lm_model"),
-        ({"focus_threshold": 2}, ValueError, "focus_threshold .*2"),
         ({"focus_threshold": "low"}, TypeError, "focus_threshold .*'low'"),
         ({"markup": "html"}, ValueError, "markup .*'html'"),
-        ({"batch_size": 0}, ValueError, "batch_size"),
-        ({"device": "abacus"}, ValueError, "device"),
         ({"parity": True}, ValueError, "vectors is None"),
         ({"parity": True, "backbone": "compact"}, ValueError, "backbone must be 'bert'"),
         ({"parity": True, "components": ["coherence"]}, ValueError, "components"),
@@ -343,26 +298,11 @@ def test_wrong_settings_are_refused(load, arguments, error, message):
         load("gruen").compute(predictions=[GOOD], **arguments)
 
 
-# Ten texts, best first, ranked by their author before any was scored.
-RANKED = [
-    "The village lies at the foot of a hill. In winter the road to it is often closed by snow, and all stay at home.",
-    "My grandfather kept bees for forty years. He taught me how to open a hive without being stung.",
-    "We missed the last train, so we walked home along the river. It took us two hours.",
-    "The museum is closed on Mondays. On Mondays the museum is closed. You can visit it on any other day.",
-    "He have a small dog. It is bark at the people which passes the house.",
-    "The museum closed on Mondays. Visit you can it any other day on.",
-    "My grandfather kept bees. My grandfather kept bees for years. My grandfather kept bees for forty years.",
-    "We missed the last, so we walked home along the. It took us two.",
-    "Train last the missed we so. River the along home walked we.",
-    "Of the the and. Bees hive river to to. Snow winter but the it closed of of.",
-]
-
-
 def test_ten_texts_stand_as_a_reader_ranks_them(load):
     from scipy.stats import spearmanr
 
-    scores = load("gruen").compute(predictions=RANKED)["scores"]
-    assert spearmanr(scores, range(len(RANKED)))[0] < -0.75
+    scores = load("gruen").compute(predictions=EXAMPLES["ranked"])["scores"]
+    assert spearmanr(scores, range(10))[0] < -0.75
     assert np.mean(scores[:3]) > max(scores[7:]) + 0.25
     assert min(scores[1:3]) > 0.75
     assert max(scores[8:]) < 0.25

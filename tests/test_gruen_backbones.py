@@ -16,9 +16,6 @@ import pytest
 from tests import programs
 from tests.conftest import METRICS
 from tests.references import gruen as reference
-from text_metrics.metrics._core.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen.gruen import WEIGHTS_SHA256
-from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 
 GRUEN = METRICS / "gruen"
 WEIGHTS = "gruen_compact.safetensors"
@@ -72,7 +69,9 @@ def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
             loss = one_by_one.loss(sentence["text"])
             assert sentence["likelihood"] == pytest.approx(np.exp(-0.5 * np.exp(loss)), abs=1e-5)
             assert sentence["acceptability"] == pytest.approx(one_by_one.acceptability(sentence["text"]), abs=1e-4)
-        means = [np.mean([one[name] for one in details["sentences"]]) for name in ("likelihood", "acceptability")]
+        means = [
+            np.mean([sentence[name] for sentence in details["sentences"]]) for name in ("likelihood", "acceptability")
+        ]
         assert details["grammaticality"] == pytest.approx(np.clip(sum(means) / 8 + 0.5, 0, 1))
 
 
@@ -90,21 +89,11 @@ def test_order_is_alberts(load, gruen_models):
             with torch.no_grad():
                 logits = model(**tokenizer(first, second, return_tensors="pt")).sop_logits
             expected.append(torch.softmax(logits, -1)[0, 0].item())
-        assert [one["probability"] for one in details["order"]] == pytest.approx(expected, abs=1e-5)
-        assert [one["sentences"] for one in details["order"]] == [[i, i + 1] for i in range(len(expected))]
+        assert [pair["probability"] for pair in details["order"]] == pytest.approx(expected, abs=1e-5)
+        assert [pair["sentences"] for pair in details["order"]] == [[i, i + 1] for i in range(len(expected))]
         doubts = [max(0, 1 - 2 * probability) for probability in expected]
         assert details["coherence"] == pytest.approx(-0.1 * np.mean(doubts) if doubts else 0.0, abs=1e-6)
     assert result["coherence"] == pytest.approx(np.mean([details["coherence"] for details in result["details"]]))
-
-
-def test_the_batch_does_not_change_the_score(load, gruen_models):
-    expected = load("gruen").compute(predictions=TEXTS, **gruen_models)
-    for batch_size in (1, 3, 100):
-        result = load("gruen").compute(predictions=TEXTS, batch_size=batch_size, device="cpu", **gruen_models)
-        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
-        assert result["signature"] == expected["signature"]
-    alone = [load("gruen").compute(predictions=[text], **gruen_models)["scores"][0] for text in TEXTS]
-    assert alone == pytest.approx(expected["scores"], abs=1e-5)
 
 
 def test_long_sentences_are_read_in_windows(load, gruen_models, one_by_one):
@@ -126,47 +115,34 @@ def test_long_pairs_are_cut_with_a_warning(load, gruen_models):
     assert -0.1 <= result["coherence"] <= 0
 
 
-@pytest.mark.parametrize(("parameter", "other"), [("lm_model", "cola_model"), ("cola_model", "lm_model")])
-def test_a_model_without_the_head_is_refused(load, gruen_models, parameter, other):
-    settings = without_sop(gruen_models) | {parameter: gruen_models[other]}
-    with pytest.raises(ValueError, match=f"{parameter}: .* has no trained weights"):
-        load("gruen").compute(predictions=TEXTS, components=["grammaticality"], **settings)
+@pytest.fixture(scope="module")
+def pretraining_model(gruen_models, tmp_path_factory):
+    """A model that predicts whether a sentence is the next one, and orders none: a folder."""
+    from transformers import AutoConfig, AutoTokenizer, BertForPreTraining
 
-
-def test_a_model_that_orders_no_sentences_is_refused(load, tmp_path, gruen_models):
-    from transformers import AutoTokenizer, BertConfig, BertForPreTraining
-
-    config = BertConfig(vocab_size=60, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
-    BertForPreTraining(config).save_pretrained(tmp_path)
-    AutoTokenizer.from_pretrained(gruen_models["sop_model"]).save_pretrained(tmp_path)
-    settings = {"predictions": TEXTS, "components": ["coherence"], "backbone": "bert"}
-    for sop_model in (tmp_path, gruen_models["cola_model"], None):
-        with pytest.raises(ValueError, match="sop_model"):
-            load("gruen").compute(**settings, sop_model=sop_model)
-
-
-def test_a_model_that_is_nowhere_is_an_error_at_once(load, gruen_models, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    for wrong, error in (("no-one/nothing", ValueError), (5, TypeError)):
-        with pytest.raises(error, match="lm_model"):
-            load("gruen").compute(predictions=TEXTS, **gruen_models | {"lm_model": wrong})
+    folder = tmp_path_factory.mktemp("pretraining")
+    BertForPreTraining(AutoConfig.from_pretrained(gruen_models["cola_model"])).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(gruen_models["cola_model"]).save_pretrained(folder)
+    return str(folder)
 
 
 @pytest.mark.parametrize(
-    "name", ["components", "focus_threshold", "model", "lm_model", "cola_model", "sop_model", "vectors"]
+    ("parameter", "wrong", "message"),
+    [
+        ("lm_model", "cola_model", "lm_model: .* has no trained weights"),
+        ("cola_model", "lm_model", "cola_model: .* has no trained weights"),
+        ("sop_model", "cola_model", "sop_model"),
+        ("sop_model", "pretraining_model", "sop_model"),
+        ("sop_model", None, "sop_model"),
+        ("lm_model", "no-one/nothing", "lm_model"),
+        ("lm_model", 5, "lm_model"),
+    ],
 )
-def test_a_setting_that_changes_the_number_is_signed(load, gruen_models, other_gruen_models, tiny_model, name):
-    change = {
-        "components": {"components": ["grammaticality", "coherence"]},
-        "focus_threshold": {"focus_threshold": 0.6},
-        "model": {"model": tiny_model},
-        "vectors": {"vectors": WORDS, "focus_threshold": 0.4},
-    }.get(name) or {name: other_gruen_models[name]}
-    first, second = (load("gruen").compute(predictions=TEXTS, **gruen_models | own) for own in ({}, change))
-    assert first["signature"] != second["signature"]
-    assert {**first, "signature": None} != {**second, "signature": None}
+def test_a_model_that_does_not_fit_is_refused(load, gruen_models, pretraining_model, parameter, wrong, message):
+    folder = (gruen_models | {"pretraining_model": pretraining_model}).get(wrong, wrong)
+    components = ["coherence"] if parameter == "sop_model" else ["grammaticality"]
+    with pytest.raises((TypeError, ValueError), match=message):
+        load("gruen").compute(predictions=TEXTS, components=components, **gruen_models | {parameter: folder})
 
 
 # Parity.
@@ -179,7 +155,7 @@ def test_parity_is_the_original(load, gruen_models, one_by_one, punkt):
         result = load("gruen").compute(predictions=texts, **settings)
     split = nltk.tokenize.PunktTokenizer("english")
     for text, score, details in zip(texts, result["scores"], result["details"], strict=True):
-        sentences = [one for one in split.tokenize(reference.normalize(text)) if len(one.strip(".").split()) > 1]
+        sentences = [s for s in split.tokenize(reference.normalize(text)) if len(s.strip(".").split()) > 1]
         assert [sentence["text"] for sentence in details["sentences"]] == sentences
         grammaticality = one_by_one.grammaticality(sentences)
         assert details["grammaticality"] == pytest.approx(grammaticality, abs=1e-5)
@@ -266,33 +242,6 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(copied):
         metric.compute(predictions=TEXTS)
     # Components without weights still work.
     assert metric.compute(predictions=TEXTS, components=["non_redundancy", "focus"])["grammaticality"] is None
-
-
-SENTENCES = [
-    "It rains.",
-    "The old man walked slowly along the river and looked at the boats.",
-    "Dog the sofa on sleeps.",
-    "He go to school every days with his sister, who like it " + "very much and " * 60 + "so on.",
-    "x",
-]
-
-
-def compact(**settings):
-    return CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, EncoderSettings(device="cpu", **settings))
-
-
-def test_the_compact_backbone_scores_a_sentence_the_same_alone_and_in_company():
-    expected = compact().score_sentences(SENTENCES)
-    together = [compact(batch_size=n).score_sentences(SENTENCES) for n in (2, 100)]
-    alone = [compact().score_sentences([sentence]) for sentence in SENTENCES]
-    for name in ("likelihood", "acceptability"):
-        for found in together:
-            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=2e-6)
-        np.testing.assert_allclose(
-            np.concatenate([getattr(one, name) for one in alone]), getattr(expected, name), atol=2e-6
-        )
-    assert [one.suspects[0] for one in alone] == expected.suspects == together[0].suspects
-    assert expected.suspects[2]
 
 
 def without_sop(models):

@@ -1,6 +1,7 @@
 """gruen at the length that models write: repetition and lost focus are found, and prose is left alone."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -8,89 +9,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
 from text_metrics.metrics.gruen.gruen_focus import bonds, ties
 from text_metrics.metrics.gruen.gruen_redundancy import find_repeats, shared_passages
 
-STORY = [
-    "The old ferry leaves the harbour at seven, before the fog has lifted from the water.",
-    "Its captain, a quiet woman of sixty, has made the crossing more often than anyone can count.",
-    "She knows every rock and every buoy, and she needs no chart to find the island.",
-    "On most mornings a few farmers come aboard with crates of eggs and cheese.",
-    "They sit on the benches at the stern and talk about the price of hay.",
-    "In summer there are tourists too, who take pictures of the seals on the sandbank.",
-    "The captain likes the winter better, when she has the deck to herself.",
-    "Then the waves break over the bow, and the engine groans with every roll.",
-    "Once, in a storm, she had to turn back within sight of the pier.",
-    "The passengers were angry with her, although she had probably saved their lives.",
-    "Nobody on the island has forgotten that day, and nobody there complains of delays.",
-    "When she retires next year, her daughter will take the wheel of the ferry.",
-]
+EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
+STORY, LECTURE = EXAMPLES["story"], EXAMPLES["lecture"]
 
 
 def flags(*sentences):
-    return [one[2] for one in find_repeats(list(sentences)).pairs]
-
-
-def score(load, sentences):
-    result = load("gruen").compute(predictions=[" ".join(sentences)], components=["non_redundancy", "focus"])
-    return result["non_redundancy"], result["focus"]
+    return [raised for _, _, raised in find_repeats(list(sentences)).pairs]
 
 
 # Redundancy.
 
 
 def test_prose_loses_nothing(load):
-    assert score(load, STORY) == (0.0, 0.0)
+    result = load("gruen").compute(predictions=[" ".join(STORY)], components=["non_redundancy", "focus"])
+    assert (result["non_redundancy"], result["focus"]) == (0.0, 0.0)
 
 
 def test_a_sentence_said_twice_raises_all_flags():
-    found = find_repeats([*STORY[:6], STORY[3], *STORY[6:]])
-    assert found.pairs == [(3, 6, ["longest_substring", "substring_words", "edit_distance", "common_words"])]
+    repeats = find_repeats([*STORY[:6], STORY[3], *STORY[6:]])
+    assert repeats.pairs == [(3, 6, ["longest_substring", "substring_words", "edit_distance", "common_words"])]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        # One clause changed, at each place.
-        (STORY[0], "The old ferry leaves the harbour at seven, whatever the weather may be like."),
-        (STORY[1], "Its captain, who was born in Norway, has made the crossing more often than anyone can count."),
-        (STORY[2], "She has sailed here for thirty years, and she needs no chart to find the island."),
-        # A pronoun for a name, another order, other function words, other marks.
-        ("Maria Lopez won the first two races of the season.", "She won the first two races of the season."),
-        ("The museum is closed on Mondays.", "On Mondays the museum is closed."),
-        ("The museum is closed on Mondays.", "On Mondays, this museum: is it closed!"),
-        ("The hotel is near the station and has free parking.", "The hotel has free parking and is near the station."),
-        ("He waters the tall green plants every day.", "HE WATERS THE TALL, GREEN PLANTS EVERY DAY?"),
-        # The second says the first, and a little more.
-        ("My grandfather kept bees.", "My grandfather kept bees for years."),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), EXAMPLES["near_repeats"])
 def test_near_repeats_count(first, second):
     assert len(flags(first, second)) == 1
     assert len(flags(second, first)) == 1
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        # Shared names and phrases.
-        (
-            "The Department of Homeland Security hired forty people.",
-            "Nobody at the Department of Homeland Security knew.",
-        ),
-        ("Queen Elizabeth of England came to the town.", "The town was ready for Queen Elizabeth of England at noon."),
-        ("At the end of the day we went home tired.", "At the end of the day she had sold nothing."),
-        ("We must invest in our schools.", "We must invest in our roads."),
-        # Function words and commas.
-        (
-            "It is, as it was, one of the things that we have to do, and it is not.",
-            "It was, to us, the one that is to be done.",
-        ),
-        ("I know that it is so.", "I know that it was so."),
-        # Numbers with a decimal point.
-        ("It cost UNK dollars, UNK cents.", "UNK of them and UNK of us went."),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), EXAMPLES["no_repeats"])
 def test_a_shared_name_or_phrase_does_not(first, second):
     assert flags(first, second) == []
 
@@ -223,7 +173,7 @@ def test_items_that_say_nothing_new_are_repetition(load, fillers):
     )
 )
 def test_the_order_of_two_sentences_does_not_matter(words):
-    first, second = (" ".join(own) for own in words)
+    first, second = map(" ".join, words)
     assert sorted(flags(first, second)) == sorted(flags(second, first))
 
 
@@ -231,8 +181,8 @@ def test_the_order_of_two_sentences_does_not_matter(words):
 @given(
     st.lists(st.lists(st.sampled_from(["red", "fox", "the", "sees", "a", "cat"]), min_size=1, max_size=14), max_size=9)
 )
-def test_sentences_repeat_each_other_in_company_as_alone(found):
-    sentences = [" ".join(own) for own in found]
+def test_sentences_repeat_each_other_in_company_as_alone(words):
+    sentences = list(map(" ".join, words))
     pairs = {(i, j): flags for i, j, flags in find_repeats(sentences).pairs}
     for i, j in itertools.combinations(range(len(sentences)), 2):
         if sentences[i] != sentences[j]:
@@ -243,22 +193,14 @@ def test_sentences_repeat_each_other_in_company_as_alone(found):
 # Focus.
 
 STRANGE = "Quarterly profits of the chemical company fell by a third."
-LECTURE = [
-    "Photosynthesis turns the energy of light into sugar.",
-    "It happens in the chloroplasts of plant cells, which hold the green pigment chlorophyll.",
-    "Chlorophyll absorbs red and blue light, and reflects green.",
-    "The light splits molecules of water, and oxygen is set free.",
-    "The sugar is built from carbon dioxide in the Calvin cycle.",
-    "Without photosynthesis there would be no oxygen in the air.",
-]
 
 
 @pytest.mark.parametrize("n", [6, 12])
 def test_a_stranger_is_found_at_any_length(load, n):
     texts = [" ".join(STORY[:n]), " ".join([*STORY[: n // 2], STRANGE, *STORY[n // 2 : n]])]
     result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
-    assert [one["focus"] for one in result["details"]] == [0.0, -0.1]
-    places = [one["sentences"] for one in result["details"][1]["focus_breaks"]]
+    assert [details["focus"] for details in result["details"]] == [0.0, -0.1]
+    places = [place["sentences"] for place in result["details"][1]["focus_breaks"]]
     assert [n // 2 - 1, n // 2] in places
     assert [n // 2, n // 2 + 1] in places
 
@@ -266,8 +208,8 @@ def test_a_stranger_is_found_at_any_length(load, n):
 def test_the_second_half_of_another_text_is_found(load):
     texts = [" ".join([*STORY[:6], *LECTURE]), " ".join(LECTURE)]
     result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
-    assert [one["focus"] for one in result["details"]] == [-0.1, 0.0]
-    assert [5, 6] in [one["sentences"] for one in result["details"][0]["focus_breaks"]]
+    assert [details["focus"] for details in result["details"]] == [-0.1, 0.0]
+    assert [5, 6] in [place["sentences"] for place in result["details"][0]["focus_breaks"]]
 
 
 def random_vectors(n, seed=0):
@@ -290,6 +232,6 @@ def test_ties_and_bonds_are_what_they_say(n):
     assert ties(vectors, n_words) == pytest.approx(np.array(expected))
     expected = []
     for k in range(2, n - 1):
-        inner = [own[~np.eye(len(own), dtype=bool)].mean() for own in (cosines[:k, :k], cosines[k:, k:])]
+        inner = [part[~np.eye(len(part), dtype=bool)].mean() for part in (cosines[:k, :k], cosines[k:, k:])]
         expected.append(cosines[:k, k:].mean() - 0.25 * np.mean(inner) - 0.045 * math.log(min(k, n - k)))
     assert bonds(vectors) == pytest.approx(np.array(expected))

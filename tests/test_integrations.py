@@ -50,7 +50,7 @@ def people():
     return [row["answers"] for row in tiny_causal.read("questions.jsonl")]
 
 
-def check_scores(load, found, sets, answers):
+def check_scores(load, reported, sets, answers):
     """Compare what a harness reported with the metrics' own scores of the texts that it logged."""
     assert [len(texts) for texts in sets] == [K] * len(tiny_causal.read("prompts.jsonl"))
     assert [len(texts) for texts in answers] == [K] * len(people())
@@ -63,16 +63,16 @@ def check_scores(load, found, sets, answers):
         "gruen": load("gruen").compute(predictions=flat)["gruen"],
         "probeval": load("probeval").compute(predictions=answers, references=people())["probeval"],
     }
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert reported == pytest.approx(expected, abs=1e-6)
 
 
 def test_functions_of_the_lm_eval_tasks(load):
     padded = [f" {text}\n" for text in SETS[0]]
     expected = {"vendi_embed": SETS[0], "vendi_embed_contexts": (SETS[0], "Say something."), "gruen": SETS[0]}
     assert scores.texts({"prompt": "Say something."}, [padded]) == expected
-    asked = ["Say something.", None, "Sing!", "", "Why?"]
-    with_prompts = load("vendi_embed").compute(predictions=SETS, contexts=asked)["vendi_embed"]
-    assert scores.vendi_embed_contexts(list(zip(SETS, asked, strict=True))) == with_prompts
+    contexts = ["Say something.", None, "Sing!", "", "Why?"]
+    with_prompts = load("vendi_embed").compute(predictions=SETS, contexts=contexts)["vendi_embed"]
+    assert scores.vendi_embed_contexts(list(zip(SETS, contexts, strict=True))) == with_prompts
     without = scores.vendi_embed_contexts([(texts, None) for texts in SETS])
     assert without == pytest.approx(scores.vendi_embed(SETS), abs=1e-6)
     assert scores.vendi_embed(SETS) == load("vendi_embed").compute(predictions=SETS)["vendi_embed"]
@@ -103,31 +103,31 @@ def test_lm_eval(causal_model, tmp_path, load):
     )
     (path,) = tmp_path.rglob("results_*.json")
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
-    found = {
+    reported = {
         "vendi_embed": results["text_metrics_diversity"]["vendi_embed,samples"],
         "vendi_embed_contexts": results["text_metrics_diversity"]["vendi_embed_contexts,samples"],
         "gruen": results["text_metrics_diversity"]["gruen,samples"],
         "probeval": results["text_metrics_probeval"]["probeval,samples"],
     }
     sets = lm_eval_texts(tmp_path, "text_metrics_diversity")
-    check_scores(load, found, sets, lm_eval_texts(tmp_path, "text_metrics_probeval"))
+    check_scores(load, reported, sets, lm_eval_texts(tmp_path, "text_metrics_probeval"))
     assert "signature: vendi_embed|" in printed
 
 
 def inspect_logs(folder):
     """Return the results and the logged answers: `{task: {metric: value}}`, `{task: answers by sample}`."""
-    found, answers = {}, {}
+    reported, answers = {}, {}
     for path in folder.glob("*.json"):
         log = json.loads(path.read_text(encoding="utf-8"))
         assert log["status"] == "success", log.get("error")
         task = log["eval"]["task"]
         scores = log["results"]["scores"]
-        found[task] = {name: metric["value"] for score in scores for name, metric in score["metrics"].items()}
+        reported[task] = {name: metric["value"] for score in scores for name, metric in score["metrics"].items()}
         by_sample = {}
         for sample in sorted(log["samples"], key=lambda sample: (sample["id"], sample["epoch"])):
             by_sample.setdefault(sample["id"], []).append(sample["scores"]["answer"]["value"])
         answers[task] = list(by_sample.values())
-    return found, answers
+    return reported, answers
 
 
 def check_mocked(answers, questions):
@@ -146,10 +146,10 @@ def test_inspect(causal_model, tmp_path, load):
         *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
         *("--log-dir", tmp_path, "--log-format", "json"),
     )
-    found, answers = inspect_logs(tmp_path)
+    reported, answers = inspect_logs(tmp_path)
     for name in ("text_metrics", "mock"):
         diversity, probeval = f"{name}_diversity", f"{name}_probeval"
-        check_scores(load, found[diversity] | found[probeval], answers[diversity], answers[probeval])
+        check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
     check_mocked(answers["mock_diversity"], [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
     check_mocked(answers["mock_probeval"], [row["question"] for row in tiny_causal.read("questions.jsonl")])
     assert "signature:" in printed
@@ -182,11 +182,11 @@ def test_lighteval_task(tmp_path, load):
     task = get_inspect_ai_task(config, epochs=K, epochs_reducer=tasks.collect())
     logs = tmp_path / "logs"
     inspect_ai.eval(task, model=mock_model(), log_dir=str(logs), log_format="json", display="none")
-    found, answers = inspect_logs(logs)
+    reported, answers = inspect_logs(logs)
     ((name, sets),) = answers.items()
     check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
     expected = load("vendi_embed").compute(predictions=sets)["vendi_embed"]
-    assert found[name]["vendi_embed"] == pytest.approx(expected, abs=1e-6)
+    assert reported[name]["vendi_embed"] == pytest.approx(expected, abs=1e-6)
 
 
 @needs("lighteval")
@@ -204,7 +204,7 @@ def test_lighteval(tmp_path, causal_model, load):
         "--save-details",
     )
     (results,) = tmp_path.rglob("results_*.json")
-    found = json.loads(results.read_text())["results"]["all"]
+    reported = json.loads(results.read_text())["results"]["all"]
     answers = {}
     for details in tmp_path.rglob("details_*.parquet"):
         task = "probeval" if "probeval" in details.name else "diversity"
@@ -214,4 +214,4 @@ def test_lighteval(tmp_path, causal_model, load):
         answers[task] = dict(zip(prompts, texts, strict=True))
     questions = [row["question"] for row in tiny_causal.read("questions.jsonl")]
     sets = [answers["diversity"][row["prompt"]] for row in tiny_causal.read("prompts.jsonl")]
-    check_scores(load, found, sets, [answers["probeval"][question] for question in questions])
+    check_scores(load, reported, sets, [answers["probeval"][question] for question in questions])

@@ -1,13 +1,16 @@
-"""Confidence intervals of a mean: their coverage in simulations, their bounds, and the units that they are over."""
+"""Confidence intervals of a mean: in simulations, bounds, units, and those of each metric."""
+
+import json
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tests.conftest import SETS
+from tests.conftest import SETS, inputs_of, items_of, metrics_of
 from text_metrics.commands.shared.statistics import mean_p
 from text_metrics.metrics._core.core_results import (
     Estimate,
+    Signature,
     mean_estimate,
     parse_confidence_by,
     ratio_estimate,
@@ -148,34 +151,58 @@ def test_an_end_stays_in_the_range_of_the_score():
     )
 
 
-# Units, wherever items belong together.
+# In each metric.
 
 LABELS = ["a", "a", "b", "b", "b"]
-
-
-@pytest.mark.parametrize(
+every_metric = pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("vendi_embed", {"kernel": "ngram"}),
-        ("chamfer_diversity", {}),
-        ("self_bleu", {"max_order": 1}),
+        *((name, {"max_order": 1} if name == "self_bleu" else {}) for name in metrics_of()),
         ("self_bleu", {"max_order": 1, "aggregate": "corpus"}),
-        ("gruen", {}),
-        ("probeval", {"references": [[members[0], members[1]] for members in SETS]}),
     ],
 )
-def test_compute_takes_labels(load, name, settings):
-    given = [" ".join(members) for members in SETS] if name == "gruen" else SETS
-    compute = load(name).compute
-    alone = compute(predictions=given, confidence=0.5, **settings)
-    result = compute(predictions=given, confidence=0.5, confidence_by=LABELS, **settings)
+
+
+@pytest.fixture
+def compute(load, name, settings):
+    """Return a function that scores five items, or the first of them."""
+    metric = load(name)
+    items = items_of(metric)
+    return lambda n=5, **given: metric.compute(**inputs_of(metric, items[:n]), **settings, **given)
+
+
+@every_metric
+def test_the_interval_is_that_of_the_mean_of_the_scores(load, compute, name, settings):
+    plain, result, wider, again = compute(), *(compute(confidence=level) for level in (0.5, 0.99, 0.99))
+    low, high = result["confidence_interval"]
+    assert wider["confidence_interval"] == again["confidence_interval"]
+    assert wider["confidence_interval"][0] < low < result[name] < high < wider["confidence_interval"][1]
+    result = {key: value for key, value in result.items() if not key.endswith("confidence_interval")}
+    signature = result.pop("signature")
+    assert signature == plain.pop("signature").replace("|version", "|confidence:0.5|version")
+    assert result == plain
+    scores, bounds = np.array(result["scores"]), load(name).bounds
+    assert bounds[0] <= scores.min()
+    assert callable(bounds[1]) or scores.max() <= bounds[1]
+    if "aggregate" not in settings:
+        size = np.mean([len(members) for members in SETS])
+        assert [low, high] == mean_estimate(scores).interval(0.5, bounds, size)
+    # One item tells nothing of how items differ.
+    single = compute(1, confidence=0.95)
+    assert single["confidence_interval"] is None
+    json.dumps(single, allow_nan=False)
+
+
+@every_metric
+def test_items_of_one_label_are_one_unit(compute, name, settings):
+    alone, result = compute(confidence=0.5), compute(confidence=0.5, confidence_by=LABELS)
     assert result["signature"] == alone["signature"].replace("|confidence:0.5|", "|confidence:0.5|confidence_by:given|")
-    if settings.get("aggregate") != "corpus":
+    if "aggregate" not in settings:
         expected = mean_estimate(np.array(result["scores"]), np.array([0, 0, 1, 1, 1])).interval(0.5)
         assert result["confidence_interval"] == pytest.approx(expected)
     assert result["confidence_interval"] != alone["confidence_interval"]
     assert result[name] == alone[name]
-    numbers = compute(predictions=given, confidence=0.5, confidence_by=range(5), **settings)
+    numbers = compute(confidence=0.5, confidence_by=range(5))
     assert numbers["confidence_interval"] == alone["confidence_interval"]
     for labels, error, message in (
         (LABELS[:4], ValueError, r"confidence_by must have a label for each (set|text|question)\. Got 4"),
@@ -184,14 +211,90 @@ def test_compute_takes_labels(load, name, settings):
         ("aabbb", TypeError, "confidence_by must be a list with a label for each"),
     ):
         with pytest.raises(error, match=message):
-            compute(predictions=given, confidence=0.5, confidence_by=labels, **settings)
+            compute(confidence=0.5, confidence_by=labels)
 
 
-def test_labels_of_sets_that_are_left_out_are_left_out(load):
-    sets, labels = [["alone"], *SETS], ["x", *LABELS]
-    expected = load("self_bleu").compute(predictions=SETS, max_order=1, confidence=0.9, confidence_by=LABELS)
-    found = load("self_bleu").compute(
-        predictions=sets, max_order=1, confidence=0.9, confidence_by=labels, singletons="skip"
-    )
-    assert found["confidence_interval"] == expected["confidence_interval"]
+def test_sets_that_are_left_out_count_in_no_interval(load):
+    for name in ("self_bleu", "chamfer_diversity"):
+        expected = load(name).compute(predictions=SETS, confidence=0.9, confidence_by=LABELS)["confidence_interval"]
+        skipping = {"confidence": 0.9, "singletons": "skip"}
+        result = load(name).compute(predictions=[["alone"], *SETS], confidence_by=["x", *LABELS], **skipping)
+        assert result["confidence_interval"] == pytest.approx(expected, abs=1e-6)
+        nothing = load(name).compute(predictions=[["alone"]] * 3, **skipping)
+        assert nothing["confidence_interval"] is None
     assert parse_confidence_by(["x", 1, "x", "1"], 4, "set").tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize("aggregate", ["set", "corpus", "sentence"])
+def test_items_that_score_the_same_have_no_interval(load, aggregate):
+    sets = [["a b c d", "a b c e"]] * 5
+    for name, settings in (("self_bleu", {"max_order": 2, "aggregate": aggregate}), ("vendi_embed", {})):
+        result = load(name).compute(predictions=sets, confidence=0.95, **settings)
+        assert result["confidence_interval"] is None
+
+
+def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
+    sets = [[" ".join(rng.choice(list("abcdef"), 5)) for _ in range(3)] for _ in range(12)]
+    settings = {"max_order": 2, "aggregate": "corpus"}
+    result = load("self_bleu").compute(predictions=sets, confidence=0.8, **settings)
+    ours = load("self_bleu").compute(predictions=sets, **settings)["self_bleu"]
+    low, high = result["confidence_interval"]
+    rest = [sets[:i] + sets[i + 1 :] for i in range(len(sets))]
+    left_out = np.array([load("self_bleu").compute(predictions=subset, **settings)["self_bleu"] for subset in rest])
+    pseudo_values = len(sets) * ours - (len(sets) - 1) * left_out
+    assert [low, high] == pytest.approx(Estimate.of(ours, pseudo_values - pseudo_values.mean()).interval(0.8))
+    drawn = rng.integers(len(sets), size=(50, len(sets)))
+    again = [load("self_bleu").compute(predictions=[sets[i] for i in row], **settings)["self_bleu"] for row in drawn]
+    # Other sets of the same kind, each time scored as a corpus: about four in five lie within.
+    assert 0.65 < np.mean([low <= score <= high for score in again]) < 0.97
+    assert [low, high] != pytest.approx(
+        load("self_bleu").compute(predictions=sets, confidence=0.8, max_order=2)["confidence_interval"]
+    )
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
+def test_the_score_by_quality_has_an_interval_too(load, name):
+    quality = [[i / 4 for i in range(len(members))] for members in SETS]
+    result = load(name).compute(predictions=SETS, quality=quality, confidence=0.9)
+    upper = 2.0 if name == "chamfer_diversity" else np.mean([len(members) for members in SETS])
+    expected = mean_estimate(np.array(result["quality_scores"])).interval(0.9, (0.0, upper))
+    assert result["quality_confidence_interval"] == expected
+    assert expected[0] < result[f"quality_{name}"] < expected[1]
+
+
+@pytest.mark.parametrize("quality", [False, True])
+def test_an_interval_of_effective_numbers_ends_at_the_size_of_the_sets(load, quality):
+    """Sets of two, almost all of them different: the mean cannot exceed 2, however the scores vary."""
+    rows = np.tile(np.eye(2), (8, 1))
+    rows[:2] = [[1, 0.1], [1, 0]]
+    settings = {"quality": [1.0] * 16} if quality else {}
+    result = load("vendi_embed").compute(
+        predictions=["x"] * 16, embeddings=rows, set_size=2, confidence=0.99, **settings
+    )
+    for name in ("confidence_interval", *["quality_confidence_interval"] * quality):
+        low, high = result[name]
+        assert low < result["vendi_embed"] <= high == 2.0
+    # Of sets of different sizes, their mean.
+    rows = np.concatenate([np.eye(6), np.eye(6)[:2], np.ones((4, 6)) + np.eye(6)[:4] / 9])
+    sets = [["x"] * 6, ["x"] * 2, ["x"] * 4]
+    result = load("vendi_embed").compute(predictions=sets, embeddings=rows, confidence=0.95)
+    assert result["confidence_interval"][1] == 4.0
+
+
+# Signatures, which name the level.
+
+
+def test_a_signature_is_parsed_merged_and_compared():
+    text = "vendi_embed|q:0,1|model:local@ab:c|set_size:4|version:1"
+    signed = Signature.parse(text)
+    assert str(signed) == text
+    assert signed.metric == "vendi_embed"
+    assert signed.entries == {"q": "0,1", "model": "local@ab:c", "set_size": "4", "version": "1"}
+    merged = signed.merge(set_size=5, reward="sum")
+    assert str(merged) == "vendi_embed|q:0,1|model:local@ab:c|set_size:5|reward:sum|version:1"
+    assert str(signed) == text
+    assert merged.without("reward", "version").merge(set_size=4) == signed.without("version")
+    assert signed.difference(merged) == {"set_size": ("4", "5"), "reward": (None, "sum")}
+    other = Signature("gruen", {"q": "0,1"})
+    assert other.difference(signed.without("model", "set_size", "version")) == {"metric": ("gruen", "vendi_embed")}
+    assert signed.difference(Signature.parse(text)) == {}

@@ -1,25 +1,29 @@
 """What holds for every metric, whatever it measures."""
 
+import inspect
 import json
 import math
+import multiprocessing
 import random
+import re
+import time
 
 import evaluate
 import numpy as np
 import pytest
 
 import text_metrics
-from tests.conftest import METRICS, SETS, TEXTS, inputs_of, items_of, metrics_of
+from scripts.tooling.fill import help_list, read_help
+from tests.conftest import METRICS, SETS, TEXTS, approx, inputs_of, items_of, limits_of, metrics_of
+from text_metrics.metrics.self_bleu.self_bleu_settings import SelfBleuSettings
 
 # Settings under which the properties hold, too, besides the defaults.
 SETTINGS = [
-    ("vendi_embed", {"q": 0.5}),
-    ("vendi_embed", {"q": 0}),
-    ("vendi_embed", {"q": 0.01}),
-    ("vendi_embed", {"kernel": "ngram"}),
-    ("vendi_embed", {"kernel": "ngram", "q": 0}),
+    ("vendi_embed", {"q": [0, 0.01, 0.5]}),
+    ("vendi_embed", {"kernel": "ngram", "q": [0, 1]}),
     ("semantic_entropy", {"same": 0.5}),
-    ("self_bleu", {"max_order": 2}),
+    ("semantic_entropy", {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}),
+    ("self_bleu", {"max_order": 2, "repetition": True}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
     ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
@@ -57,22 +61,24 @@ def test_the_order_of_texts_does_not_matter(load, name, settings):
         for i, item in enumerate(items)
     ]
     expected, result = score(metric, items, **settings), score(metric, shuffled, **settings)
-    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    assert result[name] == pytest.approx(expected[name], abs=1e-6)
+    for key in ("scores", name, "by_order"):
+        assert result.get(key) == approx(expected.get(key)), key
 
 
 @cases()
 def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settings):
     metric = load(name)
     items = items_of(metric)
-    expected = score(metric, items, **settings)
-    for order in (range(5)[::-1], [*range(5), *range(5)]):
-        result = score(metric, [items[i] for i in order], **settings)
+    expected = score(metric, items, details=True, **settings)
+    for order in (range(5)[::-1], [*range(5), *range(5)], *([i] for i in range(5))):
+        result = score(metric, [items[i] for i in order], details=True, **settings)
         assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
-        if not is_pooled(settings):
+        for i, place in enumerate(order):
+            # The default id of a question is its place.
+            details = expected["details"][place] | ({"id": str(i)} if metric.items == "questions" else {})
+            assert result["details"][i] == approx(details, 1e-5)
+        if len(order) > 1 and not is_pooled(settings):
             assert result[name] == pytest.approx(expected[name], abs=1e-5)
-    alone = [score(metric, [item], **settings)["scores"][0] for item in items]
-    assert alone == pytest.approx(expected["scores"], abs=1e-5)
 
 
 @cases()
@@ -99,8 +105,24 @@ def test_how_items_are_run_changes_neither_score_nor_signature(load, name, setti
     for setting, values in runs.items():
         for value in values if setting in declared else ():
             result = score(metric, items, **settings, **{setting: value})
-            assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5), (setting, value)
+            for key in ("scores", "by_order"):
+                assert result.get(key) == approx(expected.get(key), 1e-5), (setting, value)
             assert result["signature"] == expected["signature"], (setting, value)
+
+
+@pytest.mark.discrete
+@cases("sets")
+def test_what_is_computed_at_a_time_changes_nothing(load, name, settings, tmp_path, monkeypatch):
+    metric = load(name)
+    # One set that is large beside the limits, and many small ones.
+    sets = [[f"{i % 50} dogs bark" + " and run" * (i % 7) for i in range(70)], *SETS]
+    expected = score(metric, sets, details=True, **settings)
+    cache = {"cache_dir": tmp_path} if "cache_dir" in metric.settings.declared() else {}
+    limits = limits_of(metric)
+    for tiny in (1, 3):
+        for field in vars(limits):
+            monkeypatch.setattr(limits, field, tiny)
+        assert score(metric, sets, details=True, **settings, **cache) == approx(expected)
 
 
 @cases()
@@ -112,21 +134,82 @@ def test_what_is_added_piece_by_piece_is_scored_as_one(name, settings):
         metric.add(**{key.rstrip("s"): values[0] for key, values in inputs_of(metric, [item]).items()})
     metric.add_batch(**inputs_of(metric, items[2:4]))
     assert score(metric, items[4:], **settings) == expected
-    # And the metric starts anew. A call that fails by a setting leaves what was added.
+    # And the metric starts anew. A call that fails by a setting, or by its value, leaves what was added.
     metric.add_batch(**inputs_of(metric, items[:2]))
-    with pytest.raises(TypeError, match="no_such_setting"):
-        metric.compute(no_such_setting=1)
+    for setting in ("no_such_setting", "confidence"):
+        with pytest.raises((TypeError, ValueError), match=setting):
+            metric.compute(**{setting: 2})
     assert metric.compute(**settings) == score(metric, items[:2], **settings)
+
+
+# The ways `evaluate` brings input, besides `add` and `add_batch`.
+
+FLAT_TEXTS = [text for members in SETS for text in members][:12]
+
+
+def score_second_half(paths, settings):
+    """What the second process does."""
+    for path in paths:
+        metric = evaluate.load(path, process_id=1, **settings)
+        assert metric.compute(**inputs_of(metric, items_of(metric)[3:])) is None
+
+
+def test_two_processes_score_as_one(tmp_path):
+    settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
+    paths = [str(METRICS / name) for name in metrics_of()]
+    other = multiprocessing.get_context("fork").Process(target=score_second_half, args=(paths, settings), daemon=True)
+    other.start()
+    for path in paths:
+        metric = evaluate.load(path, process_id=0, **settings)
+        # The first process asks for the other's lock file once: so it waits for it here.
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.rglob(f"{metric.name}/**/*-2-1.arrow.lock")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        items = items_of(metric)
+        result = metric.compute(**inputs_of(metric, items[:3]))
+        expected = evaluate.load(path).compute(**inputs_of(metric, items))
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    other.join(120)
+    assert other.exitcode == 0
+
+
+def test_combine(load):
+    names = metrics_of("sets")
+    together = evaluate.combine([str(METRICS / name) for name in names])
+    result = together.compute(predictions=FLAT_TEXTS, set_size=4)
+    for name in names:
+        alone = load(name).compute(predictions=FLAT_TEXTS, set_size=4)
+        assert result[name] == alone[name]
+        assert result[f"{name}_scores"] == alone["scores"]
+        assert result[f"{name}_signature"] == alone["signature"]
+    for text in FLAT_TEXTS[:6]:
+        together.add(text)
+    together.add_batch(FLAT_TEXTS[6:])
+    assert together.compute(set_size=4) == result
+    # References, of which these metrics have no use, do no harm.
+    assert together.compute(predictions=FLAT_TEXTS, references=FLAT_TEXTS, set_size=4) == result
+    together.add_batch(FLAT_TEXTS, FLAT_TEXTS)
+    assert together.compute(set_size=4) == result
+
+
+def test_references_of_other_metrics_do_no_harm(load):
+    metric = load("self_bleu")
+    expected = metric.compute(predictions=FLAT_TEXTS)
+    assert metric.compute(predictions=FLAT_TEXTS, references=FLAT_TEXTS) == expected
+    metric.add_batch(predictions=FLAT_TEXTS[:2], references=FLAT_TEXTS[:2])
+    metric.add(prediction=FLAT_TEXTS[2], reference=FLAT_TEXTS[2])
+    metric.add_batch(predictions=FLAT_TEXTS[3:])
+    assert metric.compute() == expected
 
 
 # Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.
 VARIANTS = [
     [
-        f"{one} {i} dogs bark in the park.",
-        f"{one.upper()} {i} dogs BARK in the park.",
-        f"{one}  {i} Dogs bark in the park .",
+        f"{word} {i} dogs bark in the park.",
+        f"{word.upper()} {i} dogs BARK in the park.",
+        f"{word}  {i} Dogs bark in the park .",
     ]
-    for i, one in enumerate(["some", "only", "about", "these", "all of the many different"] * 4)
+    for i, word in enumerate(["some", "only", "about", "these", "all of the many different"] * 4)
 ]
 
 
@@ -137,9 +220,9 @@ def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
         rows = metric.compute(predictions=sets, q=orders, details=True, **settings)["details"]
         return np.array([list(row["by_order"].values()) for row in rows])
 
-    others = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
+    company = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
     for batch_size in (None, 1, 7):
-        np.testing.assert_allclose(score(VARIANTS + others, batch_size=batch_size)[:-1], 1.0, atol=tolerance)
+        np.testing.assert_allclose(score(VARIANTS + company, batch_size=batch_size)[:-1], 1.0, atol=tolerance)
     for members in VARIANTS[:5]:
         np.testing.assert_allclose(score([members]), 1.0, atol=tolerance)
     # In one set, too, which has more texts than different ones.
@@ -260,30 +343,14 @@ def call(load, name, setting, request):
     if "embeddings" in arguments and "same" in declared:
         arguments["same"] = 0.5
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):
-        models, others = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
-        arguments |= models | {"predictions": ["a dog barks. the cat sleeps.", "we can see it."]}
-        return metric, arguments, [(others | {"backbone": "compact"})[setting]]
+        models, alternatives = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
+        arguments |= models
+        return metric, arguments, [(alternatives | {"backbone": "compact"})[setting]]
     if setting == "model":
         return metric, arguments, [request.getfixturevalue("tiny_model")]
     if setting in ("device", "cache_dir"):
         return metric, arguments, ["cpu" if setting == "device" else request.getfixturevalue("tmp_path")]
     return metric, arguments, values_of(setting, declared[setting], metric)
-
-
-def numbers(result):
-    """Return all numbers of a result that the result of another call can have, too."""
-    return {key: value for key, value in result.items() if key not in ("signature", "details")}
-
-
-def differ(one, other):
-    """Whether two results differ, by more than rounding, in what both have."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return any(differ(one[key], other[key]) for key in one.keys() & other.keys())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) != len(other) or any(map(differ, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return abs(one - other) > 1e-6
-    return one != other
 
 
 def test_what_changes_a_number_is_signed(call, setting):
@@ -296,9 +363,12 @@ def test_what_changes_a_number_is_signed(call, setting):
         except (ValueError, TypeError) as error:
             outcomes.append(setting in str(error))
             continue
-        changed = differ(numbers(expected), numbers(result))
+        # In what both have: other settings bring other results.
+        shared = result.keys() & expected.keys() - {"signature", "details"}
+        changed = any(result[key] != approx(expected[key]) for key in shared)
         assert not changed or result["signature"] != expected["signature"], value
         assert setting not in OF_RUN or result["signature"] == expected["signature"]
+        assert not setting.endswith("model") or result["signature"] != expected["signature"]
         outcomes.append(changed)
     # A setting that never changes a number, nor cannot be combined with the others, is not tested by this.
     assert any(outcomes) or setting in (*OF_RUN, *OF_OTHER_ITEMS) or result.keys() != expected.keys(), outcomes
@@ -309,3 +379,42 @@ def test_an_invalid_value_is_named(call, setting):
     for value in (object(), [object()]):
         with pytest.raises((TypeError, ValueError), match=setting):
             metric.compute(**(arguments | {setting: value}))
+
+
+# What follows from the declarations.
+
+
+@pytest.mark.parametrize("name", metrics_of())
+def test_help_card_and_signature_are_the_declaration(load, name):
+    metric = load(name)
+    inputs = list(inputs_of(metric, items_of(metric)))
+    expected = [*inputs, *metric.settings.declared()]
+    text = help_list(read_help(name), "Args")
+    heads = [line.partition("): ")[0] for line in text.splitlines() if line.startswith("- ")]
+    names = [argument for head in heads for argument in re.findall(r"(?:^- |\), )`(\w+)`", head)]
+    assert sorted(set(names) - ({"references"} - set(inputs))) == sorted(expected)
+    parameters = inspect.signature(metric.compute).parameters
+    assert list(parameters) == expected
+    for setting, declared in metric.settings.declared().items():
+        assert parameters[setting].default == declared.default
+        # In its canonical form.
+        assert declared.default is None or declared.check(declared.default, setting) == declared.default
+    assert metric.settings().passed() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "misspelled", "close"),
+    [("vendi_embed", "setsize", "set_size"), ("self_bleu", "max_n_order", "max_order"), ("gruen", "colour", None)],
+)
+def test_a_misspelled_argument(load, name, misspelled, close):
+    hint = f": did you mean {close!r}\\?" if close else r"\."
+    message = rf"^{name} has no argument '{misspelled}'{hint}"
+    with pytest.raises(TypeError, match=message):
+        load(name).compute(predictions=["a", "b"], **{misspelled: 1})
+
+
+def test_an_equal_value_is_the_default():
+    # Strings that were read from a file are equal to a default without being the same object.
+    settings = SelfBleuSettings(aggregate="".join(["s", "et"]), singletons="".join(["err", "or"]))
+    assert settings.passed() == {}
+    assert SelfBleuSettings(repetition=1).passed() == {"repetition": True}

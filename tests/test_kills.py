@@ -3,20 +3,20 @@
 import json
 import multiprocessing
 import os
-import random
 import shutil
 import signal
 import sys
-import time
 
 import pytest
 
+from tests.commands import results_of, score, words_of
 from tests.conftest import SETS
-from tests.files import compress, write_jsonl
-from tests.test_score import command, make_rows, outputs, summary_of
-from text_metrics.commands.choose import main as choose
-from text_metrics.commands.score import main as score
+from tests.files import compress, write_data, write_jsonl
+from tests.test_score import make_rows, outputs
+from text_metrics.commands.choose import main as choose_main
+from text_metrics.commands.score import main as score_main
 from text_metrics.commands.shared import files as _files
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 
 # Each process is forked from one that has imported what a command imports. `evaluate`, with torch, takes 4 s.
 processes = multiprocessing.get_context("forkserver")
@@ -42,7 +42,7 @@ def die_at(main, words, at, before):
     sys.exit(main(words))
 
 
-def run_and_die(words, at, before, main=score.main):
+def run_and_die(words, at, before, main=score_main.main):
     process = processes.Process(target=die_at, args=(main, words, at, before))
     process.start()
     process.join()
@@ -66,17 +66,16 @@ def write_keys(folder):
 
 def write_array(folder):
     rows = [{"texts": text, "p": i} for i, members in enumerate(SETS) for text in members]
-    (folder / "data.json").write_text(json.dumps([*rows, 5]))
-    return folder / "data.json"
+    return write_data(folder / "data.json", [*rows, 5])
 
 
 SCORE = ["--metric", "self_bleu"]
 # For each job its main, its data, its options, and its output.
 JOBS = {
-    "score, sets": (score.main, write_sets, SCORE, "out.jsonl"),
-    "score, keys": (score.main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
-    "score, one set": (score.main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
-    "choose": (choose.main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
+    "score, sets": (score_main.main, write_sets, SCORE, "out.jsonl"),
+    "score, keys": (score_main.main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
+    "score, one set": (score_main.main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
+    "choose": (choose_main.main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
 }
 
 
@@ -84,15 +83,14 @@ JOBS = {
 def job(request, tmp_path, tiny_model):
     """The main and the words of a job, and the outputs of an undisturbed run."""
     main, write, more, out = JOBS[request.param]
+    size = 2 if "--one-set" in more else 30 if write is write_sets else 5
+    if main is choose_main.main or "vendi_embed" in more:
+        more = [*more, "--set", f"model={tiny_model}"]
     jobs = []
     for name in ("once", "killed"):
         (tmp_path / name).mkdir()
-        words = [write(tmp_path / name), "--text-key", "texts", "--out", tmp_path / name / out, "--quiet", *more]
-        words += ["--batch-size", "2" if "--one-set" in more else "30" if write is write_sets else "5"]
-        if main is choose.main or "vendi_embed" in more:
-            words += ["--set", f"model={tiny_model}"]
-        jobs.append([str(word) for word in words])
-    assert main(jobs[0]) == score.EXIT_BAD_ROWS
+        jobs.append(words_of(write(tmp_path / name), *more, out=out, size=size))
+    assert main(jobs[0]) == EXIT_BAD_ROWS
     return main, jobs[1], outputs(tmp_path / "once")
 
 
@@ -111,70 +109,39 @@ def test_a_kill_at_every_file_loses_nothing(job, tmp_path, before):
         complete.append(outputs(folder) == expected)
         # The next process is killed too, at the next file; the last one finishes.
         run_and_die(words, 2, before, main)
-        assert main(words) == score.EXIT_BAD_ROWS
+        assert main(words) == EXIT_BAD_ROWS
         assert outputs(folder) == expected
         at += 1
-    # The pieces of the file, the rows and the record of each, all rows, the bad rows and the summary.
-    assert at > 7
+    # The record of the job, the pieces of the file, all rows, the bad rows and the summary.
+    assert at > 5
     # Only a kill after the last file finds all of them.
     assert complete == [False] * (at - 2) + [not before]
 
 
-def exit_with(main, words):
-    sys.exit(main(words))
-
-
-@pytest.mark.parametrize("job", ["score, sets"], indirect=True)
-def test_kills_at_any_moment_lose_nothing(job, tmp_path):
-    main, words, expected = job
-    rng = random.Random(0)
-    parts = tmp_path / "killed" / "out.jsonl.parts"
-    kills = 0
-    while True:
-        process = processes.Process(target=exit_with, args=(main, words))
-        process.start()
-        before = len(list(parts.glob("part-????????")))
-        # Each process finishes another piece; after three kills, the last one finishes the job.
-        while kills < 3 and process.is_alive() and len(list(parts.glob("part-????????"))) <= before:
-            time.sleep(0.001)
-        if kills < 3:
-            time.sleep(rng.random() * 0.002)
-            process.kill()
-        process.join()
-        if process.exitcode != -signal.SIGKILL:
-            break
-        kills += 1
-    # On a fast machine the first process may end before it is killed; the test above always kills.
-    assert process.exitcode == score.EXIT_BAD_ROWS
-    assert outputs(tmp_path / "killed") == expected
-
-
 def test_another_command_does_not_go_on(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(30))
-    assert run_and_die(command(data), at=3, before=False) == -signal.SIGKILL
+    words = words_of(data, *SCORE)
+    assert run_and_die(words, at=3, before=False) == -signal.SIGKILL
     # Another level of confidence is no other job.
-    assert score.main(command(data, "--confidence", 0.5)) == 0
-    assert run_and_die(command(data, "--restart"), at=3, before=False) == -signal.SIGKILL
+    assert score(data, "--confidence", 0.5) == 0
+    assert run_and_die([*words, "--restart"], at=3, before=False) == -signal.SIGKILL
     for change in (["--set", "max_order=2"], ["--batch-size", "5"]):
-        assert score.main(command(data, *change)) == score.EXIT_USAGE
+        assert score(data, *change) == EXIT_USAGE
         assert "--restart" in capsys.readouterr().err
-    assert score.main(command(data)) == 0
-    assert score.main(command(data, "--set", "max_order=2")) == score.EXIT_USAGE
+    assert score(data) == 0
+    assert score(data, "--set", "max_order=2") == EXIT_USAGE
     assert "--restart" in capsys.readouterr().err
     write_jsonl(data, make_rows(31))
-    assert score.main(command(data)) == score.EXIT_USAGE
-    assert score.main(command(data, "--restart")) == 0
-    assert summary_of(data)["n_scores"] == 31
+    assert score(data) == EXIT_USAGE
+    assert score(data, "--restart") == 0
+    assert results_of(data)[2]["n_scores"] == 31
 
 
 DAMAGE = {
-    "a record that is empty": lambda part, record: record.write_text("{}"),
-    "a record that is cut": lambda part, record: record.write_bytes(record.read_bytes()[:20]),
-    "a record that is a list": lambda part, record: record.write_text("[1]"),
-    "a record without rows": lambda part, record: part.unlink(),
-    "rows that are cut": lambda part, record: part.write_bytes(part.read_bytes()[:-3]),
-    "rows of another piece": lambda part, record: part.write_bytes(b""),
-    "rows without a record": lambda part, record: record.unlink(),
+    "cut": lambda content: content[:-3],
+    "cut in the record": lambda content: content[:20],
+    "empty": lambda content: b"",
+    "another one": lambda content: content[::-1],
 }
 
 
@@ -184,10 +151,10 @@ def test_a_piece_that_is_damaged_is_done_again(tmp_path, damage, number):
     for folder in ("once", "killed"):
         (tmp_path / folder).mkdir()
         write_sets(tmp_path / folder)
-    once, killed = (command(tmp_path / folder / "data.jsonl", size=30) for folder in ("once", "killed"))
-    assert score.main(once) == score.EXIT_BAD_ROWS
-    assert run_and_die(killed, at=6, before=False) == -signal.SIGKILL
+    once, killed = (tmp_path / folder / "data.jsonl" for folder in ("once", "killed"))
+    assert score(once, size=30) == EXIT_BAD_ROWS
+    assert run_and_die(words_of(killed, *SCORE, size=30), at=4, before=False) == -signal.SIGKILL
     part = tmp_path / "killed" / "out.jsonl.parts" / f"part-{number:08d}"
-    DAMAGE[damage](part, part.with_name(f"{part.name}.json"))
-    assert score.main(killed) == score.EXIT_BAD_ROWS
+    part.write_bytes(DAMAGE[damage](part.read_bytes()))
+    assert score(killed, size=30) == EXIT_BAD_ROWS
     assert outputs(tmp_path / "killed") == outputs(tmp_path / "once")

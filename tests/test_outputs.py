@@ -1,23 +1,18 @@
 """What commands write: never what they read, and named where it cannot be written."""
 
 import base64
-import csv
 import io
 import json
 import os
 import sys
 from pathlib import Path
 
-import datasets
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.commands import run_command
-from tests.files import read_jsonl, small_files
-from text_metrics import __main__ as cli
+from tests.commands import choose, run_command, score
+from tests.files import read_data, small_files, write_data, write_jsonl
 from text_metrics.commands.jobs import saved
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs
 
 LINE = {
     **{"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."},
@@ -74,12 +69,12 @@ COMMANDS = {
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
-    "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}"],
-    "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}.summary.json"],
-    "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
-    "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}"],
-    "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
-    "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={1}"],
+    "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={0}"],
+    "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={0}.summary.json"],
+    "report": [*MANY, "--out", "{0}", "--cache-dir", "{0}"],
+    "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={0}"],
+    "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{0}"],
+    "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={0}"],
 }
 
 
@@ -108,20 +103,6 @@ def contents():
     return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(Path().rglob("*"))}
 
 
-def aliases(path):
-    """Write a path, or one of a file in a folder, in other ways, and make links to it."""
-    if path.is_dir():
-        os.symlink(path, "link")
-        return [path / "new.jsonl", path / "read.txt", Path("link", "new.jsonl")]
-    os.symlink(path, f"symbolic{path.suffix}")
-    os.link(path, f"hard{path.suffix}")
-    os.symlink(Path.cwd(), "same")
-    names = [path, Path("folder", "..", path), path.absolute(), f"symbolic{path.suffix}"]
-    # A file of a folder that is read keeps its content if a link to it is replaced.
-    names += [] if path.parent.name else [f"hard{path.suffix}"]
-    return [*map(Path, names), Path("same", path)]
-
-
 def with_output(words, output):
     return [*words[:-1], f"{words[-1]}{output}"] if words[-1].endswith("=") else [*words, str(output)]
 
@@ -135,17 +116,27 @@ def assert_refused(code, shown):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_output_is_never_what_is_read(run, command):
     reads, words = COMMANDS[command]
+    before = contents()
     for name in reads:
-        places = [place for place in aliases(Path(name)) if is_possible(words, place)]
-        before = contents()
-        for place in places:
-            code, shown = run(*with_output(words, place))
+        # The command would take no other name for an output.
+        if words[0] not in ("score", "choose") or name.startswith("data"):
+            code, shown = run(*with_output(words, name))
             assert_refused(code, shown)
             assert f"{name.rpartition('/')[0] or name}, which is read" in shown
             assert contents() == before
-        for link in ("link", "same", f"symbolic{Path(name).suffix}", f"hard{Path(name).suffix}"):
-            Path(link).unlink(missing_ok=True)
-    assert len(places) > 0
+
+
+def test_a_file_has_many_names(run):
+    for link in ("symbolic", "hard"):
+        (os.symlink if link == "symbolic" else os.link)("data.jsonl", f"{link}.jsonl")
+    os.symlink(Path.cwd(), "same")
+    os.symlink("folder", "link")
+    names = ["data.jsonl", "folder/../data.jsonl", Path("data.jsonl").absolute(), "symbolic.jsonl", "hard.jsonl"]
+    for name in [*names, "same/data.jsonl", "folder", "folder/new.jsonl", "folder/read.txt", "link/new.jsonl"]:
+        with pytest.raises(ValueError, match="which is read: choose another output"):
+            check_outputs(["data.jsonl", "folder"], [Path(name)])
+    with pytest.raises(ValueError, match="another output"):
+        check_outputs([], [Path("new.jsonl"), Path("same/new.jsonl")])
 
 
 def test_a_folder_with_the_name_of_a_metric_is_no_input(run):
@@ -153,23 +144,14 @@ def test_a_folder_with_the_name_of_a_metric_is_no_input(run):
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
 
 
-def is_possible(words, place):
-    """Say whether the command would take this output at all: `score` and `choose` know it by its extension."""
-    if "--one-set" in words:
-        return place.suffix == ".json"
-    return words[0] not in ("score", "choose") or place.suffix in (".jsonl", "") or words[-1].endswith("=")
-
-
 @pytest.mark.parametrize("command", PAIRS_OF_OUTPUTS)
 def test_two_outputs_are_never_one_file(run, command):
-    os.symlink(Path.cwd(), "same")
-    suffix = ".jsonl" if command.startswith("score") else ".md"
+    output = f"new{'.jsonl' if command.startswith('score') else '.md'}"
     before = contents()
-    for first, second in ((f"new{suffix}", f"new{suffix}"), (f"new{suffix}", f"same/new{suffix}")):
-        code, shown = run(*(word.format(first, second) for word in PAIRS_OF_OUTPUTS[command]))
-        assert_refused(code, shown)
-        assert "another output" in shown
-        assert contents() == before
+    code, shown = run(*(word.format(output) for word in PAIRS_OF_OUTPUTS[command]))
+    assert_refused(code, shown)
+    assert "another output" in shown
+    assert contents() == before
 
 
 # What a command writes beside its output, by the name of the output.
@@ -199,7 +181,7 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
 # What users may have beside an output: files, and a folder, by names that jobs use.
 FOREIGN = {
     "out.jsonl.parts/notes.txt": "mine",
-    "out.jsonl.parts/part-00000000.json": "{}",
+    "out.jsonl.parts/part-00000000": "{}",
     "out.jsonl.bad.jsonl": '{"id": 1}\n',
     "out.jsonl.summary.json": '{"mean": 1}',
 }
@@ -240,31 +222,28 @@ def test_a_file_that_is_put_into_the_folder_of_a_job_stays(run, monkeypatch):
     assert [path.name for path in Path("out.jsonl.parts").iterdir()] == ["notes.txt"]
 
 
+COMPARE_SETS = [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts"]
+# An output, and the command that writes it.
 WRITING = {
-    "score": [*SCORE, "--out", "out.jsonl"],
-    "choose": [*CHOOSE, "--out", "out.jsonl"],
-    "compare": [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.jsonl"],
+    "score, JSON lines": ("out.jsonl", SCORE),
+    "score, Parquet": ("out.parquet", SCORE),
+    "score, CSV": ("out.csv", SCORE),
+    "choose": ("out.jsonl", CHOOSE),
+    "compare": ("out.json", COMPARE_SETS),
 }
 
 
-@pytest.mark.parametrize("command", WRITING)
-def test_a_temporary_name_is_nobody_elses(run, command):
-    Path("out.jsonl.tmp").write_text("mine")
-    assert run(*WRITING[command])[0] == 0
-    assert Path("out.jsonl.tmp").read_text() == "mine"
-    assert not [path for path in Path().iterdir() if path.name.endswith(".tmp") and path.name != "out.jsonl.tmp"]
-
-
-@pytest.mark.parametrize("command", WRITING)
+@pytest.mark.parametrize("command", ["score, JSON lines", "choose", "compare"])
 @pytest.mark.parametrize("dangles", [True, False])
 def test_a_link_is_followed(run, command, dangles):
     """As a shell does: its target is written, and the link stays, whether the target is there yet or not."""
+    output, words = WRITING[command]
     Path("elsewhere").mkdir()
-    target, link = Path("elsewhere", "new.jsonl"), Path("out.jsonl")
+    target, link = Path("elsewhere", "new.jsonl"), Path(output)
     if not dangles:
         target.write_text("old")
     link.symlink_to(target)
-    assert run(*WRITING[command])[0] == 0
+    assert run(*words, "--out", output)[0] == 0
     assert link.is_symlink()
     assert link.read_text() == target.read_text() != "old"
     assert os.listdir("elsewhere") == ["new.jsonl"]
@@ -279,38 +258,16 @@ def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
     check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], removed=Path("data.jsonl.parts"))
 
 
-# Disks that are full.
-
-WORDS = ["the", "cat", "sat", "on", "a", "mat"]
-GUARDED = {
-    "score, Parquet": ([*SCORE, "--out", "out.parquet"], "out.parquet"),
-    "score, JSON lines": ([*SCORE, "--out", "out.jsonl"], "out.jsonl"),
-    "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
-    "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
-    "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
-}
-
-
-def full_row(i):
-    texts = [f"{WORDS[i % 6]} {WORDS[(i + j) % 6]} {i}" for j in range(4)]
-    return {
-        **{"id": f"q{i}", "question": f"{i}?", "answers": ["dog", "dog", f"cat {i}"], "texts": texts},
-        **{"set1": texts[:2], "set2": texts[2:], "llm_diversity": i % 2},
-    }
-
-
-@pytest.mark.parametrize("command", GUARDED)
+@pytest.mark.parametrize("command", WRITING)
 def test_a_full_disk_is_named(run, command):
     """At every size at which the disk may be full: the error names a file of the command, and nothing else is left."""
-    words, output = GUARDED[command]
-    keys = ("id", "question", "answers") if words[0] == "probe" else ("texts", "set1", "set2", "llm_diversity")
-    rows = [{key: value for key, value in full_row(i).items() if key in keys} for i in range(60)]
+    output, words = WRITING[command]
     for name in ("data.jsonl", "other.jsonl"):
-        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        write_jsonl(Path(name), [{"texts": [f"the cat {i}", f"a mat {i + j}"]} for j in range(4) for i in range(15)])
     before = contents()
     for n_bytes in (0, 200):
         with small_files(n_bytes):
-            code, shown = run(*words)
+            code, shown = run(*words, "--out", output)
         assert code == 2, shown
         last = shown.strip().splitlines()[-1]
         assert f"{output}" in last, shown
@@ -320,14 +277,14 @@ def test_a_full_disk_is_named(run, command):
         assert not {name for name in left if ".parts" not in name}, left
     # The inputs are whole, and the same command does its work once there is space.
     assert {name: data for name, data in contents().items() if name in before} == before
-    assert run(*words)[0] in (0, 3)
+    assert run(*words, "--out", output)[0] in (0, 3)
     assert Path(output).stat().st_size > 0
 
 
 def test_what_cannot_be_printed_is_named(run, monkeypatch):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        code, shown = run(*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts")
+        code, shown = run(*COMPARE_SETS)
     assert code == 2
     assert "standard output" in shown
 
@@ -336,46 +293,29 @@ def test_a_terminal_without_a_character_shows_what_it_can(run, monkeypatch):
     Path("data.jsonl").rename("数据.jsonl")
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", stdout)
-    words = ["compare", "数据.jsonl", *COMPARE[2:4], "self_bleu", "--by-line", "--text-key", "texts"]
-    code, shown = run(*words)
+    code, shown = run("compare", "数据.jsonl", *COMPARE_SETS[2:])
     assert code == 0, shown
     assert b"other.jsonl" in stdout.buffer.getvalue()
 
-
-# Binary columns.
 
 BYTES = b"\xff\xd8x"
 
 
 @pytest.mark.parametrize("command", ["score", "choose"])
-@pytest.mark.parametrize("source", ["parquet", "datasets"])
+@pytest.mark.parametrize("name", ["data.parquet", "data"])
 @pytest.mark.parametrize("grouped", [True, False])
-def test_binary_columns(tmp_path, command, source, grouped):
+def test_binary_columns(tmp_path, command, name, grouped):
     """They stay what they are in Parquet, and are base64 in JSON lines and CSV, in lists and objects as well."""
-    texts = {"text": ["a b", "c d"]} if grouped else {"text": [["a b", "c d"], ["e f", "g h"]]}
-    columns = {**texts, "key": [1, 1], "image": [BYTES, None], "nested": [{"bytes": BYTES, "path": "x"}] * 2}
-    data = tmp_path / "data"
-    if source == "parquet":
-        data = tmp_path / "data.parquet"
-        pq.write_table(pa.table(columns), data)
-    else:
-        datasets.Dataset.from_dict(columns).save_to_disk(data)
-    words = [str(data), "--text-key", "text", "--quiet", *(["--id-key", "key"] if grouped else [])]
-    words += ["--metric", "self_bleu"] if command == "score" else ["--keep", "2"]
-    found = {}
+    texts = ["a b", "c d"] if grouped else [["a b", "c d"], ["e f", "g h"]]
+    rows = [{"text": texts[i], "key": 1, "image": (BYTES, None)[i], "nested": {"bytes": BYTES}} for i in range(2)]
+    data = write_data(tmp_path / name, rows)
+    words = [*(["--id-key", "key"] if grouped else []), *(["--keep", "2"] if command == "choose" else [])]
+    written = {}
     for kind in ("parquet", "jsonl", "csv"):
-        out = tmp_path / f"out.{kind}"
-        assert cli.main([command, *words, "--out", str(out)]) == 0
-        found[kind] = out
-    in_lists = command == "score" and grouped
-    coded = base64.b64encode(BYTES).decode()
-    image = pq.read_table(found["parquet"])["image"].to_pylist()[0]
-    assert image == ([BYTES, None] if in_lists else BYTES)
-    row = read_jsonl(found["jsonl"])[0]
-    nested = {"bytes": coded, "path": "x"}
-    assert row["image"] == ([coded, None] if in_lists else coded)
-    assert row["nested"] == ([nested] * 2 if in_lists else nested)
-    with found["csv"].open(encoding="utf-8", newline="") as file:
-        cells = next(csv.DictReader(file))
-    assert cells["image"] == (json.dumps([coded, None]) if in_lists else coded)
-    assert json.loads(cells["nested"]) == row["nested"]
+        assert (score if command == "score" else choose)(data, *words, key="text", out=f"out.{kind}") == 0
+        written[kind] = read_data(tmp_path / f"out.{kind}")[0]
+    in_lists, coded = command == "score" and grouped, base64.b64encode(BYTES).decode()
+    assert written["parquet"]["image"] == ([BYTES, None] if in_lists else BYTES)
+    for kind in ("jsonl", "csv"):
+        assert written[kind]["image"] == ([coded, None] if in_lists else coded)
+        assert written[kind]["nested"] == ([{"bytes": coded}] * 2 if in_lists else {"bytes": coded})

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import text_metrics
+from tests import programs
 from tests.conftest import METRICS, ROOT
 from text_metrics.__main__ import COMMANDS, main
 
@@ -21,8 +22,8 @@ TEXTS = ["The kettle is on the stove.", "A dog barks at the sea.", "purple the o
 
 
 def test_a_metric_is_loaded_by_its_name(load):
-    found = text_metrics.load("self_bleu").compute(predictions=TEXTS)
-    assert found == load("self_bleu").compute(predictions=TEXTS)
+    result = text_metrics.load("self_bleu").compute(predictions=TEXTS)
+    assert result == load("self_bleu").compute(predictions=TEXTS)
     assert text_metrics.load("self_bleu", experiment_id="mine").experiment_id == "mine"
     assert tuple(sorted(path.parent.name for path in METRICS.glob("[!_]*/requirements.txt"))) == text_metrics.METRICS
     with pytest.raises(ValueError, match="'vendi_embed'"):
@@ -60,9 +61,7 @@ assert all(getattr(evaluate, name) is not None for name in names) and not hasatt
     ],
 )
 def test_load_imports_no_pipelines_and_leaves_the_evaluators_usable(use):
-    done = subprocess.run(
-        [sys.executable, "-c", EVALUATORS, use], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = programs.run(EVALUATORS, use, cwd=ROOT)
     assert done.returncode == 0, done.stderr
 
 
@@ -107,8 +106,7 @@ for words in calls:
 
 def test_help_and_bad_paths_import_nothing_heavy(tmp_path):
     (tmp_path / "pyproject.json").write_text("{}", encoding="utf-8")
-    words = [sys.executable, "-c", STARTED, json.dumps([ABSENT, HEAVY])]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = programs.run(STARTED, json.dumps([ABSENT, HEAVY]), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert set(ABSENT) == set(COMMANDS) - {"demo"}
     assert done.stderr.count("absent.jsonl") == len(ABSENT)
@@ -150,8 +148,7 @@ raise SystemExit(main(["rate-quality", *sys.argv[1:], "--model", "m", "--base-ur
 def test_commands_start_without_the_extras(tmp_path):
     texts = tmp_path / "texts.jsonl"
     texts.write_text(json.dumps(TEXTS[0]) + "\n", encoding="utf-8")
-    words = [sys.executable, "-c", WITHOUT_EXTRAS, texts, "--out", tmp_path / "rated.jsonl"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = programs.run(WITHOUT_EXTRAS, texts, "--out", tmp_path / "rated.jsonl", cwd=ROOT)
     assert done.returncode == 2
     assert 'pip install "text-metrics[judge]"' in done.stderr
 
@@ -180,12 +177,12 @@ def fresh(tmp_path_factory):
 
 
 def run(words, folder):
-    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HF_HOME")}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     (folder / "elsewhere").mkdir(exist_ok=True)
     done = subprocess.run(
         list(map(str, words)),
         cwd=folder / "elsewhere",
-        env={**kept, "HF_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"},
+        env={**environment, "HF_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -199,13 +196,12 @@ import importlib, json, sys
 import text_metrics
 from text_metrics.__main__ import COMMANDS
 texts = json.loads(sys.argv[1])
-names = ("gruen", "vendi_embed")
-found = {name: text_metrics.load(name).compute(predictions=texts) for name in names}
+results = {name: text_metrics.load(name).compute(predictions=texts) for name in ("gruen", "vendi_embed")}
 for module, _ in COMMANDS.values():
     importlib.import_module(f"text_metrics.commands.{module}")
 ours = [module for name, module in sys.modules.items() if name.startswith("text_metrics.")]
 files = [module.__file__ for module in ours if module.__file__]
-print(json.dumps({"root": str(text_metrics.FOLDER.parent), "files": files, "found": found}))
+print(json.dumps({"root": str(text_metrics.FOLDER.parent), "files": files, "results": results}))
 """
 
 
@@ -215,7 +211,7 @@ def test_the_wheel_works_elsewhere(load, fresh):
     assert said["root"].startswith(str(fresh / "env"))
     # The commands, and all that they import, are those of the wheel.
     assert all(file.startswith(said["root"]) for file in said["files"])
-    for name, result in said["found"].items():
+    for name, result in said["results"].items():
         assert result == load(name).compute(predictions=TEXTS)
 
     data = fresh / "data.jsonl"

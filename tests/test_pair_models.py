@@ -6,10 +6,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoTokenizer, BertForSequenceClassification
 
-import text_metrics
-from text_metrics.metrics._core.core_similarity import nearest_correlation
+from tests.conftest import PAIR_CLASSES
+from text_metrics.metrics.vendi_embed.vendi_embed_definite import nearest_correlation
 
 EMBEDDED = ["vendi_embed", "chamfer_diversity"]
 SETS = [
@@ -18,36 +17,17 @@ SETS = [
     ["dad", "a cab fed dad"],
 ]
 PROMPTS = ["deaf dad", None, "a bee"]
-LABELS = {"score": ["score"], "two": ["other", "same"], "nli": ["Contradiction", "neutral", "entailment"]}
 
 
-@pytest.fixture(scope="module")
-def models(nli_model, tmp_path_factory):
-    """Folders of models of random weights, by kind, and what they compute."""
-    made = {}
-    for seed, (kind, labels) in enumerate(LABELS.items()):
-        torch.manual_seed(seed)
-        config = AutoConfig.from_pretrained(nli_model, id2label=dict(enumerate(labels)), num_labels=len(labels))
-        model = BertForSequenceClassification(config).eval()
-        # Else, the scores of all pairs are nearly equal.
-        model.classifier.weight.data *= 30
-        folder = tmp_path_factory.mktemp(kind) / "model"
-        model.save_pretrained(folder)
-        tokenizer = AutoTokenizer.from_pretrained(nli_model)
-        tokenizer.save_pretrained(folder)
-        made[kind] = folder, model, tokenizer
-    return made
+def rule(pair_models, kind):
+    return f"{'nli' if kind == 'nli' else 'pairs'}:{pair_models[kind][0]}"
 
 
-def rule(models, kind):
-    return f"{'nli' if kind == 'nli' else 'pairs'}:{models[kind][0]}"
-
-
-def similarity(models, kind, left, right, context):
+def similarity(pair_models, kind, left, right, context):
     """Ask the model of one pair, without padding."""
     if left == right:
         return 1.0
-    _, model, tokenizer = models[kind]
+    _, model, tokenizer = pair_models[kind]
     prefix, scores = f"{context} " if context else "", []
     for pair in ((left, right), (right, left)):
         with torch.no_grad():
@@ -58,20 +38,20 @@ def similarity(models, kind, left, right, context):
     return max(sum(scores) / 2, 0.0)
 
 
-def matrices(models, kind, contexts):
+def matrices(pair_models, kind, contexts):
     return [
-        np.array([[similarity(models, kind, a, b, context) for b in members] for a in members])
+        np.array([[similarity(pair_models, kind, a, b, context) for b in members] for a in members])
         for members, context in zip(SETS, contexts, strict=True)
     ]
 
 
-@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("kind", PAIR_CLASSES)
 @pytest.mark.parametrize("contexts", [None, PROMPTS])
-def test_the_model_is_asked_in_both_orders(load, models, kind, contexts):
-    kernels = matrices(models, kind, contexts or [None] * 3)
+def test_the_model_is_asked_in_both_orders(load, pair_models, kind, contexts):
+    kernels = matrices(pair_models, kind, contexts or [None] * 3)
     spread = np.concatenate([kernel[np.triu_indices(len(kernel), 1)] for kernel in kernels])
     assert spread.max() - spread.min() > 0.05
-    settings = {"similarity": rule(models, kind), **({} if contexts is None else {"contexts": contexts})}
+    settings = {"similarity": rule(pair_models, kind), **({} if contexts is None else {"contexts": contexts})}
     result = load("chamfer_diversity").compute(predictions=SETS, details=True, **settings)
     expected = load("chamfer_diversity").compute(predictions=SETS, similarity=kernels, details=True)
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
@@ -88,21 +68,21 @@ def test_the_model_is_asked_in_both_orders(load, models, kind, contexts):
         )
         for i, members in enumerate(SETS)
     ]
-    assert [one["chamfer_diversity"] for one in alone] == pytest.approx(result["scores"], abs=1e-6)
+    assert [row["chamfer_diversity"] for row in alone] == pytest.approx(result["scores"], abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", LABELS)
-def test_vendi_takes_the_nearest_kernel_and_says_how_far_it_is(load, models, kind):
-    kernels = matrices(models, kind, [None] * 3)
+@pytest.mark.parametrize("kind", PAIR_CLASSES)
+def test_vendi_takes_the_nearest_kernel_and_says_how_far_it_is(load, pair_models, kind):
+    kernels = matrices(pair_models, kind, [None] * 3)
     nearest = [nearest_correlation(kernel) for kernel in kernels]
     change = max(np.abs(new - old).max() for new, old in zip(nearest, kernels, strict=True))
-    result = load("vendi_embed").compute(predictions=SETS, similarity=rule(models, kind), q=[0.5, 1, 2])
+    result = load("vendi_embed").compute(predictions=SETS, similarity=rule(pair_models, kind), q=[0.5, 1, 2])
     expected = load("vendi_embed").compute(predictions=SETS, similarity=nearest, q=[0.5, 1, 2])
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-4)
     assert result["by_order"] == pytest.approx(expected["by_order"], abs=1e-4)
     assert result["similarity_change"] == pytest.approx(change, abs=1e-5)
     assert "similarity_change" not in expected
-    same = load("vendi_embed").compute(predictions=["cab", "cab"], similarity=rule(models, kind), q=0)
+    same = load("vendi_embed").compute(predictions=["cab", "cab"], similarity=rule(pair_models, kind), q=0)
     assert same["vendi_embed"] == 1
 
 
@@ -131,39 +111,20 @@ def test_no_other_correlation_matrix_is_nearer(rng):
         np.testing.assert_array_equal(nearest_correlation(np.eye(n)), np.eye(n))
 
 
-def test_chamfer_takes_a_matrix_that_is_not_definite(load):
-    matrix = [[1.0, 1, 0], [1, 1, 1], [0, 1, 1]]
-    result = load("chamfer_diversity").compute(predictions=["a", "b", "c"], similarity=matrix, details=True)
-    assert result["chamfer_diversity"] == 0
-    assert result["details"][0]["neighbours"] == [1, 0, 1]
-    with pytest.raises(ValueError, match="similarity must be positive semi-definite"):
-        load("vendi_embed").compute(predictions=["a", "b", "c"], similarity=matrix)
-
-
-def test_pairs_longer_than_the_model_are_cut_with_one_warning(load, models):
+def test_pairs_longer_than_the_model_are_cut_with_one_warning(load, pair_models):
     with pytest.warns(UserWarning, match="4 of 6 pairs of texts are longer") as caught:
         load("chamfer_diversity").compute(
-            predictions=["cab", "dad", "a bad bee " * 200], similarity=rule(models, "two")
+            predictions=["cab", "dad", "a bad bee " * 200], similarity=rule(pair_models, "two")
         )
     assert sum("pairs of texts" in str(warning.message) for warning in caught) == 1
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
 @pytest.mark.parametrize("given", ["nli:", "pairs:", "a model", "nli:/no/such/folder", math.pi, None])
-def test_errors_name_the_argument(load, models, name, given):
+def test_errors_name_the_argument(load, pair_models, name, given):
     if given is None:
-        given = f"nli:{models['two'][0]}"
+        given = f"nli:{pair_models['two'][0]}"
     with pytest.raises((TypeError, ValueError), match="similarity"):
         load(name).compute(predictions=SETS, similarity=given)
     with pytest.raises(ValueError, match=r"similarity.*two classes"):
-        load(name).compute(predictions=SETS, similarity=f"pairs:{models['nli'][0]}")
-
-
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_contributions_ask_the_model_too(load, models, name):
-    settings = {"similarity": rule(models, "two"), "contexts": PROMPTS[0]}
-    texts = SETS[0][:4]
-    (values,) = text_metrics.contributions(load(name), texts, **settings)
-    whole = load(name).compute(predictions=texts, **settings)[name]
-    rests = [load(name).compute(predictions=texts[:i] + texts[i + 1 :], **settings)[name] for i in range(4)]
-    assert values == pytest.approx([whole - rest for rest in rests], abs=1e-4)
+        load(name).compute(predictions=SETS, similarity=f"pairs:{pair_models['nli'][0]}")

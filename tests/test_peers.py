@@ -7,13 +7,8 @@ from scripts.benchmarks import cases, inputs
 from text_metrics import load
 
 
-@pytest.fixture(scope="module")
-def vendi():
-    return load("vendi_embed")
-
-
 def test_self_bleu_is_that_of_fast_bleu():
-    fast_bleu = pytest.importorskip("fast_bleu")
+    fast_bleu = pytest.importorskip("fast_bleu", reason="fast-bleu needs a compiler: it is in the benchmark extra")
     texts = inputs.captions(200)
     for order in (2, 3, 4):
         weights = {order: (1 / order,) * order}
@@ -22,23 +17,13 @@ def test_self_bleu_is_that_of_fast_bleu():
         assert ours["self_bleu"] == pytest.approx(np.mean(theirs), abs=1e-6)
 
 
-@pytest.mark.parametrize("q", [0.5, 1, 2, "inf"])
-def test_vendi_scores_are_those_of_vendi_score(vendi, q):
-    from vendi_score.vendi import score_K
-
-    given = inputs.sets_of_four(50)
-    ours = vendi.compute(**given, q=q)["scores"]
-    unit = given["embeddings"].reshape(-1, 4, inputs.DIMENSIONS).astype(np.float64)
-    unit /= np.linalg.norm(unit, axis=2, keepdims=True)
-    theirs = [score_K(rows @ rows.T, q=q) for rows in unit]
-    assert ours == pytest.approx(theirs, abs=1e-6)
-
-
-def test_a_large_set_has_the_vendi_score_of_vendi_score(vendi):
+def test_a_large_set_has_the_vendi_score_of_vendi_score():
     from vendi_score.vendi import score_dual
 
     given = inputs.one_set(1_000)
-    assert vendi.compute(**given)["vendi_embed"] == pytest.approx(score_dual(given["embeddings"]), abs=1e-8)
+    assert load("vendi_embed").compute(**given)["vendi_embed"] == pytest.approx(
+        score_dual(given["embeddings"]), abs=1e-8
+    )
 
 
 def test_nearest_neighbours_are_those_of_scikit_learn():
@@ -49,17 +34,6 @@ def test_nearest_neighbours_are_those_of_scikit_learn():
     distances, _ = neighbours.kneighbors(given["embeddings"].astype(np.float64))
     ours = load("chamfer_diversity").compute(**given)["chamfer_diversity"]
     assert ours == pytest.approx(distances[:, 1].mean(), abs=1e-6)
-
-
-def test_embeddings_are_those_of_sentence_transformers():
-    from sentence_transformers import SentenceTransformer
-
-    from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-    from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
-
-    texts = inputs.different_captions(100)
-    theirs = SentenceTransformer(str(find_model(DEFAULT_MODEL).path)).encode(texts)
-    assert np.abs(encode(texts, EncoderSettings())[0] - theirs).max() < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.stats import ortho_group
 from sklearn.metrics import adjusted_rand_score
 
 from tests.references import probeval as reference
-from tests.test_probeval import PROTOQA_PREDICTIONS, probeval  # noqa: F401
+from tests.test_probeval import PROTOQA_PREDICTIONS
 from text_metrics.metrics.probeval import probeval_antonyms
 from text_metrics.metrics.probeval.probeval_clusters import gmeans, hac, xmeans
 from text_metrics.metrics.probeval.probeval_matching import assign, gp_scores
@@ -35,25 +36,17 @@ POLLS = [
 
 def by_hand(people, model, smoothing=1):
     """KL over the options that people chose and `wrong`, each with the smoothing."""
-    sides = []
-    for side in (people, model):
-        counts = {}
+    gold, answers = Counter(), Counter()
+    for counts, side in ((gold, people), (answers, model)):
         for text, count in side.items():
-            option = " ".join(text.casefold().split())
-            counts[option] = counts.get(option, 0) + count
-        sides.append({option: count for option, count in counts.items() if count})
-    options = [*sides[0], "wrong"]
-    wrong = sum(count for option, count in sides[1].items() if option not in sides[0])
-    p = np.array([sides[0].get(option, 0) + smoothing for option in options])
-    q = np.array([sides[1].get(option, 0) + smoothing for option in options])
-    q[-1] = wrong + smoothing
-    p, q = p / p.sum(), q / q.sum()
-    retained = p > 0
-    return float((p[retained] * np.log(p[retained] / q[retained])).sum())
+            counts[" ".join(text.casefold().split())] += count
+    options = [option for option, count in gold.items() if count]
+    answers["wrong"] = sum(count for option, count in answers.items() if option not in options)
+    return reference.kl(gold, answers, [*options, "wrong"], smoothing)
 
 
 @pytest.mark.parametrize(("people", "model"), POLLS)
-def test_options_of_a_poll_are_counted_as_by_hand(probeval, people, model):  # noqa: F811
+def test_options_of_a_poll_are_counted_as_by_hand(probeval, people, model):
     for clustering in ({}, {"clustering": "none"}):
         result = probeval.compute(predictions=[model], references=[people], matcher="exact", **clustering)
         assert result["probeval"] == pytest.approx(by_hand(people, model), abs=1e-9)
@@ -78,7 +71,7 @@ def test_by_hand_is_what_a_calculator_gives():
 @pytest.mark.parametrize(
     "option", [{"rarefy": 5}, {"rarefy_people": 5}, {"debias": True}, {"clustering": "hac", "parity": True}]
 )
-def test_answers_are_drawn_from_integers_only(probeval, option):  # noqa: F811
+def test_answers_are_drawn_from_integers_only(probeval, option):
     people, model = POLLS[-1]
     with pytest.raises(ValueError, match=r"integers\. Question '0'"):
         probeval.compute(predictions=[model], references=[people], **option)
@@ -111,7 +104,7 @@ PIPELINES += [{"matcher": "wordnet"}, {"clustering": "none", "matcher": "soft"},
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
 @pytest.mark.parametrize("said", [pair[i] for pair in OPPOSITES[:10:3] for i in (0, 1)])
-def test_an_opposite_that_nobody_said_is_wrong(probeval, pipeline, said):  # noqa: F811
+def test_an_opposite_that_nobody_said_is_wrong(probeval, pipeline, said):
     (other,) = {*itertools.chain.from_iterable(p for p in OPPOSITES if said in p)} - {said}
     people = [[{"text": other, "count": 100, "cluster": "1"}]]
     result = probeval.compute(predictions=[[said] * 100], references=people, **pipeline)
@@ -119,12 +112,12 @@ def test_an_opposite_that_nobody_said_is_wrong(probeval, pipeline, said):  # noq
     assert result["probeval"] == pytest.approx(reference.kl(["1"] * 100, ["w"] * 100, ["1", "w"]))
 
 
-def test_parity_matches_opposites_as_the_original_does(probeval):  # noqa: F811
+def test_parity_matches_opposites_as_the_original_does(probeval):
     inputs = {"predictions": [["No"] * 9], "references": [["Yes"] * 9], "clustering": "none", "matcher": "cosine"}
     assert probeval.compute(**inputs, parity=True)["wrong_rate"] == 0
 
 
-def test_equal_opposites_stay_in_the_cluster_in_which_people_put_them(probeval):  # noqa: F811
+def test_equal_opposites_stay_in_the_cluster_in_which_people_put_them(probeval):
     people = [[{"text": text, "count": 9, "cluster": "1"} for text in ("Yes", "No")]]
     for matcher in ("cosine", "gp", "soft", "exact"):
         assert probeval.compute(predictions=[["No", "yes"]], references=people, matcher=matcher)["wrong_rate"] == 0
@@ -140,7 +133,7 @@ def test_antonyms_are_those_of_wordnet():
 
 
 @pytest.mark.parametrize("settings", [{}, {"clustering": "hac"}, {"clustering": "none"}], ids=str)
-def test_closed_options_are_warned_of_once(probeval, settings):  # noqa: F811
+def test_closed_options_are_warned_of_once(probeval, settings):
     poll = {"Acceptable": 4, "Unacceptable": 6}
     with pytest.warns(UserWarning, match="'Acceptable' and 'Unacceptable' are opposites.*matcher='exact'") as caught:
         probeval.compute(predictions=[poll] * 3, references=[{"tea": 3}, poll, dict.fromkeys(LIKERT, 2)], **settings)
@@ -156,13 +149,13 @@ def test_closed_options_are_warned_of_once(probeval, settings):  # noqa: F811
         ({"a boy": 4, "brown sugar": 6}, {}),
     ],
 )
-def test_open_answers_are_not_warned_of(probeval, people, settings):  # noqa: F811
+def test_open_answers_are_not_warned_of(probeval, people, settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         probeval.compute(predictions=[people], references=[people], **settings)
 
 
-def test_answers_in_no_cluster_are_named_or_kept(probeval):  # noqa: F811
+def test_answers_in_no_cluster_are_named_or_kept(probeval):
     """Of what is in no cluster, "appel" was cleaned to "apple": the clusters hold 90 of 99 answers."""
     clusters = {"1": {"count": 60, "answers": ["apple"]}, "2": {"count": 30, "answers": ["pear"]}}
     raw = {"apple": 58, "appel": 2, "pear": 30, "car": 9}
@@ -184,7 +177,7 @@ def test_answers_in_no_cluster_are_named_or_kept(probeval):  # noqa: F811
 
 @pytest.mark.parametrize("text", ["kettle", "Something odd, isn't it?", "an electric kettle", "日本語", "x" * 300, "!"])
 @pytest.mark.parametrize("clustering", ["human", "none", "hac"])
-def test_an_answer_of_people_matches_at_any_threshold(probeval, text, clustering):  # noqa: F811
+def test_an_answer_of_people_matches_at_any_threshold(probeval, text, clustering):
     people = [[{"text": text, "cluster": "1"}, {"text": "pot", "cluster": "2"}]]
     for matcher in ("cosine", "soft"):
         result = probeval.compute(

@@ -1,7 +1,9 @@
 """What no order, company or form of the answers may change in probeval, over random questions."""
 
 import json
+import math
 import warnings
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.fuzzing import TIMES
 from tests.test_fuzz_metrics import Letters
-from tests.test_probeval import probeval  # noqa: F401
 
 TEXTS = ("kettle", "Kettle", " kettle", "a kettle", "pot", "teapot", "a tea pot", "mug", "cup of tea", "!", "qzx")
 PIPELINES = [
@@ -45,19 +46,28 @@ def score(metric, requested, **given):
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda entry: "-".join(map(str, entry.values())))
 @settings(max_examples=12 * TIMES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requested=questions, data=st.data())
-def test_order_and_company_change_nothing(probeval, pipeline, requested, data):  # noqa: F811
+def test_order_and_company_change_nothing(probeval, pipeline, requested, data):
     result = score(probeval, requested, **pipeline, details=True)
     json.dumps(result, allow_nan=False)
     for i, question in enumerate(requested):
         alone = score(probeval, [question], **pipeline)
         assert alone["scores"] == pytest.approx([result["scores"][i]], abs=1e-6)
         (detail,) = result["details"][i : i + 1]
-        for side in ("gold_distribution", "model_distribution"):
-            assert sum(detail[side].values()) == pytest.approx(1)
-        for row in [*detail["assignments"], *detail["gold_assignments"]]:
-            assert sum(row["clusters"].values()) == pytest.approx(1)
-        assert sum(row["count"] for row in detail["assignments"]) == sum(n for _, n in question[1])
-        assert sum(row["count"] for row in detail["gold_assignments"]) == sum(n for _, n, _ in question[0])
+        shares = {}
+        for side, rows, answers in zip(
+            ("gold", "model"), (detail["gold_assignments"], detail["assignments"]), question, strict=True
+        ):
+            assert sum(row["count"] for row in rows) == sum(answer[1] for answer in answers)
+            counts = Counter(detail["smoothing"][side])
+            for row in rows:
+                assert sum(row["clusters"].values()) == pytest.approx(1)
+                counts.update({label: weight * row["count"] for label, weight in row["clusters"].items()})
+            shares[side] = {label: count / sum(counts.values()) for label, count in counts.items()}
+            assert sum(detail[f"{side}_distribution"].values()) == pytest.approx(1)
+        if not pipeline.keys() & {"debias", "rarefy", "parity"}:
+            # The score follows from what the details hold.
+            expected = sum(p * math.log(p / shares["model"][label]) for label, p in shares["gold"].items() if p)
+            assert detail["score"] == pytest.approx(expected, abs=1e-9)
         if not pipeline.get("debias"):
             assert result["scores"][i] >= 0
     names = dict(zip("abcdefgh", data.draw(st.permutations("abcdefgh")), strict=True))
@@ -74,7 +84,7 @@ def test_order_and_company_change_nothing(probeval, pipeline, requested, data): 
         assert score(probeval, turned[::-1], **pipeline)[key] == pytest.approx(result[key], abs=1e-6)
 
 
-def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # noqa: F811
+def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):
     people = [{"text": "pot", "cluster": "a"}, {"text": "kettle"}, {"text": "mug", "cluster": "b"}]
     inputs = {"predictions": [["pot"], ["pot"]], "references": [people[::2], people], "model": Letters()}
     with pytest.warns(UserWarning, match="1 of 5 answers .*'kettle'"):
@@ -88,7 +98,7 @@ def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # n
 
 
 @pytest.mark.parametrize("n", [1, 10**5, 10**12])
-def test_gaussian_process_of_equal_answers_given_often(probeval, n):  # noqa: F811
+def test_gaussian_process_of_equal_answers_given_often(probeval, n):
     class Lower(Letters):
         def encode(self, texts):
             return super().encode([text.lower() for text in texts])

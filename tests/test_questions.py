@@ -29,6 +29,7 @@ WEIGHTS = [RNG.dirichlet(np.ones(size)).tolist() for size in SIZES]
 QUALITY = [row.tolist() for row in by_set(RNG.random(N))]
 COSINES = [rows @ rows.T for rows in by_set(UNIT)]
 LABELS = [[1, 1, 2, 3], ["u", "v", "u", "w", "w"], [0, 0, 0]]
+OF_CONTEXTS = {"embeddings": VECTORS, "context_embeddings": [VECTORS[0] + 1, None, VECTORS[1]]}
 LOG_PROBS = [[-1.0, -2.0, -0.5, -3.0], [-1.0] * 5, [-0.1, -0.2, -4.0]]
 
 
@@ -43,10 +44,7 @@ CASES = {
     "vendi matrices": ("vendi_embed", {"similarity": COSINES, "q": 0.5}),
     "vendi encoder": ("vendi_embed", {}),
     "vendi contexts": ("vendi_embed", {"contexts": ["a b", None, "x y"], "q": [1, 2]}),
-    "vendi vectors of contexts": (
-        "vendi_embed",
-        {"embeddings": VECTORS, "context_embeddings": [VECTORS[0] + 1, None, VECTORS[1]], "q": 0.5},
-    ),
+    "vendi vectors of contexts": ("vendi_embed", {**OF_CONTEXTS, "q": 0.5}),
     "chamfer contexts": ("chamfer_diversity", {"contexts": ["a b", "d", ""]}),
     "chamfer": ("chamfer_diversity", {"embeddings": by_set(VECTORS), "quality": QUALITY}),
     "chamfer matrices": ("chamfer_diversity", {"similarity": COSINES}),
@@ -85,12 +83,12 @@ def score(load, case, i, members):
 @each_case
 def test_contributions_are_those_of_a_loop(load, case):
     name, settings = CASES[case]
-    found = text_metrics.contributions(name, SETS, **settings)
+    actual = text_metrics.contributions(name, SETS, **settings)
     for i, size in enumerate(SIZES):
         whole = score(load, case, i, range(size))["scores"][0]
         for j in range(size):
             rest = score(load, case, i, [k for k in range(size) if k != j])
-            assert found[i][j] == pytest.approx(whole - rest["scores"][0], abs=1e-6)
+            assert actual[i][j] == pytest.approx(whole - rest["scores"][0], abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
@@ -105,21 +103,18 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
     parts = np.split(vectors, np.cumsum(sizes)[:-1])
     sets = [[f"{i} {j}" for j in range(size)] for i, size in enumerate(sizes)]
     for given in ({}, {"context_embeddings": [vectors[i] + (vectors[30] if i % 2 else 0) for i in range(len(sizes))]}):
-        found = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
+        result = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
         for i, (texts, part) in enumerate(zip(sets, parts, strict=True)):
             context = {name: [values[i]] * (1 + len(texts)) for name, values in given.items()}
-            rests = [np.delete(np.arange(len(texts)), j) for j in range(len(texts))]
             if len(texts) == 1:
-                assert found[i] == [None]
+                assert result[i] == [None]
                 continue
-            pieces = [np.arange(len(texts)), *rests]
-            whole, *left = load("vendi_embed").compute(
-                predictions=[[texts[k] for k in piece] for piece in pieces],
-                embeddings=np.concatenate([part[piece] for piece in pieces]),
-                q=q,
-                **context,
-            )["scores"]
-            assert found[i] == pytest.approx([whole - score for score in left], abs=1e-9)
+            members = np.arange(len(texts))
+            pieces = [members, *(np.delete(members, j) for j in members)]
+            given_texts = [[texts[k] for k in piece] for piece in pieces]
+            context["embeddings"] = np.concatenate([part[piece] for piece in pieces])
+            whole, *left = load("vendi_embed").compute(predictions=given_texts, q=q, **context)["scores"]
+            assert result[i] == pytest.approx([whole - score for score in left], abs=1e-9)
 
 
 @each_case
@@ -135,8 +130,7 @@ def test_expected_scores_are_those_of_a_loop(load, case):
         elif key.endswith("confidence_interval"):
             assert result[key] is None or result[key][0] <= result[key][1]
         else:
-            for found, expected in zip(numbers(result[key]), loop(load, case, key), strict=True):
-                assert found == pytest.approx(expected, abs=1e-6), key
+            assert numbers(result[key]) == pytest.approx(loop(load, case, key), abs=1e-6), key
 
 
 def numbers(value):
@@ -183,7 +177,7 @@ def test_random_subsets_are_near_the_expectation_and_follow_from_the_seed():
 
 
 def test_each_text_is_encoded_once_and_each_pair_asked_once():
-    seen, asked = [], []
+    seen, judged = [], []
 
     class Encoder:
         def encode(self, texts):
@@ -191,7 +185,7 @@ def test_each_text_is_encoded_once_and_each_pair_asked_once():
             return np.array([[len(text), text.count("a"), 1.0] for text in texts])
 
     def same(left, right):
-        asked.extend(zip(left, right, strict=True))
+        judged.extend(zip(left, right, strict=True))
         return same_letter(left, right)
 
     # 36,000 texts, more than are scored by one call of `compute`.
@@ -199,9 +193,9 @@ def test_each_text_is_encoded_once_and_each_pair_asked_once():
     result = text_metrics.rarefied("vendi_embed", texts, 30, draws=1200, model=Encoder())
     assert sorted(seen) == sorted(texts)
     assert "model:given(Encoder)|" in result["signature"]
-    found = text_metrics.contributions("semantic_entropy", SETS, same=same)
-    assert len(set(asked)) == len(asked)
-    assert found == text_metrics.contributions("semantic_entropy", SETS, same=same_letter)
+    result = text_metrics.contributions("semantic_entropy", SETS, same=same)
+    assert len(set(judged)) == len(judged)
+    assert result == text_metrics.contributions("semantic_entropy", SETS, same=same_letter)
 
 
 def test_a_text_with_all_the_weight_has_no_contribution():
@@ -222,7 +216,7 @@ def test_the_parts_of_diversity_are_those_of_a_loop(load, case, weights):
         kernels = [np.array([same_letter([a] * len(row), row) for a in row], dtype=float) for row in SETS]
     name, settings = CASES[case]
     given = {key: value for key, value in settings.items() if key != "q"} | ({"weights": weights} if weights else {})
-    found = text_metrics.between_groups(name, SETS, GROUPS, permutations=400, confidence=0.9, **given)
+    result = text_metrics.between_groups(name, SETS, GROUPS, permutations=400, confidence=0.9, **given)
     shares = weights or [[1 / size] * size for size in SIZES]
     chi, chances = [], []
     for i, (kernel, labels, row) in enumerate(zip(kernels, GROUPS, np.array(shares, object), strict=True)):
@@ -232,16 +226,18 @@ def test_the_parts_of_diversity_are_those_of_a_loop(load, case, weights):
         orders = [generator.permutation(len(labels)) for _ in range(1500)]
         chances.append([holevo(kernel[np.ix_(order, order)], labels, row) for order in orders])
         pooled = entropy(kernel, row)
-        assert found["pooled_scores"][i] == pytest.approx(math.exp(pooled), abs=1e-6)
-        assert found["within_scores"][i] == pytest.approx(math.exp(pooled - chi[i]), abs=1e-6)
-        assert found["between_scores"][i] == pytest.approx(math.exp(chi[i]), abs=1e-6)
+        assert result["pooled_scores"][i] == pytest.approx(math.exp(pooled), abs=1e-6)
+        assert result["within_scores"][i] == pytest.approx(math.exp(pooled - chi[i]), abs=1e-6)
+        assert result["between_scores"][i] == pytest.approx(math.exp(chi[i]), abs=1e-6)
         error = np.std(chances[i]) * math.sqrt(1 / 400 + 1 / 1500)
-        assert math.log(found["between_expected_scores"][i]) == pytest.approx(np.mean(chances[i]), abs=4 * error + 1e-9)
+        assert math.log(result["between_expected_scores"][i]) == pytest.approx(
+            np.mean(chances[i]), abs=4 * error + 1e-9
+        )
     z = (sum(chi) - np.mean(chances, axis=1).sum()) / math.sqrt(np.var(chances, axis=1).sum())
-    assert found["p_value"] == pytest.approx(math.erfc(z / math.sqrt(2)) / 2, abs=0.12)
+    assert result["p_value"] == pytest.approx(math.erfc(z / math.sqrt(2)) / 2, abs=0.12)
     p = np.mean(np.sum(chances, axis=0) >= sum(chi) - 1e-6)
-    assert found["permutation_p"] == pytest.approx(p, abs=0.12)
-    assert found["signature"].endswith(f"|groups:given|permutations:400|seed:0|version:{text_metrics.__version__}")
+    assert result["permutation_p"] == pytest.approx(p, abs=0.12)
+    assert result["signature"].endswith(f"|groups:given|permutations:400|seed:0|version:{text_metrics.__version__}")
 
 
 def entropy(kernel, shares):
@@ -262,28 +258,26 @@ def holevo(kernel, labels, shares):
 def test_groups_with_contexts(load, vectors):
     """The parts of the diversity are those of the texts without what they share with their context."""
     given = {"embeddings": VECTORS, "context_embeddings": VECTORS[:3]} if vectors else {"contexts": ["a b", "d", "y x"]}
-    found = text_metrics.between_groups("vendi_embed", SETS, GROUPS, permutations=2, **given)
+    result = text_metrics.between_groups("vendi_embed", SETS, GROUPS, permutations=2, **given)
     plain = load("vendi_embed").compute(predictions=SETS, **given)
-    assert found["pooled_scores"] == pytest.approx(plain["scores"], abs=1e-6)
-    of_groups = [("vendi_embed", [SETS[0][:2], SETS[0][2:]])]
-    for name, sets in of_groups:
-        parts = {"contexts": ["a b"] * 2}
-        if vectors:
-            parts = {"embeddings": VECTORS[:4], "context_embeddings": [VECTORS[0]] * 2}
-        within = np.exp(np.log(load(name).compute(predictions=sets, **parts)["scores"]).mean())
-        assert found["within_scores"][0] == pytest.approx(within, abs=1e-6)
+    assert result["pooled_scores"] == pytest.approx(plain["scores"], abs=1e-6)
+    parts = {"contexts": ["a b"] * 2}
+    if vectors:
+        parts = {"embeddings": VECTORS[:4], "context_embeddings": [VECTORS[0]] * 2}
+    of_groups = load("vendi_embed").compute(predictions=[SETS[0][:2], SETS[0][2:]], **parts)
+    assert result["within_scores"][0] == pytest.approx(np.exp(np.log(of_groups["scores"]).mean()), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
 def test_a_model_of_pairs(load, nli_model, name):
     given = {"similarity": f"pairs:{nli_model}", "contexts": ["a b"]}
     texts = ["a b c", "a b d", "x y z", "z z"]
-    (found,) = text_metrics.contributions(name, [texts], **given)
+    (result,) = text_metrics.contributions(name, [texts], **given)
     whole = load(name).compute(predictions=[texts], **given)[name]
     rests = [load(name).compute(predictions=[texts[:i] + texts[i + 1 :]], **given)[name] for i in range(4)]
-    assert found == pytest.approx([whole - rest for rest in rests], abs=1e-9)
+    assert result == pytest.approx([whole - rest for rest in rests], abs=1e-9)
     reward = text_metrics.for_rewards(name, 4, similarity=given["similarity"], contexts="prompts")
-    assert reward(prompts=["a b"] * 4, completions=texts) == pytest.approx(found, abs=1e-9)
+    assert reward(prompts=["a b"] * 4, completions=texts) == pytest.approx(result, abs=1e-9)
     scorer = text_metrics.Scorer(name, "texts", similarity=given["similarity"], contexts="asked")
     assert list(scorer({"texts": [texts], "asked": ["a b"]})[name]) == pytest.approx([whole], abs=1e-6)
     assert text_metrics.rarefied(name, [texts], 4, **given)[name] == pytest.approx(whole, abs=1e-9)
@@ -291,17 +285,19 @@ def test_a_model_of_pairs(load, nli_model, name):
 
 def test_a_bare_context_of_one_set(load):
     texts = SETS[1]
-    for bare, listed in (
-        ({"contexts": "a b"}, {"contexts": ["a b"]}),
-        ({"embeddings": VECTORS[:5], "context_embeddings": VECTORS[6]}, None),
+    for name, bare, plain in (
+        ("contexts", "a b", {}),
+        ("context_embeddings", VECTORS[6], {"embeddings": VECTORS[:5]}),
     ):
-        listed = listed or {**bare, "context_embeddings": [bare["context_embeddings"]]}
-        ((first,), (second,)) = (text_metrics.contributions("vendi_embed", texts, **given) for given in (bare, listed))
+        first, second, without = (
+            text_metrics.contributions("vendi_embed", texts, **plain, **given)[0]
+            for given in ({name: bare}, {name: [bare]}, {})
+        )
         assert first == second
-        plain = {key: value for key, value in bare.items() if key == "embeddings"}
-        assert first != pytest.approx(text_metrics.contributions("vendi_embed", texts, **plain)[0], abs=1e-3)
-        assert text_metrics.rarefied("vendi_embed", texts, 5, **bare)["vendi_embed"] == pytest.approx(
-            load("vendi_embed").compute(predictions=texts, **bare)["vendi_embed"]
+        assert first != pytest.approx(without, abs=1e-3)
+        whole = load("vendi_embed").compute(predictions=texts, **plain, **{name: bare})["vendi_embed"]
+        assert text_metrics.rarefied("vendi_embed", texts, 5, **plain, **{name: bare})["vendi_embed"] == pytest.approx(
+            whole
         )
 
 
@@ -309,30 +305,30 @@ def test_groups_that_have_nothing_in_common_and_that_are_equal():
     texts = [["t"] * 12] * 25
     groups = [[0] * 6 + [1] * 6] * 25
     apart = np.tile(np.repeat(np.eye(2), 6, axis=0), (25, 1))
-    found = text_metrics.between_groups("vendi_embed", texts, groups, embeddings=apart)
-    assert (found["between"], found["within"], found["share"]) == pytest.approx((2, 1, 1))
+    result = text_metrics.between_groups("vendi_embed", texts, groups, embeddings=apart)
+    assert (result["between"], result["within"], result["share"]) == pytest.approx((2, 1, 1))
     # Fewer permutations are no floor.
-    assert found["p_value"] < 1e-20
-    assert "permutation_p" not in found
+    assert result["p_value"] < 1e-20
+    assert "permutation_p" not in result
     alike = np.tile(np.random.default_rng(0).standard_normal((6, 4)), (50, 1))
-    found = text_metrics.between_groups("vendi_embed", texts, groups, embeddings=alike)
-    assert found["between"] == pytest.approx(1)
-    assert found["share"] < 0
-    assert found["p_value"] > 0.9
+    result = text_metrics.between_groups("vendi_embed", texts, groups, embeddings=alike)
+    assert result["between"] == pytest.approx(1)
+    assert result["share"] < 0
+    assert result["p_value"] > 0.9
 
 
 def test_what_no_permutation_can_change():
-    found = text_metrics.between_groups("vendi_embed", list("abcd"), [0, 0, 1, 1], embeddings=np.eye(4))
-    assert (found["between"], found["between_expected"]) == pytest.approx((2, 2))
-    assert (found["share"], found["p_value"], found["permutation_p"]) == (None, 1, 1)
+    result = text_metrics.between_groups("vendi_embed", list("abcd"), [0, 0, 1, 1], embeddings=np.eye(4))
+    assert (result["between"], result["between_expected"]) == pytest.approx((2, 2))
+    assert (result["share"], result["p_value"], result["permutation_p"]) == (None, 1, 1)
 
 
 def test_order_and_texts_without_weight_do_not_matter():
     texts, groups, weights = SETS[1], GROUPS[1], [0.3, 0.0, 0.3, 0.2, 0.2]
     first = text_metrics.between_groups("vendi_embed", texts, groups, kernel="ngram", weights=weights)
     order = [3, 0, 4, 2]
-    kept = [[values[i] for i in order] for values in (texts, groups, weights)]
-    second = text_metrics.between_groups("vendi_embed", *kept[:2], kernel="ngram", weights=kept[2])
+    present = [[values[i] for i in order] for values in (texts, groups, weights)]
+    second = text_metrics.between_groups("vendi_embed", *present[:2], kernel="ngram", weights=present[2])
     assert second.pop("signature") != first.pop("signature")
     assert second.keys() == first.keys()
     for name, value in second.items():
@@ -340,7 +336,7 @@ def test_order_and_texts_without_weight_do_not_matter():
 
 
 def test_the_level_and_the_share_hold_under_uneven_weights():
-    # Permuted labels kept with their texts gave .17 and .23, and a share above 0.
+    # Permuted labels present with their texts gave .17 and .23, and a share above 0.
     generator = np.random.default_rng(3)
     n_sets, size, trials = 15, 6, 150
     texts = [[f"{i}" for i in range(size)]] * n_sets
@@ -350,33 +346,33 @@ def test_the_level_and_the_share_hold_under_uneven_weights():
         weights = generator.lognormal(0, 1.5, (n_sets, size))
         weights /= weights.sum(axis=1, keepdims=True)
         vectors = generator.standard_normal((n_sets * size, 3))
-        found = text_metrics.between_groups(
+        result = text_metrics.between_groups(
             "vendi_embed", texts, groups, permutations=20, seed=seed, embeddings=vectors, weights=weights.tolist()
         )
-        p_values.append(found["p_value"])
-        shares.append(found["share"])
+        p_values.append(result["p_value"])
+        shares.append(result["share"])
     assert np.mean(np.array(p_values) <= 0.05) < 0.05 + 4 * math.sqrt(0.05 * 0.95 / trials)
     assert 0.4 < np.mean(p_values) < 0.6
     assert abs(np.mean(shares)) < 4 * np.std(shares) / math.sqrt(trials)
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "message"),
+    ("question", "arguments", "settings", "error", "message"),
     [
-        (lambda: text_metrics.contributions("gruen", ["a"]), ValueError, "metric must score sets"),
-        (lambda: text_metrics.contributions("vendi", SETS), ValueError, "no metric 'vendi'"),
-        (lambda: text_metrics.contributions("vendi_embed", SETS, order=1), TypeError, "no argument 'order'"),
-        (lambda: text_metrics.rarefied("vendi_embed", SETS, 0), ValueError, "k must be"),
-        (lambda: text_metrics.rarefied("vendi_embed", SETS, 2, seed=-1), ValueError, "seed"),
-        (lambda: text_metrics.rarefied("self_bleu", SETS, 2, aggregate="corpus"), ValueError, "pools the sets"),
-        (lambda: text_metrics.between_groups("self_bleu", SETS, GROUPS), ValueError, "metric must be vendi_embed"),
-        (lambda: text_metrics.between_groups("vendi_embed", SETS, GROUPS, q=2), ValueError, "q must be 1"),
-        (lambda: text_metrics.between_groups("vendi_embed", SETS, GROUPS[:2]), ValueError, "groups must have"),
-        (lambda: text_metrics.between_groups("vendi_embed", ["a", "b"], [1, None]), TypeError, r"groups \(text 1\)"),
-        (lambda: text_metrics.between_groups("vendi_embed", ["a", "b"], [1, 1]), ValueError, "two different labels"),
-        (lambda: text_metrics.between_groups("vendi_embed", SETS, GROUPS, quality=QUALITY), ValueError, "quality"),
+        ("contributions", ("gruen", ["a"]), {}, ValueError, "metric must score sets"),
+        ("contributions", ("vendi", SETS), {}, ValueError, "no metric 'vendi'"),
+        ("contributions", ("vendi_embed", SETS), {"order": 1}, TypeError, "no argument 'order'"),
+        ("rarefied", ("vendi_embed", SETS, 0), {}, ValueError, "k must be"),
+        ("rarefied", ("vendi_embed", SETS, 2), {"seed": -1}, ValueError, "seed"),
+        ("rarefied", ("self_bleu", SETS, 2), {"aggregate": "corpus"}, ValueError, "pools the sets"),
+        ("between_groups", ("self_bleu", SETS, GROUPS), {}, ValueError, "metric must be vendi_embed"),
+        ("between_groups", ("vendi_embed", SETS, GROUPS), {"q": 2}, ValueError, "q must be 1"),
+        ("between_groups", ("vendi_embed", SETS, GROUPS[:2]), {}, ValueError, "groups must have"),
+        ("between_groups", ("vendi_embed", ["a", "b"], [1, None]), {}, TypeError, r"groups \(text 1\)"),
+        ("between_groups", ("vendi_embed", ["a", "b"], [1, 1]), {}, ValueError, "two different labels"),
+        ("between_groups", ("vendi_embed", SETS, GROUPS), {"quality": QUALITY}, ValueError, "quality"),
     ],
 )
-def test_what_cannot_be_asked_is_named(ask, error, message):
+def test_what_cannot_be_asked_is_named(question, arguments, settings, error, message):
     with pytest.raises(error, match=message):
-        ask()
+        getattr(text_metrics, question)(*arguments, **settings)

@@ -8,15 +8,18 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from tests.commands import results_of, score
 from tests.conftest import METRICS
-from tests.files import read_jsonl, write_jsonl
-from tests.test_grouping import rows_of_equal_texts, score_words, write_data
-from tests.test_score import WORDS, command, make_rows, outputs
+from tests.files import write_jsonl
+from tests.test_grouping import rows_of_equal_texts
+from tests.test_score import WORDS, make_rows, outputs
 from text_metrics.commands.jobs import job
-from text_metrics.commands.score import main as score
+from text_metrics.commands.score import scoring
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
 ONE_SET = [
@@ -46,17 +49,19 @@ def write_texts(path, n, seed=0):
     return texts
 
 
-def one_set(data, metric, settings, *more, size=4):
-    key = ["--reference-key", "people"] if metric == "probeval" else []
-    words = command(data, "--one-set", *key, *more, metric=metric, key="text", out="out.json", size=size)
-    return [*words, *as_words(settings)]
-
-
-def with_model(metric, settings, model):
-    return settings if metric == "self_bleu" or "kernel" in settings else {**settings, "model": str(model)}
-
-
-def assert_same_numbers(summary, expected):
+@pytest.mark.parametrize(("metric", "settings"), ONE_SET)
+def test_a_file_that_is_one_set(load, tmp_path, tiny_model, capsys, metric, settings):
+    if metric != "self_bleu" and "kernel" not in settings:
+        settings = {**settings, "model": str(tiny_model)}
+    data = tmp_path / "data.jsonl"
+    texts = write_texts(data, 400)
+    more = ["--one-set", "--fail-under", f"{metric}=0", *as_words(settings)]
+    more += ["--reference-key", "people"] if metric == "probeval" else []
+    assert score(data, *more, metric=metric, key="text", out="out.json", size=4) == 0
+    assert "summary is in" in capsys.readouterr().err
+    _, _, summary = results_of(data, "out.json")
+    references = {"references": [PEOPLE]} if metric == "probeval" else {}
+    expected = load(metric).compute(predictions=[texts], **references, **settings)
     assert summary["signature"] == expected["signature"]
     flat = {
         f"{name}_{key}" if isinstance(value, dict) else name: part
@@ -66,17 +71,6 @@ def assert_same_numbers(summary, expected):
     numbers = {name: value for name, value in flat.items() if isinstance(value, (int, float))}
     assert len(numbers) >= 1
     assert {name: summary[name] for name in numbers} == pytest.approx(numbers, abs=1e-6)
-
-
-@pytest.mark.parametrize(("metric", "settings"), ONE_SET)
-def test_a_file_that_is_one_set(load, tmp_path, tiny_model, metric, settings):
-    settings = with_model(metric, settings, tiny_model)
-    texts = write_texts(tmp_path / "data.jsonl", 400)
-    words = one_set(tmp_path / "data.jsonl", metric, settings)
-    assert score.main([*words, "--fail-under", f"{metric}=0"]) == 0
-    summary = json.loads((tmp_path / "out.json").read_text())
-    references = {"references": [PEOPLE]} if metric == "probeval" else {}
-    assert_same_numbers(summary, load(metric).compute(predictions=[texts], **references, **settings))
     assert (summary["n_texts"], summary["n_bad"], summary["n_scores"]) == (400, 0, 1)
     # One score has no interval.
     assert not [name for name in summary if "confidence" in name]
@@ -96,27 +90,16 @@ def test_clusters_that_are_not_there(tmp_path, capsys, monkeypatch, more, messag
     if not more:
         monkeypatch.setitem(sys.modules, "ray", None)
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    assert score.main(command(data, "--engine", "ray", *more)) == score.EXIT_USAGE
+    assert score(data, "--engine", "ray", *more) == EXIT_USAGE
     assert message in capsys.readouterr().err
 
 
-# Removes the data when the metric is loaded, so that no worker sees them.
-REMOVED = """
-
-def _remove():
-    import pathlib
-
-    pathlib.Path({folder!r}).with_name("data.jsonl").unlink(missing_ok=True)
-
-
-_remove()
-"""
-
-
-def test_a_worker_that_does_not_see_the_data(tmp_path, capsys):
+def test_a_worker_that_does_not_see_the_data(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    assert score.main(command(data, metric=changed_metric(tmp_path, "self_bleu", "SelfBleu", REMOVED))) == 2
-    assert f"{data} does not exist on" in capsys.readouterr().err
+    load_metric = scoring.load_metric
+    monkeypatch.setattr(scoring, "load_metric", lambda name: data.unlink() or load_metric(name))
+    assert score(data) == EXIT_USAGE
+    assert f"{data} does not exist. All machines" in capsys.readouterr().err
 
 
 # On a cluster: what `_compute` of a metric does first, in a worker. Each writes a file that is named by its process.
@@ -133,16 +116,6 @@ MARKED = """
 DYING = """
         if any("fatal" in text for texts in arguments["predictions"] for text in texts):
             os._exit(1)
-        return compute(self, **arguments)
-"""
-# A process goes on only once another came.
-MEETING = """
-        (marks / str(os.getpid())).write_text("")
-        end = time.monotonic() + 300
-        while len(list(marks.iterdir())) < 2:
-            if time.monotonic() > end:
-                raise RuntimeError("no other worker came")
-            time.sleep(0.01)
         return compute(self, **arguments)
 """
 WRAPPED = """
@@ -184,9 +157,9 @@ def cluster():
         started.shutdown()
 
 
-def with_cluster(cluster, words, workers=1):
-    """Run a command on the cluster. Each worker imports everything, so that there are no more than the test needs."""
-    return [*words, "--engine", "ray", "--address", cluster, "--workers", str(workers)]
+def on(cluster, workers=1):
+    """Options for a cluster. Each worker imports everything, so that there are no more than the test needs."""
+    return ["--engine", "ray", "--address", cluster, "--workers", workers]
 
 
 def changed_metric(folder, name, class_name, change):
@@ -225,21 +198,17 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, mo
         (tmp_path / folder / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
     shutil.copytree(tiny_model, tmp_path / "models" / "tiny")
     more = ["--column", "quality=good", "--cluster-key", "note", "--set", "model=models/tiny"]
-    here, there = (
-        command((tmp_path / folder / "data.jsonl").relative_to(tmp_path), *more, metric="vendi_embed")
-        for folder in ("here", "there")
-    )
     # Paths are relative to the folder of the command, for workers too.
     monkeypatch.chdir(tmp_path)
-    assert score.main(here) == score.EXIT_BAD_ROWS
+    assert score(Path("here/data.jsonl"), *more, metric="vendi_embed") == EXIT_BAD_ROWS
 
-    there[there.index("--metric") + 1] = str(changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MARKED))
+    changed = changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MARKED)
     marks, parts = tmp_path / "marks", tmp_path / "there" / "out.jsonl.parts"
     killed = []
     killer = threading.Thread(target=kill_one, args=(marks, lambda: any(parts.glob("part-????????")), killed))
     killer.daemon = True
     killer.start()
-    assert score.main(with_cluster(cluster, there, workers=2)) == score.EXIT_BAD_ROWS
+    assert score(Path("there/data.jsonl"), *more, *on(cluster, 2), metric=changed) == EXIT_BAD_ROWS
     killer.join(timeout=10)
     # A worker was killed in the middle of its batch; all other workers finished theirs.
     assert killed
@@ -253,12 +222,11 @@ def test_a_piece_that_kills_its_workers_ends_the_job(cluster, tmp_path, capfd):
     rows = make_rows(20)
     rows[7]["texts"].append("fatal")
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = command(data, size=3)
-    words[words.index("--metric") + 1] = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", DYING))
-    assert score.main(with_cluster(cluster, words)) == score.EXIT_USAGE
-    assert "6 workers died at one piece" in capfd.readouterr().err
+    changed = changed_metric(tmp_path, "self_bleu", "SelfBleu", DYING)
+    assert score(data, *on(cluster), metric=changed, size=3) == EXIT_USAGE
+    assert "a worker died 6 times" in capfd.readouterr().err
     # The pieces before it are saved.
-    done = {int(path.stem[5:]) for path in (tmp_path / "out.jsonl.parts").glob("part-????????.json")}
+    done = {int(path.name[5:]) for path in (tmp_path / "out.jsonl.parts").glob("part-????????")}
     assert done == set(range(7))
 
 
@@ -279,42 +247,22 @@ def test_bad_rows_that_are_done_first_do_not_end_the_job(cluster, tmp_path, monk
     monkeypatch.setattr(job, "HOPELESS_ROWS", 20)
     rows = [{"texts": ["the first", "set"]}] + [{"texts": []}] * 80 + make_rows(5)
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = command(data, size=2)
-    words[words.index("--metric") + 1] = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", WAITING))
-    assert score.main(with_cluster(cluster, words, workers=2)) == score.EXIT_BAD_ROWS
-    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    changed = changed_metric(tmp_path, "self_bleu", "SelfBleu", WAITING)
+    assert score(data, *on(cluster, 2), metric=changed, size=2) == EXIT_BAD_ROWS
+    _, bad, summary = results_of(data)
     assert (summary["n_scores"], summary["n_bad"]) == (6, 80)
-    bad = [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")]
-    assert bad == list(range(2, 82))
+    assert [row["row"] for row in bad] == list(range(2, 82))
 
 
 @pytest.mark.slow
-def test_one_set_is_shared_by_two_workers(cluster, tmp_path, tiny_model):
-    settings = {"q": [1, 0, 2.5, "inf"], "model": str(tiny_model)}
-    for folder in ("here", "there"):
-        (tmp_path / folder).mkdir()
-        write_texts(tmp_path / folder / "data.jsonl", 300)
-    here, there = (one_set(tmp_path / folder / "data.jsonl", "vendi_embed", settings) for folder in ("here", "there"))
-    assert score.main(here) == 0
-    there[there.index("--metric") + 1] = str(changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MEETING))
-    assert score.main(with_cluster(cluster, there, workers=2)) == 0
-    workers = {int(mark.name) for mark in (tmp_path / "marks").iterdir()}
-    assert len(workers - {os.getpid()}) == 2
-    assert outputs(tmp_path / "there") == outputs(tmp_path / "here")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "more"), [("jsonl", ["--id-key", "prompt"]), ("csv", ["--set-size", 4]), ("parquet", ["--set-size", 4])]
-)
-def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, more):
+def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path):
     rows = rows_of_equal_texts(30, bad=[1, 50, 52])[:-1]
-    here, there = (tmp_path / name for name in ("here", "there"))
-    for folder in (here, there):
+    here, there = (tmp_path / folder for folder in ("here", "there"))
+    for folder, engine in ((here, []), (there, on(cluster))):
         folder.mkdir()
-        write_data(folder, kind, rows)
-    words = [score_words(next(folder.iterdir()), *more, size=10) for folder in (here, there)]
-    assert score.main(words[0]) == score.EXIT_BAD_ROWS
-    assert score.main(with_cluster(cluster, words[1])) == score.EXIT_BAD_ROWS
+        # The sets are not next to each other.
+        data = write_jsonl(folder / "data.jsonl", [*rows[::2], *rows[1::2]])
+        more = ["--id-key", "prompt", "--set", "max_order=2", *engine]
+        assert score(data, *more, key="text", size=10) == EXIT_BAD_ROWS
     assert outputs(there) == outputs(here)
-    assert all(row["self_bleu"] == pytest.approx(1) for row in read_jsonl(there / "out.jsonl"))
+    assert all(row["self_bleu"] == pytest.approx(1) for row in results_of(data)[0])

@@ -1,6 +1,7 @@
 """The page of a report: every number of the JSON in its place, nothing claimed that is not shown, readable by all."""
 
 import copy
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
+import text_metrics
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
@@ -90,13 +92,11 @@ def with_systems(report, n):
     return changed(report)
 
 
-def alone(report):
-    """Return a report of one system, without quality and people."""
-    parts = {name: report[name][:1] for name in ("systems", "sources", "collapse")}
-    metrics = [metric for metric in copy.deepcopy(report["metrics"]) if metric["section"] == "diversity"]
-    for metric in metrics:
-        metric.update(values=metric["values"][:1], tests=[], order=[0], best=None)
-    return changed(report, **parts, metrics=metrics, likeness=None, people=None, caveats=[])
+@pytest.fixture(scope="module")
+def alone():
+    """The report of one system, without quality and people."""
+    made = text_metrics.report({"wide": list(SYSTEMS["wide"].values())}, quality=None)
+    return json.loads(made.to_json())
 
 
 def files_of(folder):
@@ -223,11 +223,11 @@ def test_low_quality_and_nonsense_are_named_in_the_first_lines(report):
     assert "nonsense" in said
 
 
-def test_a_report_of_one_system_has_no_section_without_content(report, tmp_path):
-    page = page_of(alone(report), tmp_path)
+def test_a_report_of_one_system_has_no_section_without_content(alone, tmp_path):
+    page = page_of(alone, tmp_path)
     assert re.findall(r'<section id="(\w+)"', page) == ["diversity", "collapse", "caveats"]
     assert "Holm" not in page
-    assert alone(report)["sentences"].keys() == {"first", "quality", "misleading"}
+    assert alone["sentences"].keys() == {"first", "quality", "misleading"}
 
 
 def test_tables_are_escaped():
@@ -285,7 +285,7 @@ def test_a_paper_compiles(report, tmp_path, columns):
     assert (width <= column) == bool(columns)
 
 
-def test_the_methods_cite_what_the_references_have(report, tmp_path):
+def test_the_methods_cite_what_the_references_have(report, alone, tmp_path):
     made = parse(report)
     write_pages(made, tmp_path)
     methods, references = ((tmp_path / name).read_text(encoding="utf-8") for name in ("methods.tex", "refs.bib"))
@@ -294,17 +294,17 @@ def test_the_methods_cite_what_the_references_have(report, tmp_path):
     plain = methods.replace(r"\allowbreak{}", "").replace("\\_", "_")
     for metric in made.metrics:
         assert metric.signature in plain
-    assert "GRUEN" not in page.methods(parse(alone(report)))
+    assert "GRUEN" not in page.methods(parse(alone))
     with pytest.raises(ValueError, match="columns"):
         write_pages(made, tmp_path, ["vendi"])
 
 
 @pytest.mark.slow
-def test_the_page_in_chromium(report, chromium, tmp_path):
+def test_the_page_in_chromium(report, alone, chromium, tmp_path):
     """On a laptop and a phone, light and dark, by the keyboard, with texts that try to break it."""
     from axe_playwright_python.sync_playwright import Axe
 
-    reports = {"plain": report, "hostile": hostile(report), "many": with_systems(report, 20), "alone": alone(report)}
+    reports = {"plain": report, "hostile": hostile(report), "many": with_systems(report, 20), "alone": alone}
     for name, each in reports.items():
         write_pages(parse(each), tmp_path / name)
     requests, messages, faults = [], [], []

@@ -1,8 +1,6 @@
 """`for_rewards`: by hand with the arguments of a trainer, with two processes, and in real steps of GRPOTrainer."""
 
 import asyncio
-import json
-import os
 import re
 from importlib.util import find_spec
 
@@ -11,11 +9,10 @@ import torch
 from transformers import TrainerState
 
 import text_metrics
-from tests import programs
 from tests.conftest import ROOT
-from tests.reward_run import PROMPTS, SIZE, TEXTS, make_reward, rate_by_length, train
-from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer
+from tests.trainer_run import PROMPTS, TEXTS, build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
 
+SIZE = 4
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]
 SETS = [TEXTS[i : i + SIZE] for i in range(0, len(TEXTS), SIZE)]
 CASES = [
@@ -27,8 +24,8 @@ each_case = pytest.mark.parametrize(("name", "settings"), CASES)
 
 
 def expected_contributions(load, name, settings):
-    found = text_metrics.contributions(load(name), SETS, **settings)
-    return [value for values in found for value in values]
+    of_sets = text_metrics.contributions(load(name), SETS, **settings)
+    return [value for values in of_sets for value in values]
 
 
 def call(reward, completions=TEXTS, prompts=ASKED, **columns):
@@ -44,25 +41,10 @@ def test_a_reward_is_the_contribution_to_the_set(load, name, settings):
     expected = expected_contributions(load, name, settings)
     assert call(reward) == pytest.approx(expected, abs=1e-9)
     chats = [[{"role": "assistant", "content": text}] for text in TEXTS]
-    asked = [[{"role": "user", "content": prompt}] for prompt in ASKED]
-    assert call(reward, chats, asked) == pytest.approx(expected, abs=1e-9)
+    prompts = [[{"role": "user", "content": prompt}] for prompt in ASKED]
+    assert call(reward, chats, prompts) == pytest.approx(expected, abs=1e-9)
     assert reward.__name__ == f"{name}_contribution"
     assert all(type(value) is float for value in call(reward))
-
-
-@each_case
-def test_quality_times_contribution(load, name, settings):
-    def rate(completions, ratings, **columns):
-        assert columns["prompts"] == ASKED
-        assert len(columns["completion_ids"]) == len(completions)
-        return [None if text == "a pot" else rating for text, rating in zip(completions, ratings, strict=True)]
-
-    reward = text_metrics.for_rewards(load(name), SIZE, quality=rate, **settings)
-    expected = [0.5 * max(value, 0) for value in expected_contributions(load, name, settings)]
-    found = call(reward, ratings=[0.5] * 12)
-    assert found.pop() is None
-    assert found == pytest.approx(expected[:-1], abs=1e-9)
-    assert call(reward, ratings=[0.0] * 12) == [0.0] * 11 + [None]
 
 
 def test_quality_is_gruen(load):
@@ -78,6 +60,12 @@ def test_quality_is_gruen(load):
     assert reward.__name__ == "chamfer_diversity_contribution_times_quality"
 
 
+def rate(completions, ratings, **columns):
+    assert columns["prompts"] == ASKED
+    assert len(columns["completion_ids"]) == len(completions)
+    return ratings
+
+
 async def rate_later(completions, ratings):
     await asyncio.sleep(0)
     return ratings
@@ -88,18 +76,18 @@ class Judge:
         return await rate_later(prompts, columns["ratings"])
 
 
-@pytest.mark.parametrize(
-    "quality", [lambda completions, ratings: ratings, lambda ratings: ratings, rate_later, Judge()]
-)
+@pytest.mark.parametrize("quality", [rate, lambda ratings: ratings, rate_later, Judge()])
 def test_forms_of_quality(load, quality):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=quality, kernel="ngram")
-    expected = [0.25 * max(value, 0) for value in expected_contributions(load, "vendi_embed", {"kernel": "ngram"})]
-    assert call(reward, ratings=[0.25] * 12) == pytest.approx(expected)
+    contributions = expected_contributions(load, "vendi_embed", {"kernel": "ngram"})
+    ratings = [0.0, *[0.25] * 10, None]
+    expected = [0.0, *(pytest.approx(0.25 * max(value, 0)) for value in contributions[1:-1]), None]
+    assert call(reward, ratings=ratings) == expected
 
     async def inside_a_loop():
-        return call(reward, ratings=[0.25] * 12)
+        return call(reward, ratings=ratings)
 
-    assert asyncio.run(inside_a_loop()) == pytest.approx(expected)
+    assert asyncio.run(inside_a_loop()) == expected
 
 
 @pytest.mark.parametrize("form", ["texts", "chats", "parts", "column"])
@@ -109,15 +97,15 @@ def test_contexts_are_the_prompts(load, name, settings, form):
         content = [{"type": "text", "text": text}] if form == "parts" else text
         return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": content}]
 
-    asked = ASKED if form in ("texts", "column") else [chat(prompt) for prompt in ASKED]
+    prompts = ASKED if form in ("texts", "column") else [chat(prompt) for prompt in ASKED]
     reward = text_metrics.for_rewards(name, SIZE, contexts="question" if form == "column" else "prompts", **settings)
-    columns = {"prompts": [f"Q: {p}" for p in ASKED], "question": ASKED} if form == "column" else {"prompts": asked}
+    columns = {"prompts": [f"Q: {p}" for p in ASKED], "question": ASKED} if form == "column" else {"prompts": prompts}
     expected = expected_contributions(load, name, {"contexts": PROMPTS, **settings})
     assert call(reward, **columns) == pytest.approx(expected, abs=1e-6)
     assert call(reward, **columns) != pytest.approx(expected_contributions(load, name, settings), abs=1e-3)
     assert "|contexts:projected|" in reward.signature
     with pytest.raises(ValueError, match="contexts"):
-        text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=asked)
+        text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=prompts)
     with pytest.raises(ValueError, match="contexts"):
         text_metrics.for_rewards(name, SIZE, contexts="question")(completions=TEXTS, question=ASKED[1:] + ASKED[:1])
     with pytest.raises(ValueError, match="contexts cannot be given"):
@@ -171,14 +159,76 @@ def test_chat_messages_are_read(load):
             reward(completions=broken)
 
 
-def run_two_processes(folder, jobs):
-    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
-    program = "from tests import reward_run, trainer_run\ntrainer_run.in_two_processes(reward_run.main)\n"
-    done = programs.run(
-        program, folder / "jobs.json", env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+def rate_by_length(completions, **columns):
+    """Rate texts by their numbers of words."""
+    return [len(text.split()) / 10 for text in completions]
+
+
+def make_reward(name, settings):
+    if "quality" in settings:
+        settings = {**settings, "quality": rate_by_length}
+    return text_metrics.for_rewards(text_metrics.load(name), **settings)
+
+
+def train(folder, name, settings, n_generations=4, per_process=8, prompts=PROMPTS * 2, seed=5):
+    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    seen = []
+
+    def record(prompts, completions, **columns):
+        seen.append([prompts, completions])
+        return [0.0] * len(completions)
+
+    tokenizer = build_tokenizer()
+    model = build_causal(tokenizer)
+    before = [weights.clone() for weights in model.parameters()]
+    sizes = {"per_device_train_batch_size": per_process, "num_generations": n_generations, "max_completion_length": 8}
+    steps = {"max_steps": 2, "learning_rate": 0.01, "logging_steps": 1, "save_strategy": "no", "seed": seed}
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=[make_reward(name, settings), record],
+        args=GRPOConfig(bf16=False, gradient_checkpointing=False, **on_cpu(folder, **sizes, **steps)),
+        train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
+        processing_class=tokenizer,
     )
-    assert done.returncode == 0, done.stderr
-    return [json.loads((folder / f"found-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
+    trainer.train()
+    changed = any(not torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
+    return {"log": trainer.state.log_history, "seen": seen, "changed": changed}
+
+
+def score_slice(name, settings, ends, logs=False):
+    """Compute the rewards of this process's slice, which ends at `ends[rank]`.
+
+    With `logs`, return what it logs instead.
+    """
+    rank = torch.distributed.get_rank()
+    part = slice(ends[rank - 1] if rank else 0, ends[rank])
+    texts = list(TEXTS[part])
+    prompts = [prompt for prompt in PROMPTS for _ in range(SIZE)][part]
+    logged = []
+    columns = {"completion_ids": [[]] * len(texts), "log_metric": lambda name, value: logged.append([name, value])}
+    try:
+        rewards = make_reward(name, settings)(prompts=prompts, completions=texts, **columns)
+        return logged if logs else rewards
+    except (TypeError, ValueError, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def main(folder, jobs):
+    """Run jobs in a process of several; returns what each gave."""
+    results = []
+    for i, job in enumerate(jobs):
+        if job.pop("train", False):
+            results.append(train(folder / f"run{i}", **job))
+            continue
+        if not torch.distributed.is_initialized():
+            torch.distributed.init_process_group("gloo")
+        results.append(score_slice(**job))
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    return results
 
 
 BY_NGRAMS = {"set_size": SIZE, "kernel": "ngram"}
@@ -192,7 +242,7 @@ BROKEN = [
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 10]},
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12], "logs": True},
 ]
-TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "n_generations": 4, "per_process": 2}
+TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "per_process": 2}
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +250,8 @@ def two_processes(tmp_path_factory):
     """What each of two processes gives for all jobs, the training last; they start once, since they import much."""
     # The trainer comes first, because it starts the group of processes itself.
     jobs = [TRAIN] if find_spec("trl") else []
-    found = run_two_processes(tmp_path_factory.mktemp("two"), [*jobs, *WHOLE, *BROKEN])
-    return [one[len(jobs) :] + one[: len(jobs)] for one in found]
+    results = in_two_processes(tmp_path_factory.mktemp("two"), "test_rewards", [*jobs, *WHOLE, *BROKEN])
+    return [of_rank[len(jobs) :] + of_rank[: len(jobs)] for of_rank in results]
 
 
 @pytest.mark.slow
@@ -218,48 +268,61 @@ def test_two_processes_give_what_one_gives(load, two_processes):
     assert second[4] == [["vendi_embed", pytest.approx(scores[2], abs=1e-6)]]
 
 
-def check_log(load, found, settings):
+def check_log(load, runs, **settings):
     """Compare the logged rewards of each step with those of the step's completions, from all processes."""
-    logged = [entry for entry in found[0]["log"] if "rewards/vendi_embed_contribution/mean" in entry]
-    assert len(logged) == len(found[0]["seen"]) == 2
+    logged = [entry for entry in runs[0]["log"] if "rewards/vendi_embed_contribution/mean" in entry]
+    assert len(logged) == len(runs[0]["seen"]) == 2
     for step, entry in enumerate(logged):
-        prompts, texts = ([x for one in found for x in one["seen"][step][part]] for part in (0, 1))
-        assert [prompts[i] for i in range(0, len(prompts), 4)] == [
-            prompt for prompt, *rest in zip(*[iter(prompts)] * 4, strict=True) if rest == [prompt] * 3
-        ]
+        prompts, texts = ([x for run in runs for x in run["seen"][step][part]] for part in (0, 1))
+        assert all(len(set(prompts[i : i + 4])) == 1 for i in range(0, len(prompts), 4))
         result = load("vendi_embed").compute(predictions=texts, set_size=4, **settings)
         rewards = torch.tensor(text_metrics.contributions("vendi_embed", texts, set_size=4, **settings))
-        assert entry["rewards/vendi_embed_contribution/mean"] == pytest.approx(rewards.mean().item(), abs=1e-5)
-        assert entry["reward"] == pytest.approx(rewards.mean().item(), abs=1e-5)
+        for name in ("rewards/vendi_embed_contribution/mean", "reward"):
+            assert entry[name] == pytest.approx(rewards.mean().item(), abs=1e-5)
         assert entry["vendi_embed"] == pytest.approx(result["vendi_embed"], abs=1e-5)
         assert rewards.std() > 0
-    assert all(one["changed"] for one in found)
+    assert all(run["changed"] for run in runs)
 
 
 @pytest.mark.slow
-def test_grpo_trainer_learns_from_the_rewards(load, tmp_path):
+@pytest.mark.parametrize(("seed", "prompts"), [(5, PROMPTS * 2), (0, PROMPTS[:2] * 4)])
+def test_grpo_trainer_learns_from_the_rewards(load, tmp_path, seed, prompts):
     pytest.importorskip("trl", reason="trl is not installed")
-    found = train(tmp_path, "vendi_embed", {"set_size": 4, "kernel": "ngram"}, n_generations=4, per_process=8)
-    check_log(load, [found], {"kernel": "ngram"})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_grpo_trainer_repeats_prompts(load, tmp_path, seed):
-    pytest.importorskip("trl", reason="trl is not installed")
-    job = {"name": "vendi_embed", "settings": {"set_size": 4, "kernel": "ngram"}, "n_generations": 4, "per_process": 8}
-    found = train(tmp_path, **job, seed=seed, prompts=PROMPTS[:2] * 4)
-    # With these seeds, two sets of one prompt are neighbours.
-    assert any(len(set(prompts)) == 1 for prompts, _ in found["seen"])
-    check_log(load, [found], {"kernel": "ngram"})
+    run = train(tmp_path, "vendi_embed", BY_NGRAMS, seed=seed, prompts=prompts)
+    # With the seed 0, two sets of one prompt are neighbours.
+    assert any(len(set(prompts)) == 1 for prompts, _ in run["seen"]) == (seed == 0)
+    check_log(load, [run], kernel="ngram")
 
 
 @pytest.mark.slow
 def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes):
     pytest.importorskip("trl", reason="trl is not installed")
-    found = [one[-1] for one in two_processes]
-    assert all(len(texts) == 2 for one in found for _, texts in one["seen"])
-    check_log(load, found, {"kernel": "ngram"})
+    runs = [of_rank[-1] for of_rank in two_processes]
+    assert all(len(texts) == 2 for run in runs for _, texts in run["seen"])
+    check_log(load, runs, kernel="ngram")
+
+
+SAME = {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}
+
+
+@pytest.mark.parametrize(
+    ("size", "texts", "expected"),
+    [
+        # (n - size) / (n - 1), of a a b a and c d c c.
+        (4, ["ax", "ay", "b", "az", "c", "d", "c", "c"], [1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3]),
+        (2, ["ax", "ay", "ax", "b"], [0, 0, 1, 1]),
+        (5, list("aaaab"), [0.25] * 4 + [1]),
+        (5, list("aabbc"), [0.75] * 4 + [1]),
+    ],
+)
+def test_rewards_by_the_sizes_of_classes(size, texts, expected):
+    reward = text_metrics.for_rewards("semantic_entropy", size, "distinct_share", **SAME)
+    assert reward(completions=texts) == pytest.approx(expected)
+    half = text_metrics.for_rewards(
+        "semantic_entropy", size, "distinct_share", lambda completions: [0.5] * len(completions), **SAME
+    )
+    assert half(completions=texts) == pytest.approx([value / 2 for value in expected])
+    assert half.__name__ == "semantic_entropy_distinct_share_times_quality"
 
 
 def test_what_cannot_work_is_named(load):
@@ -313,7 +376,7 @@ def test_wrong_ratings_are_named(load, ratings):
 def test_grpo_trainer_with_another_number_of_generations(tmp_path):
     pytest.importorskip("trl", reason="trl is not installed")
     with pytest.raises(ValueError, match="set_size=8"):
-        train(tmp_path, "vendi_embed", {"set_size": 8, "kernel": "ngram"}, n_generations=4, per_process=8)
+        train(tmp_path, "vendi_embed", {"set_size": 8, "kernel": "ngram"})
 
 
 @pytest.mark.slow

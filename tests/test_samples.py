@@ -1,46 +1,73 @@
 """`SampleCallback` in real runs of Trainer, SFTTrainer and GRPOTrainer, and with two processes."""
 
-import json
-import os
-
 import pytest
 import torch
-from transformers import DataCollatorForLanguageModeling, Trainer, TrainerState, TrainingArguments
+from transformers import (
+    DataCollatorForLanguageModeling,
+    Trainer,
+    TrainerState,
+    TrainingArguments,
+    default_data_collator,
+)
 
 import text_metrics
-from tests import programs
 from tests.commands import run_command
-from tests.conftest import ROOT
-from tests.sample_run import CHATS, METRICS, PROMPTS, N, build_callback, evaluate_once
-from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer
+from tests.files import read_jsonl
+from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
 
-COMMON = {
-    "per_device_train_batch_size": 2,
-    "per_device_eval_batch_size": 9,
-    "max_steps": 4,
-    "learning_rate": 0.05,
-    "eval_strategy": "steps",
-    "eval_steps": 2,
-    "logging_steps": 1,
-    "save_strategy": "no",
-    "use_cpu": True,
-    "report_to": [],
-    "disable_tqdm": True,
-    "dataloader_pin_memory": False,
-}
+PROMPTS = ["what sleeps in the house", "what runs", "what do you boil tea with", "the sea", "a man sees"]
+CHATS = [[{"role": "system", "content": "a"}, {"role": "user", "content": prompt}] for prompt in PROMPTS]
+METRICS = {"vendi_embed": {}, "chamfer_diversity": {}, "self_bleu": {"max_order": 2}, "gruen": {}}
+N = 3
+
+
+def build_callback(metrics=METRICS, prompts=PROMPTS, **arguments):
+    arguments = {"generation": {"max_new_tokens": 8, "top_k": 0}} | arguments
+    return text_metrics.SampleCallback(metrics, prompts, n=N, **arguments)
+
+
+def evaluate_once(model, tokenizer, callback, folder, **arguments):
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(**on_cpu(folder, **arguments)),
+        eval_dataset=[{"input_ids": [3, 4], "labels": [3, 4]}] * 2,
+        processing_class=tokenizer,
+        data_collator=default_data_collator,
+        callbacks=[callback],
+    )
+    return trainer.evaluate()
+
+
+def main(folder, jobs):
+    """Evaluate in this process of several; returns the scores, and how many texts it sampled."""
+    model = build_causal(tokenizer := build_tokenizer())
+    generate, sizes = model.generate, []
+
+    def count(*args, **settings):
+        written = generate(*args, **settings)
+        sizes.append(len(written))
+        return written
+
+    model.generate = count
+    scores = evaluate_once(model, tokenizer, build_callback(), folder / "run")
+    numbers = {name: n for name, n in scores.items() if not name.endswith(("loss", "time", "second"))}
+    return {"scores": numbers, "n_sampled": sum(sizes)}
+
+
+COMMON = {"per_device_train_batch_size": 2, "per_device_eval_batch_size": 9, "save_strategy": "no", "logging_steps": 1}
+COMMON |= {"max_steps": 4, "learning_rate": 0.05, "eval_strategy": "steps", "eval_steps": 2}
+
+
+def build(trainer, args, rows, tokenizer, callbacks, **more):
+    data = {"train_dataset": rows, "eval_dataset": rows, "processing_class": tokenizer}
+    return trainer(model=build_causal(tokenizer), args=args, callbacks=callbacks, **data, **more)
 
 
 def causal_trainer(folder, tokenizer, callbacks, **arguments):
     rows = [tokenizer(f"{prompt} the cat sleeps .") for prompt in PROMPTS]
-    return Trainer(
-        model=build_causal(tokenizer),
-        args=TrainingArguments(output_dir=str(folder), **(COMMON | arguments)),
-        train_dataset=rows,
-        eval_dataset=rows,
-        processing_class=tokenizer,
-        data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False),
-        callbacks=callbacks,
-    )
+    args = TrainingArguments(**on_cpu(folder, **COMMON | arguments))
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
+    return build(Trainer, args, rows, tokenizer, callbacks, data_collator=collator)
 
 
 def sft_trainer(folder, tokenizer, callbacks):
@@ -48,41 +75,20 @@ def sft_trainer(folder, tokenizer, callbacks):
     from trl import SFTConfig, SFTTrainer
 
     rows = Dataset.from_dict({"prompt": [f"{p} " for p in PROMPTS], "completion": ["the cat sleeps ."] * len(PROMPTS)})
-    return SFTTrainer(
-        model=build_causal(tokenizer),
-        args=SFTConfig(output_dir=str(folder), bf16=False, gradient_checkpointing=False, max_length=24, **COMMON),
-        train_dataset=rows,
-        eval_dataset=rows,
-        processing_class=tokenizer,
-        callbacks=callbacks,
-    )
+    args = SFTConfig(bf16=False, gradient_checkpointing=False, max_length=24, **on_cpu(folder, **COMMON))
+    return build(SFTTrainer, args, rows, tokenizer, callbacks)
 
 
 def grpo_trainer(folder, tokenizer, callbacks):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
-    rows = Dataset.from_dict({"prompt": PROMPTS})
     sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4, "num_generations": 4}
-    return GRPOTrainer(
-        model=build_causal(tokenizer),
-        reward_funcs=text_metrics.for_rewards("vendi_embed", 4, kernel="ngram"),
-        args=GRPOConfig(
-            output_dir=str(folder),
-            bf16=False,
-            gradient_checkpointing=False,
-            max_completion_length=6,
-            **(COMMON | sizes),
-        ),
-        train_dataset=rows,
-        eval_dataset=rows,
-        processing_class=tokenizer,
-        callbacks=callbacks,
-    )
-
-
-def read_rows(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    settings = on_cpu(folder, **COMMON | sizes, max_completion_length=6)
+    args = GRPOConfig(bf16=False, gradient_checkpointing=False, **settings)
+    reward = text_metrics.for_rewards("vendi_embed", 4, kernel="ngram")
+    rows = Dataset.from_dict({"prompt": PROMPTS})
+    return build(GRPOTrainer, args, rows, tokenizer, callbacks, reward_funcs=reward)
 
 
 def check_scores(load, logged, rows, callback):
@@ -91,15 +97,15 @@ def check_scores(load, logged, rows, callback):
     sets = [row["texts"] for row in rows]
     assert {len(texts) for texts in sets} == {N}
     assert len({text for texts in sets for text in texts}) > len(sets)
-    vendi = load("vendi_embed").compute(predictions=sets, contexts=callback.contexts)
-    assert logged["eval_vendi_embed"] == pytest.approx(vendi["vendi_embed"], abs=1e-6)
-    chamfer = load("chamfer_diversity").compute(predictions=sets, contexts=callback.contexts)
-    assert logged["eval_chamfer_diversity"] == pytest.approx(chamfer["chamfer_diversity"], abs=1e-6)
-    bleu = load("self_bleu").compute(predictions=sets, max_order=2)
-    assert logged["eval_self_bleu"] == pytest.approx(bleu["self_bleu"])
+    texts, contexts = [text for texts in sets for text in texts], {"contexts": callback.contexts}
+    for name, given in (
+        ("vendi_embed", {"predictions": sets, **contexts}),
+        ("chamfer_diversity", {"predictions": sets, **contexts}),
+        ("self_bleu", {"predictions": sets, "max_order": 2}),
+        ("gruen", {"predictions": texts}),
+    ):
+        assert logged[f"eval_{name}"] == pytest.approx(load(name).compute(**given)[name], abs=1e-6)
     assert logged["eval_neg_self_bleu"] == -logged["eval_self_bleu"]
-    flat = [text for texts in sets for text in texts]
-    assert logged["eval_gruen"] == pytest.approx(load("gruen").compute(predictions=flat)["gruen"], abs=1e-6)
 
 
 @pytest.mark.slow
@@ -114,7 +120,7 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
     logged = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry]
     assert [entry["step"] for entry in logged] == [2, 4]
     assert all("eval_runtime" in entry for entry in logged)
-    rows = read_rows(tmp_path / "out" / "samples.jsonl")
+    rows = read_jsonl(tmp_path / "out" / "samples.jsonl")
     assert [row["step"] for row in rows] == [2] * len(PROMPTS) + [4] * len(PROMPTS)
     for entry in logged:
         check_scores(load, entry, [row for row in rows if row["step"] == entry["step"]], callback)
@@ -122,9 +128,9 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
     assert "|contexts:projected|" in callback.signatures["vendi_embed"]
 
     # An evaluation of the same weights samples the same texts, and replaces its rows.
-    found = trainer.evaluate()
-    assert found["eval_vendi_embed"] == logged[-1]["eval_vendi_embed"]
-    assert read_rows(tmp_path / "out" / "samples.jsonl") == rows
+    again = trainer.evaluate()
+    assert again["eval_vendi_embed"] == logged[-1]["eval_vendi_embed"]
+    assert read_jsonl(tmp_path / "out" / "samples.jsonl") == rows
     words = ["--system-key", "step", "--id-key", "prompt", "--text-key", "texts", "--quality", "none", "--quiet"]
     report = ["report", tmp_path / "out" / "samples.jsonl", "--out", tmp_path / "report", *words]
     assert run_command(monkeypatch, *report) == 0
@@ -149,7 +155,7 @@ def test_samples_follow_from_the_weights_alone(tmp_path):
     for size in (1, 100):
         callback = build_callback("self_bleu", path=tmp_path / f"{size}.jsonl", generation=greedy)
         evaluate_once(sampled.model, tokenizer, callback, tmp_path, per_device_eval_batch_size=size)
-        texts.append(read_rows(tmp_path / f"{size}.jsonl"))
+        texts.append(read_jsonl(tmp_path / f"{size}.jsonl"))
     assert texts[0] == texts[1]
     assert tokenizer.pad_token is None
 
@@ -162,10 +168,10 @@ def test_a_seq2seq_model_and_chats(load, tmp_path):
     for model, prompts in ((build_seq2seq(tokenizer), PROMPTS), (build_causal(tokenizer), CHATS)):
         model.generation_config.num_beams = 1
         callback = build_callback(METRICS, prompts=prompts, path=tmp_path / "samples.jsonl")
-        found = evaluate_once(model, tokenizer, callback, tmp_path)
-        rows = read_rows(tmp_path / "samples.jsonl")
+        scores = evaluate_once(model, tokenizer, callback, tmp_path)
+        rows = read_jsonl(tmp_path / "samples.jsonl")
         assert [row["prompt"] for row in rows] == PROMPTS
-        check_scores(load, found, rows, callback)
+        check_scores(load, scores, rows, callback)
 
 
 def test_best_checkpoint_by_the_samples(tmp_path):
@@ -187,16 +193,11 @@ def test_best_checkpoint_by_the_samples(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_share_the_prompts(load, tmp_path):
-    program = "from tests import sample_run, trainer_run\ntrainer_run.in_two_processes(sample_run.main)\n"
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
-    done = programs.run(program, tmp_path / "jobs.json", env=env)
-    assert done.returncode == 0, done.stderr
-    found = [json.loads((tmp_path / f"found-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
-    assert found[0]["scores"] == found[1]["scores"]
+    first, second = in_two_processes(tmp_path, "test_samples")
+    assert first["scores"] == second["scores"]
     # Of five prompts, three each.
-    assert [part["n_sampled"] for part in found] == [3 * N, 3 * N]
-    rows = read_rows(tmp_path / "run" / "samples.jsonl")
-    check_scores(load, found[0]["scores"], rows, build_callback())
+    assert [part["n_sampled"] for part in (first, second)] == [3 * N, 3 * N]
+    check_scores(load, first["scores"], read_jsonl(tmp_path / "run" / "samples.jsonl"), build_callback())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """text-metrics score: every kind of file, bad rows, and what a summary holds."""
 
-import csv
 import json
+import math
 import os
 import random
 
@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.commands import results_of, score, words_of
 from tests.conftest import SETS
-from tests.files import compress, read_jsonl, write_jsonl
+from tests.files import compress, read_data, read_jsonl, write_data, write_jsonl
 from text_metrics import METRICS
 from text_metrics.commands.jobs import job
-from text_metrics.commands.score import main as score
-from text_metrics.commands.score import scoring
+from text_metrics.commands.score import main, scoring
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_USAGE
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 
@@ -32,38 +33,23 @@ def make_rows(n_rows, n_texts=3, seed=0):
     ]
 
 
-def command(data, *more, metric="self_bleu", key="texts", out="out.jsonl", size=20):
-    words = [data, "--metric", metric, "--text-key", key, "--out", data.parent / out, "--batch-size", size, "--quiet"]
-    return [str(word) for word in [*words, *more]]
-
-
-def summary_of(data, out="out.jsonl"):
-    return json.loads((data.parent / f"{out}.summary.json").read_text())
-
-
-def without_file(summary):
-    return {key: value for key, value in summary.items() if key != "command"}
-
-
 def outputs(folder):
-    return {
-        path.name: without_file(json.loads(path.read_text()))
-        if "summary" in path.name or path.suffix == ".json"
-        else path.read_bytes()
-        for path in folder.iterdir()
-        if path.is_file() and not path.name.startswith("data")
-    }
+    """Return the contents of what was written into a folder; of a summary, without the command."""
+    contents = {path.name: path.read_bytes() for path in folder.glob("out.*") if path.is_file()}
+    for name, content in contents.items():
+        if "summary" in name or name.endswith(".json"):
+            contents[name] = {key: value for key, value in json.loads(content).items() if key != "command"}
+    return contents
 
 
 def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     rows = make_rows(50)
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(command(data, "--set", "max_order=2")) == 0
+    assert score(data, "--set", "max_order=2") == 0
     expected = load("self_bleu").compute(predictions=[row["texts"] for row in rows], max_order=2, confidence=0.95)
-    written = read_jsonl(tmp_path / "out.jsonl")
+    written, bad, summary = results_of(data)
     assert [row.pop("self_bleu") for row in written] == pytest.approx(expected["scores"], abs=1e-9)
-    assert written == rows
-    summary = summary_of(data)
+    assert (written, bad) == (rows, [])
     shown = capsys.readouterr()
     assert json.loads(shown.out) == summary
     assert str(tmp_path / "out.jsonl") in shown.err
@@ -76,6 +62,11 @@ def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     counts = {"n_scores": 50, "n_texts": 150, "n_bad": 0, "n_incomplete": 0, "n_units": 50, "confidence": 0.95}
     assert {name: summary[name] for name in counts} == counts
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.jsonl", "out.jsonl.summary.json"]
+    # For another level of confidence, nothing is scored again.
+    before = (tmp_path / "out.jsonl").stat().st_mtime_ns
+    assert score(data, "--set", "max_order=2", "--confidence", 0.5) == 0
+    assert results_of(data)[2]["confidence_interval"] != summary["confidence_interval"]
+    assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "gruen", "probeval"])
@@ -83,18 +74,18 @@ def test_every_metric(load, tmp_path, metric):
     rows = [{"texts": members, "people": ["a dog barks", "rain", "rain"]} for members in SETS]
     more = ["--reference-key", "people"] if metric == "probeval" else []
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(command(data, *more, "--confidence", 0.8, metric=metric, size=2)) == 0
+    assert score(data, *more, "--confidence", 0.8, metric=metric, size=2) == 0
     settings = {"references": [row["people"] for row in rows]} if metric == "probeval" else {}
     texts = [text for members in SETS for text in members] if metric == "gruen" else SETS
     expected = load(metric).compute(predictions=texts, **settings)
-    found = [row[metric] for row in read_jsonl(tmp_path / "out.jsonl")]
+    written, _, summary = results_of(data)
+    scores = [row[metric] for row in written]
     if metric == "gruen":
-        assert [len(own) for own in found] == list(map(len, SETS))
-        found = [one for own in found for one in own]
+        assert list(map(len, scores)) == list(map(len, SETS))
+        scores = [score for of_row in scores for score in of_row]
         # The texts of a row belong together.
         settings["confidence_by"] = [i for i, members in enumerate(SETS) for _ in members]
-    assert found == pytest.approx(expected["scores"], abs=1e-5)
-    summary = summary_of(data)
+    assert scores == pytest.approx(expected["scores"], abs=1e-5)
     assert summary["signature"] == expected["signature"]
     for name, value in expected.items():
         if isinstance(value, (int, float)):
@@ -104,54 +95,22 @@ def test_every_metric(load, tmp_path, metric):
     assert summary["confidence_interval"] == pytest.approx(interval, abs=1e-5)
 
 
-def test_another_level_of_confidence_scores_nothing_again(load, tmp_path, capsys):
-    rows = make_rows(12)
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(command(data)) == 0
-    before = (tmp_path / "out.jsonl").stat().st_mtime_ns
-    assert score.main(command(data, "--confidence", 0.5)) == 0
-    expected = load("self_bleu").compute(predictions=[row["texts"] for row in rows], confidence=0.5)
-    assert summary_of(data)["confidence_interval"] == pytest.approx(expected["confidence_interval"])
-    assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
-
-
-def write_data(folder, kind, rows):
-    if kind == "csv":
-        with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        return folder / "data.csv"
-    if kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), folder / "data.parquet", row_group_size=7)
-        return folder / "data.parquet"
-    if kind == "folder":
-        datasets.Dataset.from_list(rows).save_to_disk(folder / "data")
-        return folder / "data"
-    return write_jsonl(folder / "data.jsonl", rows)
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "folder"])
+@pytest.mark.parametrize("name", ["data.jsonl", "data.csv", "data.parquet", "data"])
 @pytest.mark.parametrize("out", ["out.jsonl", "out.csv", "out.parquet"])
-def test_rows_with_one_key_are_a_set(load, tmp_path, kind, out):
+def test_rows_with_one_key_are_a_set(load, tmp_path, name, out):
     sets = [row["texts"] for row in make_rows(20, 4)]
-    rows = [{"prompt": f"p{i}", "text": text, "n": str(j)} for i, own in enumerate(sets) for j, text in enumerate(own)]
-    data = write_data(tmp_path, kind, rows)
-    assert score.main(command(data, "--id-key", "prompt", key="text", out=out, size=9)) == 0
+    rows = [
+        {"prompt": f"p{i}", "text": text, "n": str(j)} for i, texts in enumerate(sets) for j, text in enumerate(texts)
+    ]
+    data = write_data(tmp_path / name, rows)
+    assert score(data, "--id-key", "prompt", key="text", out=out, size=9) == 0
     expected = load("self_bleu").compute(predictions=sets)["scores"]
-    if out == "out.parquet":
-        table = pq.read_table(tmp_path / out)
-        assert table.schema.field("text").type == pa.list_(pa.string())
-        written = table.to_pylist()
-    elif out == "out.jsonl":
-        written = read_jsonl(tmp_path / out)
-    else:
-        with (tmp_path / out).open(newline="", encoding="utf-8") as file:
-            written = list(csv.DictReader(file))
-        for row in written:
-            row |= {"text": json.loads(row["text"]), "n": json.loads(row["n"]), "self_bleu": float(row["self_bleu"])}
+    written, *_ = results_of(data, out)
     assert [row.pop("self_bleu") for row in written] == pytest.approx(expected)
-    assert written == [{"prompt": f"p{i}", "text": own, "n": list("0123")} for i, own in enumerate(sets)]
+    assert written == [{"prompt": f"p{i}", "text": texts, "n": list("0123")} for i, texts in enumerate(sets)]
+    if out == "out.parquet":
+        schema = pq.read_schema(tmp_path / out)
+        assert (schema.field("text").type, schema.field("self_bleu").type) == (pa.list_(pa.string()), pa.float64())
 
 
 def test_types_of_columns_are_kept(tmp_path):
@@ -159,12 +118,11 @@ def test_types_of_columns_are_kept(tmp_path):
         {
             "texts": [["a dog", "a cat"], ["the sea", "the sea"]],
             "when": pa.array([1, 2], pa.timestamp("us")),
-            "raw": pa.array([b"\xff", None]),
             "code": pa.array(["x", "y"]).dictionary_encode(),
         }
     )
     pq.write_table(table, tmp_path / "data.parquet")
-    assert score.main(command(tmp_path / "data.parquet", out="out.parquet")) == 0
+    assert score(tmp_path / "data.parquet", out="out.parquet") == 0
     written = pq.read_table(tmp_path / "out.parquet")
     assert written.drop_columns(["self_bleu"]).to_pylist() == table.to_pylist()
     assert written.schema.field("when").type == table.schema.field("when").type
@@ -173,7 +131,7 @@ def test_types_of_columns_are_kept(tmp_path):
 # Values of columns of JSON, in pieces of two rows, and what they are in Parquet.
 COLUMNS = {
     "nothing in an object": ([{}, {}, {}], ["{}"] * 3),
-    "nothing in a list of objects": ([[{}], [], [{}, {}]], ["[{}]", "[]", "[{}, {}]"]),
+    "nothing in a list of objects": ([[{}], [], [{}, {}]], ["[{}]", "[]", "[{},{}]"]),
     "an empty object between others": ([{"a": 1}, {}, {"a": 2}], [{"a": 1}, {"a": None}, {"a": 2}]),
     "an integer beyond floats, and a float": ([2**53 + 1, 1, 0.5], [str(2**53 + 1), "1", "0.5"]),
     "a float, and an integer beyond floats": ([0.5, 1, 2**53 + 1], ["0.5", "1", str(2**53 + 1)]),
@@ -189,22 +147,20 @@ def test_every_column_of_json_can_be_parquet(tmp_path, column):
     values, expected = COLUMNS[column]
     rows = [{**row, "mixed": value} for row, value in zip(make_rows(3), values, strict=True)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(command(data, out="out.parquet", size=6)) == 0
-    assert [row["mixed"] for row in pq.read_table(tmp_path / "out.parquet").to_pylist()] == expected
+    assert score(data, out="out.parquet", size=6) == 0
+    assert [row["mixed"] for row in read_data(tmp_path / "out.parquet")] == expected
 
 
 def test_lines_of_json_from_parquet_are_strict(tmp_path):
-    numbers = [float("nan"), float("inf"), 0.5]
-    rows = [{**row, "x": x, "in": {"y": [x, -x]}} for row, x in zip(make_rows(3), numbers, strict=True)]
+    rows = [{**row, "x": x, "in": {"y": [x]}} for row, x in zip(make_rows(3), (math.nan, math.inf, 0.5), strict=True)]
     rows[1]["texts"] = None
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
-    assert score.main(command(tmp_path / "data.parquet")) == score.EXIT_BAD_ROWS
-    for name in ("out.jsonl", "out.jsonl.bad.jsonl"):
-        for line in (tmp_path / name).read_text().splitlines():
-            values = json.loads(line, parse_constant=pytest.fail)
-            json.loads(values.get("text", "0"), parse_constant=pytest.fail)
-    first, last = read_jsonl(tmp_path / "out.jsonl")
-    assert (first["x"], first["in"], last["x"], last["in"]) == (None, {"y": [None, None]}, 0.5, {"y": [0.5, -0.5]})
+    assert score(write_data(tmp_path / "data.parquet", rows)) == EXIT_BAD_ROWS
+    lines = [(tmp_path / name).read_text() for name in ("out.jsonl", "out.jsonl.bad.jsonl")]
+    assert not any(word in text for text in lines for word in ("NaN", "Infinity"))
+    assert [(row["x"], row["in"]) for row in read_jsonl(tmp_path / "out.jsonl")] == [
+        (None, {"y": [None]}),
+        (0.5, {"y": [0.5]}),
+    ]
 
 
 # Bad rows: the line, and a part of the error that names what was got.
@@ -230,20 +186,20 @@ def test_bad_rows_are_named_and_set_aside(load, tmp_path, capsys):
     lines[19] = ""
     data = tmp_path / "data.jsonl"
     data.write_bytes("\n".join(lines).encode("latin-1"))
-    assert score.main(command(data)) == score.EXIT_BAD_ROWS
-    bad = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
-    assert list(bad) == list(BAD)
-    assert all(BAD[number][1] in error for number, error in bad.items())
+    assert score(data) == EXIT_BAD_ROWS
+    written, bad, summary = results_of(data)
+    assert [row["row"] for row in bad] == list(BAD)
+    assert all(BAD[row["row"]][1] in row["error"] for row in bad)
     printed = capsys.readouterr().err
     assert all(f"data.jsonl, row {number}: " in printed for number in BAD)
     good = [row for i, row in enumerate(rows, 1) if i not in BAD and i != 20]
-    assert [row["id"] for row in read_jsonl(tmp_path / "out.jsonl")] == [row["id"] for row in good]
+    assert [row["id"] for row in written] == [row["id"] for row in good]
     expected = load("self_bleu").compute(predictions=[row["texts"] for row in good])
-    assert summary_of(data)["self_bleu"] == pytest.approx(expected["self_bleu"])
-    assert summary_of(data)["n_bad"] == len(BAD)
+    assert summary["self_bleu"] == pytest.approx(expected["self_bleu"])
+    assert summary["n_bad"] == len(BAD)
     # A finished job is not repeated.
     before = (tmp_path / "out.jsonl").stat().st_mtime_ns
-    assert score.main(command(data)) == score.EXIT_BAD_ROWS
+    assert score(data) == EXIT_BAD_ROWS
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
 
 
@@ -259,12 +215,12 @@ def test_a_row_that_is_nested_deeply_is_one_bad_row(tmp_path, kind, levels):
     lines[2] = nested(levels)
     data.write_text(f"[{','.join(lines)}]" if kind == "json" else "\n".join(lines))
     for out in ("out.jsonl", "out.parquet", "out.csv"):
-        code = score.main(command(data, out=out))
+        code = score(data, out=out)
         # A literal that Python cannot parse is not a JSON array.
-        assert code == (0 if levels < 100 else score.EXIT_USAGE if (kind, levels) == ("json", 5000) else 3)
-        if code == score.EXIT_BAD_ROWS:
-            assert [row["row"] for row in read_jsonl(tmp_path / f"{out}.bad.jsonl")] == [3]
-            assert summary_of(data, out)["n_scores"] == 3
+        assert code == (0 if levels < 100 else EXIT_USAGE if (kind, levels) == ("json", 5000) else 3)
+        if code == EXIT_BAD_ROWS:
+            _, bad, summary = results_of(data, out)
+            assert ([row["row"] for row in bad], summary["n_scores"]) == ([3], 3)
 
 
 @pytest.mark.parametrize("size", [2, 100])
@@ -281,11 +237,11 @@ def test_a_bad_value_is_a_bad_row_whatever_is_wrong(tmp_path, column, bad, size)
     """And what can be scored alone is scored, whatever is beside it: embeddings of other dimensions, too."""
     ((argument, values),) = column.items()
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"], "v": value} for value in values])
-    words = command(data, "--column", f"{argument}=v", metric="vendi_embed", size=size)
-    assert score.main(words) == (score.EXIT_BAD_ROWS if bad else 0)
-    if bad:
-        assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == bad
-    assert summary_of(data)["n_scores"] == len(values) - len(bad)
+    code = score(data, "--column", f"{argument}=v", metric="vendi_embed", size=size)
+    assert code == (EXIT_BAD_ROWS if bad else 0)
+    _, skipped, summary = results_of(data)
+    assert [row["row"] for row in skipped] == bad
+    assert summary["n_scores"] == len(values) - len(bad)
 
 
 ODD = '["a", "b"]'
@@ -296,35 +252,26 @@ def test_a_text_that_is_a_json_list_is_a_text(load, tmp_path, kind):
     """A string is parsed as a list in CSV only, and there only if the first cell is one."""
     sets = [["a dog", ODD, "a dog"], [ODD, ODD, "the sea"], [ODD, "x y", "the sea"]]
     rows = [{"p": i, "text": text} for i, members in enumerate(sets) for text in members]
-    data = write_data(tmp_path, "parquet" if kind == "json" else kind, rows)
-    if kind == "json":
-        data = tmp_path / "data.json"
-        data.write_text(json.dumps(rows))
-    assert score.main(command(data, "--id-key", "p", key="text")) == 0
+    data = write_data(tmp_path / f"data.{kind}", rows)
+    assert score(data, "--id-key", "p", key="text") == 0
     expected = load("self_bleu").compute(predictions=sets)["scores"]
-    assert [row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected)
+    assert [row["self_bleu"] for row in results_of(data)[0]] == pytest.approx(expected)
     if kind != "csv":
         # Without a key, it is no set either.
-        assert score.main(command(data, key="text", out="sets.jsonl")) == score.EXIT_USAGE
+        assert score(data, key="text", out="sets.jsonl") == EXIT_USAGE
 
 
 def test_repeated_messages_are_counted(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"]}, *[{"texts": 5}] * 5000])
-    assert score.main(command(data, size=100)) == score.EXIT_BAD_ROWS
+    assert score(data, size=100) == EXIT_BAD_ROWS
     shown = capsys.readouterr().err.splitlines()
     assert len(shown) < 20
     assert any("4,990" in line for line in shown)
-    assert len(read_jsonl(tmp_path / "out.jsonl.bad.jsonl")) == 5000
+    assert len(results_of(data)[1]) == 5000
     # A warning of each batch, whose numbers change.
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a b c", *["x"] * i]} for i in range(1, 40)])
-    assert score.main(command(data, "--restart", metric="gruen", size=10)) == 0
+    assert score(data, "--restart", metric="gruen", size=10) == 0
     assert sum("texts have no sentence" in line for line in capsys.readouterr().err.splitlines()) == 1
-
-
-def test_the_hint_at_the_end_names_what_is_there(tmp_path, capsys):
-    data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    assert score.main(command(data, "--one-set", out="out.json")) == 0
-    assert "summary is in" in capsys.readouterr().err
 
 
 def test_bad_rows_of_csv(tmp_path, capsys):
@@ -333,14 +280,15 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         b'p,text\n1,a dog\n1,"two\nlines"\n1,b,c\n1,a cat\n2,\xff\n2,the sea\n\n2,the park\n'
         b'3,a bus\n\n3,"a\ncar"\n4,a hat\n4,a cap\n4,"open\n'
     )
-    assert score.main(command(data, "--id-key", "p", key="text", size=3)) == score.EXIT_BAD_ROWS
+    assert score(data, "--id-key", "p", key="text", size=3) == EXIT_BAD_ROWS
     # What cannot be read between the first two sets may belong to either.
-    assert [row["text"] for row in read_jsonl(tmp_path / "out.jsonl")] == [["a bus", "a\ncar"]]
-    errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
+    written, bad, _ = results_of(data)
+    assert [row["text"] for row in written] == [["a bus", "a\ncar"]]
+    errors = {row["row"]: row["error"] for row in bad}
     assert list(errors) == [2, 3, 5, 6, 7, 8, 10, 15, 16, 17]
     assert all(cause in errors[number] for number, cause in ((5, "3 fields"), (7, "UTF-8"), (17, "CSV"), (8, "row 7")))
     data.write_bytes(b"p\xff,text\n1,a\n")
-    assert score.main(command(data, "--restart", key="text")) == score.EXIT_USAGE
+    assert score(data, "--restart", key="text") == EXIT_USAGE
     assert "data.csv, line 1 " in capsys.readouterr().err
 
 
@@ -377,7 +325,7 @@ def test_bad_rows_of_csv(tmp_path, capsys):
 )
 def test_commands_that_are_wrong(tmp_path, capsys, change, message):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    assert score.main(command(data, *change)) == score.EXIT_USAGE
+    assert score(data, *change) == EXIT_USAGE
     assert message in capsys.readouterr().err
     # Nothing stands in the way of the next command.
     assert os.listdir(tmp_path) == ["data.jsonl"]
@@ -385,21 +333,19 @@ def test_commands_that_are_wrong(tmp_path, capsys, change, message):
 
 def test_limits_of_the_summary(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": members} for members in SETS])
-    words = command(data)
-    assert score.main([*words, "--fail-over", "self_bleu=0.99", "--fail-under", "distinct_1=0.01"]) == 0
+    assert score(data, "--fail-over", "self_bleu=0.99", "--fail-under", "distinct_1=0.01") == 0
     # A finished job is not repeated for other limits.
-    assert score.main([*words, "--fail-over", "distinct_1=0.01", "--fail-under", "n_texts=9"]) == score.EXIT_LIMIT == 5
+    assert score(data, "--fail-over", "distinct_1=0.01", "--fail-under", "n_texts=9") == EXIT_LIMIT == 5
     assert "--fail-over 0.01." in capsys.readouterr().err
+    # A name that the summary does not have, also if the job is finished.
+    assert score(data, "--fail-under", "vendi=1") == EXIT_USAGE
+    assert "vendi: the summary has self_bleu" in capsys.readouterr().err
     # A number that is not there is none within the limits.
     lone = write_jsonl(tmp_path / "lone.jsonl", [{"texts": ["a b"]}])
-    words = command(lone, "--set", "singletons=skip", "--fail-over", "self_bleu=0.5", out="lone.csv")
-    assert score.main(words) == 5
-    # A name that the summary does not have, also if the job is finished.
-    assert score.main([*command(data), "--fail-under", "vendi=1"]) == score.EXIT_USAGE
-    assert "vendi: the summary has self_bleu" in capsys.readouterr().err
+    assert score(lone, "--set", "singletons=skip", "--fail-over", "self_bleu=0.5", out="lone.csv") == EXIT_LIMIT
     for more in (["--group-key", "id"], ["--fail-under", "self_bleu"]):
         with pytest.raises(SystemExit) as stop:
-            score.main([*words, *more])
+            score(data, *more)
         assert stop.value.code == 2
     assert "--id-key" in capsys.readouterr().err
 
@@ -412,8 +358,8 @@ def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "no.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
     (tmp_path / "folder").mkdir()
     datasets.DatasetDict({"test": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
-    (write_data(tmp_path, "folder", make_rows(5)) / "dataset_info.json").write_text("{")
-    pq.write_table(pa.Table.from_pylist(make_rows(3)), tmp_path / "other.parquet")
+    (write_data(tmp_path / "data", make_rows(5)) / "dataset_info.json").write_text("{")
+    write_data(tmp_path / "other.parquet", make_rows(3))
     for name, message in {
         "missing.jsonl": "does not exist",
         "no.parquet": "Parquet",
@@ -427,21 +373,21 @@ def test_files_that_are_wrong(tmp_path, capsys):
         "other.parquet --text-key nowhere": "'nowhere'",
     }.items():
         name, *more = name.split()
-        assert score.main(command(tmp_path / name, *more)) == score.EXIT_USAGE
+        assert score(tmp_path / name, *more) == EXIT_USAGE
         shown = capsys.readouterr().err
         assert message in shown
         assert str(tmp_path / name) in shown
-    assert score.main(command(tmp_path / "splits" / "test")) == 0
+    assert score(tmp_path / "splits" / "test") == 0
 
 
 def test_batches_must_be_scored_alike(tmp_path, capsys):
     people = [[{"text": "a dog", "cluster": "1"}, {"text": "a cat", "cluster": "2"}], ["a dog", "a cat"]]
     rows = [{"texts": ["a dog", "the dog"], "people": people[i // 5]} for i in range(10)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = command(data, "--reference-key", "people", metric="probeval", size=5)
-    assert score.main(words) == score.EXIT_USAGE
+    words = ["--reference-key", "people", "--metric", "probeval"]
+    assert score(data, *words, size=5) == EXIT_USAGE
     assert "clustering" in capsys.readouterr().err
-    assert score.main([*words, "--restart", "--set", "clustering=none"]) == 0
+    assert score(data, *words, "--restart", "--set", "clustering=none", size=5) == 0
 
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
@@ -451,12 +397,12 @@ def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
     def meanwhile(*piece):
         monkeypatch.setattr(job.Worker, "score_piece", done)
         if not codes:
-            codes.extend([score.main(command(data)), score.main(command(data, "--restart"))])
+            codes.extend([score(data), score(data, "--restart")])
         return done(*piece)
 
     monkeypatch.setattr(job.Worker, "score_piece", meanwhile)
-    assert score.main(command(data)) == 0
-    assert codes == [score.EXIT_USAGE] * 2
+    assert score(data) == 0
+    assert codes == [EXIT_USAGE] * 2
     assert "is in use by another process" in capsys.readouterr().err
 
 
@@ -465,46 +411,26 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": 5}] * 3)
     for _ in range(2):
         with pytest.raises(ValueError, match="none of 3 rows"):
-            score.run(score.parse_command(command(data)))
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_a_json_array(tmp_path, indent):
-    rows = make_rows(30)
-    (tmp_path / "data.json").write_text(json.dumps(rows, indent=indent))
-    assert score.main(command(tmp_path / "data.json")) == 0
-    lines = write_jsonl(tmp_path / "lines.jsonl", rows)
-    assert score.main(command(lines, out="lines.out.jsonl")) == 0
-    assert read_jsonl(tmp_path / "out.jsonl") == read_jsonl(tmp_path / "lines.out.jsonl")
-    rows[3] = "no object"
-    (tmp_path / "data.json").write_text(json.dumps(rows, indent=indent))
-    assert score.main(command(tmp_path / "data.json", "--restart")) == score.EXIT_BAD_ROWS
-    (bad,) = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
-    assert bad["row"] == 4
-    assert "'no object'" in bad["error"]
+            main.run(main.parse_command(words_of(data, "--metric", "self_bleu")))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv"])
 def test_compressed_files(tmp_path, capsys, kind, suffix):
     rows = [{"id": str(i), "texts": ["a dog", f"the sea {i}"]} for i in range(30)]
-    cells = [{**row, "texts": json.dumps(row["texts"])} for row in rows]
-    plain = tmp_path / "data.json"
-    plain.write_text(json.dumps(rows))
-    if kind != "json":
-        plain = write_data(tmp_path, kind, cells if kind == "csv" else rows)
-    assert score.main(command(plain, out="plain.jsonl")) == 0
+    plain = write_data(tmp_path / f"data.{kind}", rows)
+    assert score(plain, out="plain.jsonl") == 0
     data = compress(plain, suffix)
     whole = data.read_bytes()
     # Files that were compressed one by one and concatenated are one file.
     data.write_bytes(whole + whole if kind == "jsonl" else whole)
-    assert score.main(command(data)) == 0
+    assert score(data) == 0
     expected = read_jsonl(tmp_path / "plain.jsonl")
     assert read_jsonl(tmp_path / "out.jsonl") == (expected * 2 if kind == "jsonl" else expected)
     capsys.readouterr()
     for damaged in (whole[:-9], b"id,texts"):
         data.write_bytes(damaged)
-        assert score.main(command(data, "--restart")) == score.EXIT_USAGE
+        assert score(data, "--restart") == EXIT_USAGE
         assert f"{data} cannot be read: " in capsys.readouterr().err
 
 
@@ -520,7 +446,7 @@ def test_damaged_tables_are_named(tmp_path, capsys):
         content[place : place + 40] = bytes(40)
     data.write_bytes(content)
     for size in (7, 1000):
-        assert score.main(command(data, size=size, out=f"groups{size}.jsonl")) == score.EXIT_USAGE
+        assert score(data, size=size, out=f"groups{size}.jsonl") == EXIT_USAGE
         message = capsys.readouterr().err.splitlines()[-1]
         assert message.startswith(f"{data} is damaged after row 200: ")
 
@@ -529,12 +455,12 @@ def test_damaged_tables_are_named(tmp_path, capsys):
 def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad, code):
     data = tmp_path / "data.jsonl"
     data.write_text('{"texts": []}\n' * n_bad + '{"texts": ["a", "b"]}\n' * 3)
-    assert score.main(command(data, size=100)) == code
-    if code == score.EXIT_USAGE:
+    assert score(data, size=100) == code
+    if code == EXIT_USAGE:
         assert "row 1: 'texts' is an empty list" in capsys.readouterr().err
         assert not (tmp_path / "out.jsonl.parts").exists()
     else:
-        assert summary_of(data)["n_bad"] == n_bad
+        assert results_of(data)[2]["n_bad"] == n_bad
 
 
 @pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
@@ -542,14 +468,14 @@ def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
     loaded, load_metric = [], scoring.load_metric
     monkeypatch.setattr(scoring, "load_metric", lambda name: loaded.append(name) or load_metric(name))
     monkeypatch.chdir(tmp_path)
-    assert score.main(command(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more)) == 0
+    assert score(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more) == 0
     assert loaded == ["self_bleu"]
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_settings_of_a_metric_are_listed(load, tmp_path, capsys, metric):
     with pytest.raises(SystemExit) as stop:
-        score.main(["data.jsonl", "--metric", metric, "--setting", "help"])
+        score(tmp_path / "data.jsonl", "--setting", "help", metric=metric)
     assert stop.value.code == 0
     shown = capsys.readouterr().out
     assert all(f"{name} (" in shown or f"`{name}`" in shown for name in load(metric).settings.declared())

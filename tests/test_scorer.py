@@ -26,10 +26,10 @@ def test_the_program_of_the_page_runs(load, ray_runtime, tmp_path):
     names = {}
     # Ray's workers write from folders of their own.
     exec(compile(program.replace('"scored"', repr(str(tmp_path / "scored"))), "cluster.md", "exec"), names)
-    found = ray_runtime.data.read_parquet(str(tmp_path / "scored")).to_pandas().sort_values("prompt")
+    scored = ray_runtime.data.read_parquet(str(tmp_path / "scored")).to_pandas().sort_values("prompt")
     rows = sorted(names["rows"], key=lambda row: row["prompt"])
     expected = load("vendi_embed").compute(predictions=[row["answers"] for row in rows])["scores"]
-    assert found["vendi_embed"].tolist() == pytest.approx(expected, abs=1e-6)
+    assert scored["vendi_embed"].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_columns_of_settings(load):
@@ -39,19 +39,19 @@ def test_columns_of_settings(load):
         name: np.array([np.array(row, dtype=object) for row in rows] + [None], dtype=object)[:-1]
         for name, rows in columns.items()
     }
-    found = Scorer("vendi_embed", "texts", quality="q", kernel="ngram")(batch)
+    scored = Scorer("vendi_embed", "texts", quality="q", kernel="ngram")(batch)
     expected = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
-    assert list(found["vendi_embed"]) == pytest.approx(expected, abs=1e-9)
-    assert list(found["vendi_embed_quality"]) == pytest.approx([score / 2 for score in expected])
+    assert list(scored["vendi_embed"]) == pytest.approx(expected, abs=1e-9)
+    assert list(scored["vendi_embed_quality"]) == pytest.approx([score / 2 for score in expected])
 
 
 @pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity"])
 def test_contexts_are_a_column(load, metric):
-    asked = ["Where is the dog?", None, "What do they do?", "Count.", ""]
-    batch = {"texts": np.array([np.array(row, dtype=object) for row in SETS], dtype=object), "prompt": asked}
-    found = Scorer(metric, "texts", contexts="prompt")(batch)[metric]
-    assert list(found) == pytest.approx(load(metric).compute(predictions=SETS, contexts=asked)["scores"], abs=1e-6)
-    assert list(found) != pytest.approx(load(metric).compute(predictions=SETS)["scores"], abs=1e-3)
+    prompts = ["Where is the dog?", None, "What do they do?", "Count.", ""]
+    batch = {"texts": np.array([np.array(row, dtype=object) for row in SETS], dtype=object), "prompt": prompts}
+    scored = Scorer(metric, "texts", contexts="prompt")(batch)[metric]
+    assert list(scored) == pytest.approx(load(metric).compute(predictions=SETS, contexts=prompts)["scores"], abs=1e-6)
+    assert list(scored) != pytest.approx(load(metric).compute(predictions=SETS)["scores"], abs=1e-3)
 
 
 def test_datasets_map(load):
@@ -69,10 +69,10 @@ def test_datasets_map(load):
 def test_a_pickled_copy_scores_the_same():
     scorer = Scorer("self_bleu", "texts", max_order=2, singletons="skip")
     batch = {"texts": np.array([np.array(members) for members in [*SETS, ["one"]]], dtype=object), "id": [1] * 6}
-    found, again = scorer(batch), pickle.loads(pickle.dumps(scorer))(batch)
-    assert list(found) == ["texts", "id", "self_bleu"]
-    assert np.isnan(found["self_bleu"][-1])
-    np.testing.assert_array_equal(found["self_bleu"], again["self_bleu"])
+    scored, again = scorer(batch), pickle.loads(pickle.dumps(scorer))(batch)
+    assert list(scored) == ["texts", "id", "self_bleu"]
+    assert np.isnan(scored["self_bleu"][-1])
+    np.testing.assert_array_equal(scored["self_bleu"], again["self_bleu"])
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 """self_bleu: parity with nlg-eval, NLTK and fast-bleu, and what the settings do."""
 
 import json
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
+import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
+from tests import programs
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
 from text_metrics.metrics._core import core_ngrams
@@ -27,19 +27,12 @@ def statistics(groups, max_order):
     return tables, self_bleu_ngrams.bleu_statistics(tables, tokens.lengths, sizes), sizes
 
 
-def test_equals_the_goldens_of_the_diversity_paper(load, shared_data):
-    goldens = json.loads((shared_data / "goldens/ngram_goldens.json").read_text(encoding="utf-8"))
-    result = load("self_bleu").compute(predictions=[golden["sentences"] for golden in goldens], details=True)
-    for row, golden in zip(result["details"], goldens, strict=True):
-        for name in row:
-            assert row[name] == pytest.approx(golden[name], abs=1e-6), name
-
-
-def test_equals_the_scorer_of_nlg_eval(load, examples):
-    result = load("self_bleu").compute(predictions=[example["texts"] for example in examples], details=True)
-    for row, example in zip(result["details"], examples, strict=True):
-        for n in range(1, 5):
-            assert row[f"self_bleu_{n}"] == pytest.approx(example[f"self_bleu_{n}"], abs=1e-9)
+def test_equals_the_original_scorers(load, original_scores):
+    result = load("self_bleu").compute(predictions=[row["texts"] for row in original_scores], details=True)
+    for detail, expected in zip(result["details"], original_scores, strict=True):
+        for name in detail.keys() & expected.keys():
+            assert detail[name] == pytest.approx(expected[name], abs=1e-6), name
+    assert {f"self_bleu_{n}" for n in range(1, 5)} <= detail.keys() & expected.keys()
 
 
 @given(GROUPS)
@@ -73,8 +66,15 @@ def test_ngrams_too_many_for_one_integer_equal_the_plain_definition():
 
 
 @pytest.mark.parametrize("max_order", [1, 2, 3, 4])
-def test_sentence_mode_equals_nltk(load, max_order):
-    texts = [*SETS[0], "A dog barks at the park.", "dog", "the couple", "nothing shared whatsoever", ""]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [*SETS[0], "A dog barks at the park.", "dog", "the couple", "nothing shared whatsoever", ""],
+        # Its brevity penalties fast-bleu leaves out.
+        ["c c", "c c c c", "c c c c c c c c"],
+    ],
+)
+def test_sentence_mode_equals_nltk(load, texts, max_order):
     tokens = [text.split() for text in texts]
     expected = [
         sentence_bleu(
@@ -88,23 +88,6 @@ def test_sentence_mode_equals_nltk(load, max_order):
     result = load("self_bleu").compute(predictions=texts, aggregate="sentence", max_order=max_order, details=True)
     assert result["details"][0]["text_scores"] == pytest.approx(expected, abs=1e-12)
     assert result["self_bleu"] == pytest.approx(np.mean(expected))
-
-
-def test_sentence_mode_equals_fast_bleu(load):
-    fast_bleu = pytest.importorskip("fast_bleu", reason="fast-bleu needs a compiler: it is in the benchmark extra")
-    texts = [text for members in SETS for text in members]
-    scores = fast_bleu.SelfBLEU([text.split() for text in texts], {3: (1 / 3,) * 3}).get_score()[3]
-    result = load("self_bleu").compute(predictions=texts, aggregate="sentence", max_order=3)
-    assert result["self_bleu"] == pytest.approx(np.mean(scores), abs=1e-6)
-
-
-def test_the_brevity_penalty_is_nltks_where_fast_bleu_leaves_it_out(load):
-    tokens = [["c"] * n for n in (2, 4, 8)]
-    expected = sentence_bleu(tokens[1:], tokens[0], weights=(0.5, 0.5), smoothing_function=SmoothingFunction().method1)
-    result = load("self_bleu").compute(
-        predictions=[" ".join(text) for text in tokens], aggregate="sentence", max_order=2, details=True
-    )
-    assert result["details"][0]["text_scores"][0] == pytest.approx(expected) == pytest.approx(np.exp(-1))
 
 
 def test_corpus_mode_pools_the_sets(load):
@@ -146,23 +129,19 @@ def test_smoothing_decides_what_a_missing_match_counts(load):
 
 
 @pytest.mark.parametrize(
-    ("texts", "tokenizer", "tokens"),
+    ("tokenizer", "texts"),
     [
-        (["我喜欢猫。", "我喜欢狗。"], "zh", [["我", "喜", "欢", "猫", "。"], ["我", "喜", "欢", "狗", "。"]]),
-        (["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."], "13a", None),
-        (["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."], "char", None),
-        (["It's here.", "It's gone!"], "intl", None),
+        ("zh", ["我喜欢猫。", "我喜欢狗。"]),
+        ("13a", ["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."]),
+        ("char", ["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."]),
+        ("intl", ["It's here.", "It's gone!"]),
     ],
 )
-def test_tokenizers_of_sacrebleu(load, texts, tokenizer, tokens):
-    import sacrebleu
-
-    if tokens is None:
-        split = sacrebleu.BLEU(tokenize=tokenizer).tokenizer
-        tokens = [split(text).split() for text in texts]
+def test_tokenizers_of_sacrebleu(load, tokenizer, texts):
+    split = sacrebleu.BLEU(tokenize=tokenizer).tokenizer
     result = load("self_bleu").compute(predictions=texts, tokenizer=tokenizer, max_order=2)
-    assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu([tokens], 2)[-1])
-    assert f"tokenizer:{tokenizer}" in result["signature"]
+    expected = reference.nlg_eval_self_bleu([[split(text).split() for text in texts]], 2)
+    assert result["self_bleu"] == pytest.approx(expected[-1])
 
 
 CHINESE = ["我喜欢猫。", "狗在公园里跑。", "天气很好，他走了。"]
@@ -200,12 +179,6 @@ def test_scores_that_mean_nothing_are_told_once(load, metric, texts, settings, c
     assert all(warning.filename == __file__ for warning in told)
 
 
-@pytest.mark.parametrize("tokenizer", [np.zeros(2), ["13a"], 3, "words"])
-def test_another_tokenizer_is_an_error(load, tokenizer):
-    with pytest.raises((TypeError, ValueError), match="tokenizer must be one of"):
-        load("self_bleu").compute(predictions=["a", "b"], tokenizer=tokenizer)
-
-
 def test_tokenizer_may_be_a_function(load):
     result = load("self_bleu").compute(predictions=["a-b-c", "a-b-d"], tokenizer=lambda text: text.split("-"))
     assert result["self_bleu_1"] == pytest.approx(2 / 3)
@@ -230,6 +203,6 @@ metric = evaluate.load("metrics/self_bleu")
 print(json.dumps(metric.compute(predictions=["a b c", "a b d"], max_order=2)))
 assert not set(hidden) & set(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = programs.run(program, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["self_bleu_1"] == pytest.approx(2 / 3)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import build_gruen_models, encode
+from tests.conftest import encode
 from tests.references import classes as reference
+from tests.references.diversity import cosines
 
 SETS = [["Paris", "It is Paris.", "Lyon", "Paris"], ["Rome", "Milan"], ["Oslo"]]
 LABELS = [["p", "p", "l", "p"], ["r", "m"], ["o"]]
@@ -62,11 +63,6 @@ def test_a_number_is_taken_as_it_is(load):
     assert compute(load, log_probs=totals)["scores"] == pytest.approx(expected)
 
 
-def test_a_repeated_text_counts_each_time(load):
-    settings = {"predictions": ["a", "a", "b"], "classes": [0, 0, 1], "log_probs": [[-1.0], [-1.0], [-1.0]]}
-    assert compute(load, **settings)["semantic_entropy"] == pytest.approx(plain_entropy([0, 0, 1], [-1.0] * 3))
-
-
 def test_improbable_texts_do_not_underflow(load):
     shifted = [[[value - 5000 for value in tokens] for tokens in texts] for texts in TOKENS]
     assert compute(load, log_probs=shifted)["scores"] == pytest.approx(compute(load, log_probs=TOKENS)["scores"])
@@ -95,29 +91,6 @@ def test_forms_of_log_probabilities(load):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"weights": [0.5, 0.5]}, "weights and log_probs cannot"),
-        ({"log_probs": [-1.0]}, "log_probs must have a log-probability for each"),
-        ({"log_probs": [-1.0, 0.5]}, r"log_probs \(text 1\) must be a finite log-probability, at most 0, .* Got 0.5"),
-        (
-            {"log_probs": [-1.0, [-1.0]]},
-            r"log_probs \(text 1\) must be a finite log-probability, at most 0, as for the",
-        ),
-        ({"log_probs": [[-1.0], -1.0]}, r"log_probs \(text 1\) must be a list of finite log-probabilities"),
-        ({"log_probs": [[-1.0], []]}, r"log_probs \(text 1\) must be a list of finite log-probabilities"),
-        ({"log_probs": [[-1.0], [-math.inf]]}, r"log_probs \(text 1\) must be a list of finite log-probabilities"),
-        ({"log_probs": [[-1.0], [None]]}, r"log_probs \(text 1\) must be a list of finite log-probabilities"),
-        ({"log_probs": ["x", -1.0]}, r"log_probs \(text 0\) must be a finite log-probability"),
-    ],
-)
-def test_errors_name_the_setting(load, settings, message):
-    given = {"classes": [0, 1], "log_probs": [-1.0, -2.0], **settings}
-    with pytest.raises((TypeError, ValueError), match=message):
-        load("semantic_entropy").compute(predictions=["x", "y"], **given)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
         ({"same": 2}, "same must be in"),
         ({"same": "rouge"}, "same must be a number, a callable"),
         ({"same": 0.5, "classes": [0, 1]}, "classes and same cannot"),
@@ -135,16 +108,29 @@ def test_errors_name_the_setting(load, settings, message):
         ({"same": "nli:no/such-model", "grouping": "all"}, "grouping must be one of"),
         ({"same": "pairs:no/such-model", "weights": [1, 1]}, "weights must sum to 1"),
         ({"same": lambda left, right: [1] * len(left)}, "same must return 1 booleans"),
+        ({"classes": [0, 1], "log_probs": [-1.0, -2.0], "weights": [0.5, 0.5]}, "weights and log_probs cannot"),
+        *(
+            ({"classes": [0, 1], "estimator": "chao_shen", **given}, "estimator")
+            for given in ({"weights": [0.5, 0.5]}, {"log_probs": [-1.0, -2.0]}, {"estimator": "grassberger"})
+        ),
+        *(
+            ({"classes": [0, 1], "log_probs": log_probs}, f"log_probs {message}")
+            for log_probs, message in (
+                ([-1.0], "must have a log-probability for each"),
+                ([-1.0, 0.5], r"\(text 1\) must be a finite log-probability, at most 0, .* Got 0.5"),
+                ([-1.0, [-1.0]], r"\(text 1\) must be a finite log-probability, at most 0, as for the"),
+                ([[-1.0], -1.0], r"\(text 1\) must be a list of finite log-probabilities"),
+                ([[-1.0], []], r"\(text 1\) must be a list of finite log-probabilities"),
+                ([[-1.0], [-math.inf]], r"\(text 1\) must be a list of finite log-probabilities"),
+                ([[-1.0], [None]], r"\(text 1\) must be a list of finite log-probabilities"),
+                (["x", -1.0], r"\(text 0\) must be a finite log-probability"),
+            )
+        ),
     ],
 )
 def test_settings_that_are_wrong(load, settings, message):
     with pytest.raises((TypeError, ValueError), match=message):
         load("semantic_entropy").compute(predictions=["x", "y"], **settings)
-
-
-def cosines(vectors):
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return unit @ unit.T
 
 
 @pytest.mark.parametrize("grouping", ["complete", "greedy"])
@@ -188,18 +174,6 @@ def test_a_cosine_at_the_threshold_reaches_it_however_it_is_rounded(load, rng, d
         assert result["n_classes_scores"] == [n_classes] * 50
 
 
-def test_the_order_of_a_set_does_not_matter(load, rng):
-    texts = [f"text {i % 7}" for i in range(20)]
-    vectors = np.random.default_rng(1).standard_normal((7, 4))[[int(text[5:]) for text in texts]]
-    order = rng.permutation(20)
-    results = [
-        load("semantic_entropy").compute(predictions=[texts[i] for i in rows], embeddings=vectors[rows], same=0.3)
-        for rows in (np.arange(20), order)
-    ]
-    assert results[0]["scores"] == pytest.approx(results[1]["scores"])
-    assert results[0]["n_classes"] == results[1]["n_classes"]
-
-
 @pytest.mark.discrete
 @pytest.mark.parametrize("spread", [3, 12])
 def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form(load, rng, spread):
@@ -238,16 +212,16 @@ def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form
 
 
 def test_a_function_is_asked_once_about_each_pair(load):
-    asked = []
+    pairs = []
 
     def same(left, right):
-        asked.extend(zip(left, right, strict=True))
+        pairs.extend(zip(left, right, strict=True))
         return [a[0] == b[0] for a, b in zip(left, right, strict=True)]
 
     sets = [["cat", "cow", "dog", "cat"], ["dog", "cow", "cat"]]
     result = load("semantic_entropy").compute(predictions=sets, same=same)
     assert result["n_classes_scores"] == [2, 2]
-    assert len(asked) == len(set(asked)) == 3
+    assert len(pairs) == len(set(pairs)) == 3
     assert "same:custom(" in result["signature"]
 
 
@@ -308,45 +282,20 @@ def test_intervals_end_where_the_scores_do(load):
     assert result["confidence_interval"][1] <= math.log(4)
 
 
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory):
-    """A classifier of pairs with random weights, between two classes: its folder, tokenizer and model."""
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    folder = tmp_path_factory.mktemp("pairs")
-    tokenizer = AutoTokenizer.from_pretrained(build_gruen_models(folder, seed=0)["cola_model"])
-    torch.manual_seed(5)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=280,
-        initializer_range=0.5,
-        num_labels=2,
-        id2label={0: "contradiction", 1: "entailment"},
-    )
-    model = BertForSequenceClassification(config).eval()
-    model.save_pretrained(folder / "model")
-    tokenizer.save_pretrained(folder / "model")
-    return str(folder / "model"), tokenizer, model
-
-
-WORDS = ["cab", "a cab fed dad", "A bad cab", "dad fed a bad bee", "ace face fade bead", "bee deaf bead fade face"]
+WORDS = ["cab", "a cab", "dad", "bee", "a bee", "fade a face", "deaf", "bead", "ace", "fed"]
 
 
 @pytest.mark.parametrize("kind", ["nli", "pairs"])
 @pytest.mark.parametrize("context", [None, "deaf"])
-def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, context):
-    folder, tokenizer, model = classifier
+def test_a_classifier_decides_which_texts_say_the_same(load, pair_models, kind, context):
+    folder, model, tokenizer = pair_models["nli" if kind == "nli" else "two"]
 
     def second(left, right):
         prefix = "" if context is None else f"{context} "
         inputs = tokenizer(prefix + left, prefix + right, return_tensors="pt")
         with torch.no_grad():
             logits = model(**inputs).logits[0]
-        return bool(logits[1] > logits[0])
+        return bool(logits.argmax() == len(logits) - 1)
 
     def same(i, j):
         left, right = sorted((WORDS[i], WORDS[j]))
@@ -354,66 +303,46 @@ def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, c
 
     contexts = {} if context is None else {"contexts": [context]}
     result = load("semantic_entropy").compute(predictions=WORDS, same=f"{kind}:{folder}", details=True, **contexts)
-    assert result["details"][0]["classes"] == reference.complete_classes(len(WORDS), same, WORDS)
+    expected = reference.complete_classes(len(WORDS), same, WORDS)
+    assert 1 < len(set(expected)) < len(WORDS)
+    assert result["details"][0]["classes"] == expected
     assert f"|same:{kind}:" in result["signature"]
 
 
-def plain_threshold_classes(texts, threshold, context=None):
-    """Group by cosines of embeddings that lost their component along that of the context."""
-    rows = encode([*texts, *([context] if context else [])]).astype(np.float64)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    if context:
-        *rows, direction = rows
-        rows = np.stack(rows) - np.outer(np.stack(rows) @ direction, direction)
-    similarity = cosines(np.asarray(rows))
-    return reference.complete_classes(len(texts), lambda i, j: similarity[i, j] >= threshold, texts)
-
-
 @pytest.mark.discrete
-def test_a_context_is_taken_out_of_the_texts(load):
+def test_a_context_is_taken_out_of_the_texts_and_has_a_threshold_of_its_own(load):
     sets = [
         ["Put the kettle on.", "Switch the kettle on.", "Boil some water in a pan.", "Ask a neighbour for tea."],
         ["A walk by the sea.", "A long walk on the beach.", "Sleep."],
     ]
     contexts = ["How do I make hot water for tea?", "What did you do on Sunday?"]
-    metric = load("semantic_entropy")
-    for given, same in (({}, 0.74), ({"same": 0.5}, 0.5)):
-        result = metric.compute(predictions=sets, contexts=contexts, details=True, **given)
-        expected = [plain_threshold_classes(*pair[:1], same, pair[1]) for pair in zip(sets, contexts, strict=True)]
-        assert [detail["classes"] for detail in result["details"]] == expected
-        assert f"|same:{same}|" in result["signature"]
-        assert "|contexts:projected|" in result["signature"]
-    plain = metric.compute(predictions=sets, details=True)
-    assert [detail["classes"] for detail in plain["details"]] == [plain_threshold_classes(s, 0.83) for s in sets]
+    compute, given = load("semantic_entropy").compute, {"embeddings": [encode(members) for members in sets]}
+    plain = compute(predictions=sets)
+    assert plain["scores"] == compute(predictions=sets, same=0.83, **given)["scores"]
     assert "contexts" not in plain["signature"]
-    # A set without a context is compared as it is, and in company as alone.
-    mixed = metric.compute(predictions=sets, contexts=[None, contexts[1]], same=0.5, details=True)
-    assert mixed["details"][0]["classes"] == plain_threshold_classes(sets[0], 0.5)
-    assert mixed["details"][1]["classes"] == plain_threshold_classes(sets[1], 0.5, contexts[1])
-    bare = metric.compute(predictions=sets[1], contexts=contexts[1], same=0.5)
-    assert bare["scores"] == mixed["scores"][1:]
-    # Of texts that take part only, by embeddings that are given, and a text that equals its context.
-    texts = [*sets[1], contexts[1]]
-    rows = encode([*texts, contexts[1]])
-    given = metric.compute(
-        predictions=texts,
-        embeddings=rows[:-1],
-        context_embeddings=rows[-1:],
-        same=0.5,
-        weights=[0.5, 0, 0.25, 0.25],
-        details=True,
-    )
-    assert given["details"][0]["classes"] == [0, None, 1, 2]
+    for row in (contexts, [None, contexts[1]]):
+        rows = [context and encode([context])[0] for context in row]
+        result = compute(predictions=sets, contexts=row, details=True)
+        expected = compute(predictions=sets, context_embeddings=rows, same=0.74, details=True, **given)
+        assert result["details"] == expected["details"]
+        assert "|same:0.74|" in result["signature"]
+        assert "|contexts:projected|" in result["signature"]
+    # In company as alone.
+    bare = compute(predictions=sets[1], contexts=contexts[1])
+    assert bare["scores"] == result["scores"][1:]
 
 
 @pytest.mark.discrete
 @pytest.mark.parametrize("kind", ["nli", "pairs"])
 @pytest.mark.parametrize(("bias", "n_classes"), [(5e-7, 2), (1e-3, 1)])
-def test_logits_that_are_equal_up_to_rounding_choose_the_first_class(load, classifier, tmp_path, kind, bias, n_classes):
-    _, tokenizer, model = classifier
+def test_logits_that_are_equal_up_to_rounding_choose_the_first_class(
+    load, pair_models, tmp_path, kind, bias, n_classes
+):
+    _, model, tokenizer = pair_models["nli" if kind == "nli" else "two"]
     even = copy.deepcopy(model)
     even.classifier.weight.data.zero_()
-    even.classifier.bias.data = torch.tensor([0.0, bias])
+    even.classifier.bias.data.zero_()
+    even.classifier.bias.data[-1] = bias
     even.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     result = load("semantic_entropy").compute(predictions=WORDS[:2], same=f"{kind}:{tmp_path}")
@@ -444,23 +373,3 @@ def test_coverage_adjusted_entropy(load):
     plain = load("semantic_entropy").compute(predictions=sets, classes=sets, estimator="plugin", confidence=0.9)
     assert "estimator" not in plain["signature"]
     assert plain["n_classes_scores"] == result["n_classes_scores"]
-
-
-def test_coverage_adjusted_entropy_has_less_bias(load):
-    shares = np.array([0.4, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
-    entropy = -(shares * np.log(shares)).sum()
-    sets = np.random.default_rng(0).choice(list("abcdefg"), (4000, 8), p=shares).tolist()
-    means = {
-        estimator: load("semantic_entropy").compute(predictions=sets, classes=sets, estimator=estimator)
-        for estimator in ("plugin", "chao_shen")
-    }
-    bias = {name: result["semantic_entropy"] - entropy for name, result in means.items()}
-    assert bias["plugin"] < -0.25
-    assert abs(bias["chao_shen"]) < 0.05
-
-
-@pytest.mark.parametrize("given", [{"weights": [0.5, 0.5]}, {"log_probs": [-1.0, -2.0]}, {"estimator": "grassberger"}])
-def test_estimators_count_texts(load, given):
-    settings = {"classes": ["x", "y"], "estimator": "chao_shen", **given}
-    with pytest.raises(ValueError, match="estimator"):
-        load("semantic_entropy").compute(predictions=["a", "b"], **settings)

@@ -7,13 +7,15 @@ import ast
 import csv
 import io
 import json
-import re
-from concurrent.futures import ThreadPoolExecutor
+import os
+import signal
+from itertools import chain
+from urllib.parse import unquote
 
 import pytest
 
 from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page, wait_for_figures
-from tests.demos import CASES, HTTP, SECRET, call, csv_of, in_every_demo
+from tests.demos import CASES, HTTP, SECRET, WITH_CONTEXTS, csv_of, in_every_demo
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -30,6 +32,23 @@ def expect_numbers(page, expected):
     )
     shown = page.locator("#answer [data-value]").all_inner_texts()
     assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(expected, abs=0.0051)
+
+
+@pytest.fixture
+def visit(demo, chromium):
+    """A function that opens the demo and scores texts, if there are some; the pages are closed after the test."""
+    pages = []
+
+    def open_and_score(texts=(), size=LAPTOP, scheme="light"):
+        pages.append(page := open_page(chromium, demo.url, size, scheme))
+        if texts:
+            write(page, texts)
+            press_score(page)
+        return page
+
+    yield open_and_score
+    for page in pages:
+        page.close()
 
 
 def press_score(page, name="Score"):
@@ -62,14 +81,17 @@ def expect_old(page, is_old=True):
 
 
 def set_number(page, label, value):
-    """Open the settings, and write a number into one."""
-    if not page.get_by_label(f"number input for {label}").is_visible():
-        page.get_by_role("button", name="More settings").click()
-        # What was just opened listens to events a moment later.
-        page.wait_for_timeout(500)
+    """Open the settings, and write a number into one until the page has it: it listens a moment after it opens."""
     number = page.get_by_label(f"number input for {label}")
-    number.fill(f"{value:g}")
-    number.press("Enter")
+    if not number.is_visible():
+        page.get_by_role("button", name="More settings").click()
+    for _ in range(100):
+        number.fill(f"{value:g}")
+        number.press("Enter")
+        if value in json.loads(unquote(page.evaluate("location.hash.slice(1)")) or "[]"):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{label} does not become {value}")
 
 
 def download(page, label):
@@ -78,6 +100,19 @@ def download(page, label):
         page.get_by_role("link", name=label).click()
     with open(waiting.value.path(), encoding="utf-8-sig") as file:
         return waiting.value.suggested_filename, file.read()
+
+
+def result_of_code(page):
+    """Copy the signature and the code on the page; returns the signature, and what the code computes."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_text("Copy the signature and the code").click()
+    page.locator(".tm-copy button").nth(1).click()
+    page.get_by_role("button", name="Copied").wait_for()
+    *lines, last = ast.parse(page.evaluate("navigator.clipboard.readText()")).body
+    names = {}
+    exec(compile(ast.Module(lines, []), "page", "exec"), names)
+    result = eval(compile(ast.Expression(last.value), "page", "eval"), names)
+    return page.locator(".tm-copy pre").first.text_content(), result
 
 
 def faults_of(page, state, part=None):
@@ -92,12 +127,11 @@ def faults_of(page, state, part=None):
 
 
 @in_every_demo
-def test_a_visit(demo, chromium, load):
-    """Nothing, then texts with markup, a setting, a file, downloads, and an example, on a laptop."""
+def test_a_visit(demo, visit, load):
+    """Nothing, then texts with markup, a setting, the code, a file, downloads, and an example, on a laptop."""
     case, compute = CASES[demo.name], load(demo.name).compute
     expected = case.numbers(compute(**case.arguments))
-    page = open_page(chromium, demo.url, LAPTOP)
-    requests = []
+    page, requests = visit(), []
     page.on("request", lambda request: requests.append(request.url))
 
     press_score(page)
@@ -119,13 +153,18 @@ def test_a_visit(demo, chromium, load):
     if case.setting:
         label, name, value = case.setting
         set_number(page, label, value)
-        expect_numbers(page, case.numbers(compute(**case.arguments, **{name: value})))
+        expected = case.numbers(compute(**case.arguments, **{name: value}))
+    else:
+        press_score(page)
+    expect_numbers(page, expected)
+    expect_old(page, False)
+    signature, result = result_of_code(page)
+    assert result["signature"] == signature
+    assert case.numbers(result) == pytest.approx(expected, abs=1e-5)
 
     page.get_by_role("tab", name="File").click()
     choose_file(page, case.file)
     press_score(page, "Score the file")
-    if case.setting:
-        expected = case.numbers(compute(**case.arguments, **{case.setting[1]: case.setting[2]}))
     expect_numbers(page, expected)
     expect_old(page, False)
     name, text = download(page, "Result as JSON")
@@ -140,16 +179,15 @@ def test_a_visit(demo, chromium, load):
 
     click_example(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
-    page.close()
     assert not faults, "\n".join(map(str, faults))
     assert all(url.startswith((demo.url, "data:", "blob:")) for url in requests)
 
 
 @in_every_demo
-def test_a_visit_by_phone(demo, chromium, load):
+def test_a_visit_by_phone(demo, visit, load):
     """By the keyboard, in the dark."""
     case = CASES[demo.name]
-    page = open_page(chromium, demo.url, PHONE, "dark")
+    page = visit(size=PHONE, scheme="dark")
     boxes_of(page)[0].focus()
     for i, text in enumerate(case.typed):
         if i:
@@ -165,7 +203,6 @@ def test_a_visit_by_phone(demo, chromium, load):
     wait_for_figures(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     faults = faults_of(page, "dark")
-    page.close()
     assert not faults, "\n".join(map(str, faults))
 
 
@@ -185,21 +222,18 @@ SEEN = """() => {
 
 
 @demo_of
-def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, chromium):
-    """With a queue before it: a second press during a run; then a setting, the text again, and a file."""
-    page = open_page(chromium, demo.url, LAPTOP)
-    busy = [f"{SECRET} {i} " * 10 for i in range(40)]
-    with ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(call, demo, [[busy]]) for _ in range(4)]
-        page.evaluate(SEEN)
-        write(page, ("", "a cat\na dog", "", ""))
+def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, visit):
+    """While the server computes: a second press; then a setting, the text again, and a file."""
+    page = visit()
+    page.evaluate(SEEN)
+    os.kill(demo.process, signal.SIGSTOP)
+    for texts in ("a cat\na dog", "a cat\na dog\na cow"):
+        write(page, ("", texts, "", ""))
         press_score(page)
-        write(page, ("", "a cat\na dog\na cow", "", ""))
-        press_score(page)
-        page.get_by_text("of 3", exact=True).wait_for()
-        assert "of 2, as new" not in page.evaluate("seen")
-        expect_old(page, False)
-        assert all(isinstance(each.result(), dict) for each in waiting)
+    os.kill(demo.process, signal.SIGCONT)
+    page.get_by_text("of 3", exact=True).wait_for()
+    assert "of 2, as new" not in page.evaluate("seen")
+    expect_old(page, False)
     write(page, ("", "a cat\na dog", "", ""))
     expect_old(page)
     set_number(page, "Order q", 2)
@@ -212,22 +246,21 @@ def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, chromium
     page.get_by_text("of 4", exact=True).wait_for()
     page.get_by_role("tab", name="Write").click()
     write(page, ("", "another", "", ""))
+    page.wait_for_function("location.hash.includes('another')")
     expect_old(page, False)
     page.get_by_role("tab", name="File").click()
     page.locator(".tm-input").get_by_label("Clear").first.click()
     expect_old(page)
     choose_file(page, "text\na cat\na dog\na cow\na hen\n")
     expect_old(page, False)
-    page.close()
 
 
 @demo_of
-def test_a_reload_keeps_text_and_settings(demo, chromium):
-    page = open_page(chromium, demo.url, LAPTOP)
+def test_a_reload_keeps_text_and_settings(demo, visit):
+    page = visit()
     texts = ("Ü & {x}", f"a {SECRET} 😀\nb", "", '"c" # %\nd')
     write(page, texts)
     set_number(page, "Order q", 2.5)
-    page.wait_for_function("() => decodeURIComponent(location.hash).includes('2.5')")
     page.reload()
     page.get_by_role("button", name="Score", exact=True).wait_for()
     page.wait_for_function("() => document.querySelectorAll('.tm-input textarea')[1].value")
@@ -240,43 +273,15 @@ def test_a_reload_keeps_text_and_settings(demo, chromium):
     page.reload()
     page.get_by_role("button", name="Score", exact=True).wait_for()
     assert {box.input_value() for box in boxes_of(page)} == {""}
-    page.close()
-
-
-@in_every_demo
-def test_the_code_on_the_page_computes_the_result(demo, chromium, load):
-    """Also with a setting, and with texts that are Python syntax."""
-    case = CASES[demo.name]
-    page = open_page(chromium, demo.url, LAPTOP)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    write(page, case.typed)
-    press_score(page)
-    page.locator("#answer [data-value]").first.wait_for()
-    if case.setting:
-        set_number(page, case.setting[0], case.setting[2])
-        page.wait_for_function(
-            "name => document.querySelectorAll('#answer pre')[1].textContent.includes(name)", arg=case.setting[1]
-        )
-    expect_old(page, False)
-    page.get_by_text("Copy the signature and the code").click()
-    page.locator(".tm-copy button").nth(1).click()
-    page.get_by_role("button", name="Copied").wait_for()
-    code, shown = page.evaluate("navigator.clipboard.readText()"), page.locator(".tm-copy pre").first.text_content()
-    *lines, last = ast.parse(code).body
-    names = {}
-    exec(compile(ast.Module(lines, []), "page", "exec"), names)
-    result = eval(compile(ast.Expression(last.value), "page", "eval"), names)
-    assert result["signature"] == shown
-    assert case.numbers(result) == pytest.approx(
-        [float(item.get_attribute("data-value")) for item in page.locator("#answer [data-value]").all()], abs=1e-5
-    )
-    page.close()
 
 
 @demo_of
-def test_many_sets_are_ranked_also_for_a_visitor_who_was_forgotten(demo, chromium):
-    """After more sessions than the server remembers, a setting can still be changed, and results be downloaded."""
-    page = open_page(chromium, demo.url, LAPTOP)
+def test_many_sets_are_ranked_also_for_a_visitor_who_was_forgotten(demo, visit, forks):
+    """After more sessions than the server remembers, a setting can still be changed, and results be downloaded.
+
+    After five minutes, when uploads are deleted, the page says so.
+    """
+    page = visit()
     page.get_by_role("tab", name="File").click()
     sizes = {"w": 1, "x": 3, "y": 2, "z": 4}
     animals = ["A cat sleeps.", "Shares fell.", "Rain is wet.", "He sings."]
@@ -292,19 +297,18 @@ def test_many_sets_are_ranked_also_for_a_visitor_who_was_forgotten(demo, chromiu
     page.wait_for_function("() => document.querySelector('#answer pre').textContent.includes('q:2')")
     expect_old(page, False)
     assert page.get_by_role("alert").count() == 0
+    for path in (forks[1] / "files").rglob("mine.csv"):
+        path.unlink()
     assert len(json.loads(download(page, "Result as JSON")[1])["scores"]) == 4
-    page.close()
+    press_score(page, "Score the file")
+    page.get_by_text("The file is no longer here, because files are soon deleted. Choose it again.").wait_for()
 
 
-@pytest.mark.parametrize("demo", ["vendi_embed", "chamfer_diversity", "semantic_entropy"], indirect=True)
-def test_what_was_asked_is_taken_out(demo, chromium, load):
-    page = open_page(chromium, demo.url, LAPTOP)
-    question, texts = (
-        "Why was she late?",
-        ["She was late as she missed the bus.", "She was late as it rained.", "Late? No."],
-    )
-    write(page, ("", "\n".join(texts), "", ""))
-    press_score(page)
+@pytest.mark.parametrize("demo", WITH_CONTEXTS, indirect=True)
+def test_what_was_asked_is_taken_out(demo, visit, load):
+    question = "Why was she late?"
+    texts = ["She was late as she missed the bus.", "She was late as it rained.", "Late? No."]
+    page = visit(("", "\n".join(texts), "", ""))
     expect_numbers(page, load(demo.name).compute(predictions=texts)["scores"])
     page.get_by_label("What were they asked?").fill(question)
     expect_old(page)
@@ -312,55 +316,86 @@ def test_what_was_asked_is_taken_out(demo, chromium, load):
     expect_numbers(page, load(demo.name).compute(predictions=texts, contexts=question)["scores"])
     expect_old(page, False)
     assert "contexts:projected" in page.locator("#answer pre").first.text_content()
-    page.close()
 
 
 @pytest.mark.parametrize("demo", ["self_bleu"], indirect=True)
-def test_two_zeros_are_no_comparison(demo, chromium, load):
+def test_two_zeros_are_no_comparison(demo, visit, load):
     """No phrase of four words is shared; the texts are compared by the longest phrases that one side shares."""
     texts = ["the red cat sat", "a red cat ran", "one red cat lay here"]
     detail = load(demo.name).compute(predictions=texts, details=True)
     assert detail["self_bleu"] < 1e-6 < 0.1 < detail["self_bleu_2"]
-    page = open_page(chromium, demo.url, LAPTOP)
-    write(page, ("", "\n".join(texts), "", ""))
-    press_score(page)
+    page = visit(("", "\n".join(texts), "", ""))
     verdict = page.locator("#answer .tm-verdict")
     verdict.wait_for()
     assert "phrases of two words" in verdict.inner_text()
     assert "As much" not in verdict.inner_text()
     assert "No phrase of four words is shared" in page.locator("#answer .tm-headline").inner_text()
     assert "nothing repeated" not in page.locator("#answer").inner_text()
-    page.close()
+
+
+PAIRS = {
+    "the order of words": ("The dog bit the man.", "The man bit the dog."),
+    "negation": ("The drug is safe.", "The drug is unsafe."),
+    "numbers": ("It sank in 1912.", "It sank in 1913."),
+    "names": ("She moved to Spain.", "She moved to Portugal."),
+}
+
+
+@pytest.mark.parametrize("demo", WITH_CONTEXTS, indirect=True)
+def test_the_page_says_what_the_encoder_does_not_see(demo, visit):
+    page = visit(("", "\n".join(chain(*PAIRS.values())), "", ""))
+    page.locator(".tm-note").nth(len(PAIRS) - 1).wait_for()
+    notes = page.locator(".tm-note").all_inner_texts()
+    assert [f"“{first}” and “{second}” differ only in {kind}," for kind, (first, second) in PAIRS.items()] == [
+        note.partition(" which the model hardly sees")[0] for note in notes
+    ]
+    if demo.name != "chamfer_diversity":
+        assert "the model sees it" in page.locator("#answer .tm-headline").inner_text()
+
+
+FRENCH = ["Le chat dort sur le canapé.", "La pluie tombe sur la ville.", "Il chante très mal ce soir."]
+DISHES = ["Spaghetti alla carbonara", "Boeuf bourguignon", "Sauerbraten mit Rotkohl"]
+FORMULAS = ["E = mc^2", "int_0^infty exp(-x^2) dx = sqrt(pi)/2"]
+NAMES = ["Wolfgang Amadeus Mozart", "Johann Sebastian Bach, Ludwig van Beethoven, Giuseppe Verdi"]
+OTHER_SCRIPTS = ["هذا نص باللغة العربية كتب اليوم.", "שלום עולם.", "هل هو قادم؟"]
+
+
+@pytest.mark.parametrize(
+    ("demo", "sides", "said"),
+    [
+        ("vendi_embed", (DISHES + FORMULAS + NAMES, ()), None),
+        ("vendi_embed", (FRENCH[:1], ["The cat sleeps."]), "1 of 2 different texts seems not to be in English"),
+        ("vendi_embed", (OTHER_SCRIPTS, ()), "3 of 3 different texts"),
+        # The same answers on both sides are the same texts.
+        ("probeval", (FRENCH, FRENCH), "3 of 3 different texts seem not to be in English"),
+    ],
+    indirect=["demo"],
+)
+def test_only_sentences_are_judged_by_their_language(demo, visit, sides, said):
+    boxes = ["\n".join(texts) for texts in sides]
+    page = visit(boxes if demo.name == "probeval" else ("", boxes[0], "", boxes[1]))
+    page.locator("#answer [data-value]").first.wait_for()
+    notes = " ".join(page.locator(".tm-note").all_inner_texts())
+    assert said in notes if said else not notes
+    assert page.locator("#answer .tm-headline").count() == (0 if said else 1)
+
+
+# Whether each mark of the legend contrasts more with the page than the one before.
+STRONGER = """() => {
+    const channels = (place) => {
+        const colour = getComputedStyle(place).backgroundColor;
+        return colour.match(/[0-9.]+/g).slice(0, 3).map(number => colour.startsWith("rgb") ? number / 255 : +number);
+    };
+    const page = channels(document.querySelector(".tm-picture"));
+    const contrasts = [...document.querySelectorAll(".tm-legend mark")].map(
+        mark => Math.max(...channels(mark).map((channel, i) => Math.abs(channel - page[i]))));
+    return contrasts.length === 3 && contrasts.every((contrast, i) => contrast > (i ? contrasts[i - 1] : 0.02));
+}"""
 
 
 @pytest.mark.parametrize("demo", ["gruen"], indirect=True)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_lower_scores_have_stronger_marks(demo, chromium, scheme):
-    page = open_page(chromium, demo.url, LAPTOP, scheme)
-    write(
-        page,
-        ["The council met on Tuesday to decide. It want them bridge the of on. Went cat dog the the house red by."],
-    )
-    press_score(page)
+def test_lower_scores_have_stronger_marks(demo, visit, scheme):
+    page = visit(["The council met to decide. It want them bridge the of on. Went cat dog red by."], scheme=scheme)
     page.locator(".tm-marked mark").first.wait_for()
-    legend = page.locator(".tm-legend mark").all()
-    for _ in range(100):
-        # The style of a page that has just opened comes a moment later.
-        background = page.evaluate("getComputedStyle(document.querySelector('.tm-picture')).backgroundColor")
-        colours = [mark.evaluate("each => getComputedStyle(each).backgroundColor") for mark in legend]
-        distances = [colour_distance(colour, background) for colour in colours]
-        if 0.02 < distances[0] < distances[1] < distances[2]:
-            break
-        page.wait_for_timeout(100)
-    assert 0.02 < distances[0] < distances[1] < distances[2]
-    page.close()
-
-
-def colour_distance(colour, other):
-    """Return how far two CSS colours are apart, channel by channel, each in [0, 1]."""
-    channels = []
-    for text in (colour, other):
-        numbers = [float(number) for number in re.findall(r"[0-9.]+", text.replace("srgb", ""))][:3]
-        channels.append([number / 255 for number in numbers] if text.startswith("rgb") else numbers)
-    # A style that has not come yet has no numbers.
-    return max((abs(a - b) for a, b in zip(*channels, strict=False)), default=0.0)
+    page.wait_for_function(STRONGER)

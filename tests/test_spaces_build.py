@@ -1,14 +1,10 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
-import base64
-import importlib
 import json
-import os
 import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 
 import evaluate
 import numpy as np
@@ -16,7 +12,7 @@ import pytest
 
 from scripts.tooling import build_space, push_space
 from tests.conftest import ROOT
-from tests.demos import CASES, NAMES
+from tests.demos import CASES, NAMES, WITH_CONTEXTS
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -37,48 +33,36 @@ def test_no_private_name_of_a_framework_is_used():
 @pytest.mark.parametrize("name", NAMES)
 def test_front_matter_is_whole_and_the_card_is_below(built, name):
     text = (built / name / "README.md").read_text(encoding="utf-8")
-    front = build_space.front_matter(text)
-    assert front["title"]
-    assert front["emoji"]
+    front, gradio = build_space.front_matter(text), build_space.pins()["gradio"]
+    fixed = {"sdk": "gradio", "sdk_version": gradio, "python_version": "3.11", "app_file": "app.py"}
+    assert fixed.items() <= front.items()
+    assert all(front[key] for key in ("title", "emoji", "short_description"))
     assert {front["colorFrom"], front["colorTo"]} <= COLOURS
-    assert front["sdk"] == "gradio"
-    assert front["sdk_version"] == build_space.pins()["gradio"]
-    assert front["python_version"] == "3.11"
-    assert front["app_file"] == "app.py"
-    assert 0 < len(front["short_description"]) <= 60
+    assert len(front["short_description"]) <= 60
     assert {"evaluate", "metric"} <= set(front["tags"])
     assert f"# Metric Card for {name}" in text
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_requirements_are_pinned_and_whole(built, name):
-    lines = (built / name / "requirements.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    lines = (built / name / "requirements.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith("--")]
     assert all(line.count("==") == 1 for line in pinned)
-    wanted = [
-        line
-        for room in ("metrics", "spaces")
-        for line in (ROOT / f"{room}/{name}/requirements.txt").read_text().split()
-    ]
+    needed = [(ROOT / room / name / "requirements.txt").read_text().split() for room in ("metrics", "spaces")]
     found = {line.split("==")[0].split("[")[0] for line in pinned}
-    assert found == {line.split(">")[0].split("[")[0].lower() for line in wanted}
+    assert found == {line.split(">")[0].split("[")[0].lower() for line in chain(*needed)}
     assert (built / name / "COMMIT").read_text().strip()
-
-
-def assert_same_result(found, expected):
-    """Equal, but for the last digits of a float32 embedding, which follow the number of threads of a process."""
-    assert found.keys() == expected.keys()
-    for key, value in expected.items():
-        numeric = isinstance(value, float | list)
-        assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_built_demo_is_a_metric_from_its_folder(built, load, name):
-    found, expected = (
-        metric.compute(**CASES[name].arguments) for metric in (evaluate.load(str(built / name)), load(name))
-    )
-    assert_same_result(found, expected)
+    """With equal results, but for the last digits of an embedding, which follow the number of threads of a process."""
+    metrics = evaluate.load(str(built / name)), load(name)
+    found, expected = (metric.compute(**CASES[name].arguments) for metric in metrics)
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        numeric = isinstance(value, float | list)
+        assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
 # An encoder of one's own, which knows letters only, and what a demo with it shows of a set.
@@ -89,6 +73,7 @@ class Letters:
     def encode(self, texts):
         return np.array([[1.0 + text.count(letter) for letter in "aeinorst"] for text in texts])
 
+MODEL = Letters()
 """
 SHOWN = """
 import json, runpy, sys
@@ -97,29 +82,28 @@ app = runpy.run_path("app.py")
 space, texts = app["SPACE"], json.loads(sys.argv[1])
 settings = {name: component.value for name, component in space.settings.items()}
 result = space.score([app["inputs"].Row(text, "1") for text in texts], **settings)
-heat = next(drawn.content for drawn in result.pictures if getattr(drawn, "content", None) is not None
-            and hasattr(drawn.content, "data") and drawn.content.data[0].type == "heatmap")
-print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"),
-                  "heat": [list(row) for row in heat.data[0].z]}, default=float))
+(heat,) = [drawn.content.data[0].z for drawn, picture in zip(result.pictures, space.pictures)
+           if picture.title == "Similarity of the texts"]
+print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"), "heat": heat}, default=list))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "semantic_entropy"])
+@pytest.mark.parametrize("name", WITH_CONTEXTS)
 def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
     """MODEL of the kit is the one place: score, heat map and contributions are by the encoder that it names."""
     folder = build_space.build(name, tmp_path)
     scoring = folder / "_kit" / "scoring.py"
-    code, n = re.subn(r"^MODEL\b.*$", "MODEL = Letters()", scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    code, n = re.subn(r"^MODEL\b.*$", LETTERS, scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert n == 1
-    scoring.write_text(code.replace("MODEL = Letters()", f"{LETTERS}MODEL = Letters()"), encoding="utf-8")
+    scoring.write_text(code, encoding="utf-8")
     texts = ["A man walks his dog.", "A dog is walked.", "Rain fell all night.", "It rained until the morning."]
     command = [sys.executable, "-c", SHOWN, json.dumps(texts)]
     shown = json.loads(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout)
 
     namespace = {}
     exec(LETTERS, namespace)
-    letters = namespace["Letters"]()
+    letters = namespace["MODEL"]
     rows = letters.encode(texts)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     assert np.array(shown["heat"]) == pytest.approx(rows @ rows.T, abs=1e-6)
@@ -135,19 +119,16 @@ def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
         assert shown["table"]["Adds"] == pytest.approx([score(texts) - value for value in without], abs=1e-6)
 
 
-def test_links_lead_to_the_card_the_paper_and_the_other_demos(built, monkeypatch):
-    monkeypatch.syspath_prepend(built / "self_bleu")
-    sys.path_importer_cache.clear()
-    server = importlib.import_module("_kit.server")
-    paper = ["https://arxiv.org/abs/2210.02410"]
-    assert server.links("self_bleu", paper) == [("arXiv 2210.02410", *paper)]
-    monkeypatch.setenv("SPACE_ID", "someone/self_bleu")
-    links = dict(server.links("self_bleu", paper))
-    assert links["Metric card"] == "https://huggingface.co/spaces/someone/self_bleu/blob/main/README.md"
-    others = {name: f"https://huggingface.co/spaces/someone/{name}" for name in NAMES if name != "self_bleu"}
-    assert {name: address for name, address in links.items() if name in NAMES} == others
-    for name in [name for name in sys.modules if name.startswith("_kit")]:
-        del sys.modules[name]
+def test_links_lead_to_the_card_the_paper_and_the_other_demos(kit, monkeypatch):
+    """Those of a duplicate lead to its own card, and to the demos beside its origin."""
+    paper, hub = ["https://arxiv.org/abs/2210.02410"], "https://huggingface.co/spaces"
+    own = [("Metric card", "/card"), ("arXiv 2210.02410", *paper)]
+    assert kit.server.links("self_bleu", paper, "") == own
+    monkeypatch.setenv("SPACE_ID", "someone/mine")
+    for front, owner in (("title: a\n", "someone"), ("title: a\nduplicated_from: maker/self_bleu\n", "maker")):
+        links = kit.server.links("self_bleu", paper, f"---\n{front}---\n\n# Card")
+        others = [(name, f"{hub}/{owner}/{name}") for name in NAMES if name != "self_bleu"]
+        assert links == [("Metric card", f"{hub}/someone/mine/blob/main/README.md"), own[1], *others]
 
 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
@@ -158,17 +139,6 @@ def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
     assert (tmp_path / "self_bleu" / "mine.txt").read_text() == "mine"
     with pytest.raises(ValueError, match=r"name must be one of .*Got '\.\./x'"):
         build_space.build("../x", tmp_path)
-
-
-def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
-    monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
-    command = ["push_space.py", "self_bleu", "--owner", "someone", "--build", str(built)]
-    monkeypatch.setattr(sys, "argv", command)
-    push_space.main()
-    printed = capsys.readouterr().out
-    assert "for the Space someone/self_bleu" in printed
-    assert "self_bleu.py" in printed
-    assert "Nothing was sent" in printed
 
 
 def test_only_a_build_of_a_commit_is_pushed(tmp_path):
@@ -184,61 +154,27 @@ def test_only_a_build_of_a_commit_is_pushed(tmp_path):
         push_space.check(folder)
 
 
-class AcceptingHub(BaseHTTPRequestHandler):
-    """The part of the Hub's protocol that creates a Space and takes one commit."""
-
-    def do_GET(self):
-        # What the Space holds so far: one file of an earlier build.
-        path = self.path.split("?")[0]
-        tree = [{"type": "file", "path": "old.py", "size": 1, "oid": "0"}]
-        self.answer(tree if "/tree/" in path else {"id": "someone/self_bleu", "sha": "0" * 40, "siblings": []})
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == "/api/repos/create":
-            self.received["repo"] = json.loads(body)
-            self.answer({"url": f"http://{self.headers['Host']}/spaces/someone/self_bleu"})
-        elif "/preupload/" in self.path:
-            files = [{"path": file["path"], "uploadMode": "regular"} for file in json.loads(body)["files"]]
-            self.answer({"files": [{**file, "shouldIgnore": False, "oid": None} for file in files]})
-        elif "/commit/" in self.path:
-            for line in body.decode().splitlines():
-                entry = json.loads(line)
-                self.received.setdefault(entry["key"], []).append(entry["value"])
-            url = f"http://{self.headers['Host']}/spaces/someone/self_bleu/commit/{'1' * 40}"
-            self.answer({"success": True, "commitOid": "1" * 40, "commitUrl": url})
-        else:
-            self.answer({"warnings": [], "errors": []})
-
-    def answer(self, value):
-        body = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+def run_push(monkeypatch, folder, *options):
+    monkeypatch.setattr(sys, "argv", ["push_space.py", "self_bleu", "--owner", "someone", "--build", folder, *options])
+    push_space.main()
 
 
-def test_a_push_makes_the_space_hold_just_the_build(tmp_path):
-    folder = build_space.build("self_bleu", tmp_path)
+def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
+    monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
+    run_push(monkeypatch, str(built))
+    printed = capsys.readouterr().out
+    assert all(part in printed for part in ("for the Space someone/self_bleu", "self_bleu.py", "Nothing was sent"))
+
+
+def test_a_push_makes_the_space_hold_just_the_build(tmp_path, monkeypatch):
+    folder, calls = build_space.build("self_bleu", tmp_path), []
     (folder / "COMMIT").write_text("0123\n")
-    received = {}
-    handler = type("Handler", (AcceptingHub,), {"received": received})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_test"}
-    environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-m", "scripts.tooling.push_space", "self_bleu", "--owner", "someone", "--push"]
-    command += ["--build", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    server.shutdown()
-    assert done.returncode == 0, done.stderr
-    assert received["repo"]["type"] == "space"
-    assert received["repo"]["sdk"] == "gradio"
-    sent = {file["path"]: base64.b64decode(file["content"]) for file in received["file"]}
-    assert sent == {str(path.relative_to(folder)): path.read_bytes() for path in push_space.files_of(folder)}
-    assert [file["path"] for file in received["deletedFile"]] == ["old.py"]
-    assert received["header"][0]["summary"] == "Build of 0123"
+    for method in ("create_repo", "upload_folder"):
+        monkeypatch.setattr(push_space.HfApi, method, lambda api, *repo, **given: calls.append((*repo, given)))
+    run_push(monkeypatch, str(tmp_path), "--push")
+    (repo, created), (uploaded,) = calls
+    assert (repo, created["repo_type"], created["space_sdk"]) == ("someone/self_bleu", "space", "gradio")
+    assert (uploaded["repo_id"], uploaded["repo_type"]) == ("someone/self_bleu", "space")
+    assert (uploaded["folder_path"], uploaded["commit_message"]) == (folder, "Build of 0123")
+    # What an earlier build left there goes.
+    assert uploaded["delete_patterns"] == "*"

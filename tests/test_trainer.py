@@ -1,33 +1,23 @@
 """`for_trainer`: by hand with token ids, in real runs of the Trainer, and with two processes."""
 
-import json
-import os
-
 import numpy as np
 import pytest
 import torch
 from transformers import DataCollatorForSeq2Seq, EvalPrediction, Trainer, TrainingArguments
 
 import text_metrics
-from tests import programs
-from tests.conftest import ROOT
-from tests.trainer_run import build_causal, build_dataset, build_seq2seq, build_tokenizer, build_trainer, run
+from tests import trainer_run
+from tests.trainer_run import (
+    TEXTS,
+    build_causal,
+    build_seq2seq,
+    build_tokenizer,
+    in_two_processes,
+    on_cpu,
+)
+from text_metrics.metrics._core.core_results import result_numbers
 
-TEXTS = [
-    "the couple walks to the park .",
-    "a man takes his dog to the park .",
-    "the cat sleeps on the red house .",
-    "a cat sleeps on a house .",
-    "the dog runs by the sea .",
-    "the dog runs by the sea .",
-    "a woman sings in the train .",
-    "it rains on her boats .",
-    "the man sees old boats .",
-    "a train runs to the sea .",
-    "a kettle to boil water",
-    "the woman takes a train .",
-]
-PROMPTS = ["what do you boil tea with"] * 4 + ["what runs on the sea"] * 4 + ["what sleeps in the house"] * 4
+PROMPTS = [prompt for prompt in trainer_run.PROMPTS for _ in range(4)]
 ANSWERS = ["kettle", "pot", "kettle", "cup", "boats", "boats", "dog", "train", "cat", "dog", "cat", "cat"]
 SETTINGS = [
     ("vendi_embed", {"set_size": 4, "q": [1, 0.5]}),
@@ -43,7 +33,6 @@ SETTINGS = [
     ("probeval", {"group_by": "inputs", "confidence": 0.95, "matcher": "cosine", "debias": True}),
     ("semantic_entropy", {"set_size": 4, "confidence": 0.9}),
 ]
-each_setting = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -68,56 +57,57 @@ def evaluation(tokenizer, texts=TEXTS, labels=ANSWERS, inputs=PROMPTS):
     )
 
 
-def expected_result(load, name, settings):
-    settings = dict(settings)
-    set_size, grouped = settings.pop("set_size", None), "group_by" in settings
-    settings.pop("group_by", None)
-    if name == "gruen":
-        size = 4 if grouped else set_size or 1
-        settings["confidence_by"] = [i // size for i in range(len(TEXTS))]
-        return load(name).compute(predictions=TEXTS, **settings)
-    size = 4 if grouped else set_size or len(TEXTS)
+def expected_result(load, name, set_size=None, group_by=None, **settings):
+    size = 4 if group_by else set_size or (1 if name == "gruen" else len(TEXTS))
     sets = [TEXTS[i : i + size] for i in range(0, len(TEXTS), size)]
+    if name == "gruen":
+        owners = [i // size for i in range(len(TEXTS))]
+        return load(name).compute(predictions=TEXTS, confidence_by=owners, **settings)
     if name == "probeval":
         settings["references"] = [ANSWERS[i : i + size] for i in range(0, len(TEXTS), size)]
     return load(name).compute(predictions=sets, **settings)
 
 
-def check_numbers(found, expected, name):
-    assert all(type(value) is float for value in found.values())
-    assert found[name] == pytest.approx(expected[name], abs=1e-6)
+def check_numbers(logged, expected, name):
+    """Compare what is logged with a result of `compute`: numbers, ends of intervals, and negated numbers."""
+    assert all(type(value) is float for value in logged.values())
+    assert logged[name] == pytest.approx(expected[name], abs=1e-6)
+    numbers = {key: value for key, value in result_numbers(expected) if value is not None}
     for key, value in expected.items():
-        if isinstance(value, (int, float)):
-            assert found.pop(key) == pytest.approx(value, abs=1e-6)
-        elif isinstance(value, dict):
-            for inner, number in value.items():
-                assert found.pop(f"{key}_{inner}") == pytest.approx(number, abs=1e-6)
-        elif key.endswith("confidence_interval"):
+        if key.endswith("confidence_interval"):
             stem = key.removesuffix("interval")
-            assert [found.pop(f"{stem}low"), found.pop(f"{stem}high")] == pytest.approx(value, abs=1e-6)
-    for key in [key for key in found if key.startswith("neg_")]:
-        assert found.pop(key) == pytest.approx(-expected[key.removeprefix("neg_")], abs=1e-6)
-    assert found == {}
+            numbers |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+    negated = {key: -numbers[key.removeprefix("neg_")] for key in logged if key.startswith("neg_")}
+    assert logged == pytest.approx(numbers | negated, abs=1e-6)
 
 
 def test_decreasing_results_also_come_negated(load, tokenizer):
-    found = text_metrics.for_trainer(load("self_bleu"), tokenizer, set_size=4, max_order=2, repetition=True)(
-        evaluation(tokenizer)
-    )
+    settings = {"set_size": 4, "max_order": 2, "repetition": True}
+    logged = text_metrics.for_trainer(load("self_bleu"), tokenizer, **settings)(evaluation(tokenizer))
     names = ("self_bleu", "self_bleu_1", "self_bleu_2", "compression_ratio", "self_repetition_2")
-    assert all(found[f"neg_{name}"] == -found[name] for name in names)
-    assert not {"neg_distinct_1", "neg_entropy_1"} & set(found)
-    found = text_metrics.for_trainer(load("probeval"), tokenizer, group_by="labels")(evaluation(tokenizer))
-    assert found["neg_probeval"] == -found["probeval"] < 0
-    assert "neg_coverage" not in found
+    assert all(logged[f"neg_{name}"] == -logged[name] for name in names)
+    assert not {"neg_distinct_1", "neg_entropy_1"} & set(logged)
+    logged = text_metrics.for_trainer(load("probeval"), tokenizer, group_by="labels")(evaluation(tokenizer))
+    assert logged["neg_probeval"] == -logged["probeval"] < 0
+    assert "neg_coverage" not in logged
 
 
-@each_setting
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_generations_are_scored_as_their_texts(load, tokenizer, name, settings):
-    compute_metrics = text_metrics.for_trainer(load(name), tokenizer, **settings)
-    expected = expected_result(load, name, settings)
-    check_numbers(compute_metrics(evaluation(tokenizer)), expected, name)
+    """By one call, and by batches, after which the next evaluation begins."""
+    compute_metrics, whole = text_metrics.for_trainer(load(name), tokenizer, **settings), evaluation(tokenizer)
+    expected, logged = expected_result(load, name, **settings), compute_metrics(whole)
+    check_numbers(logged, expected, name)
     assert compute_metrics.signature == expected["signature"]
+    # The end of an evaluation that failed is no part of the next.
+    with pytest.raises(TypeError, match="labels"):
+        compute_metrics(EvalPrediction(whole.predictions, None), compute_result=False)
+    for _ in range(2):
+        for part in (slice(0, 5), slice(5, 10), slice(10, 15)):
+            # In a batch, the Trainer passes all inputs of the model.
+            inputs = {"input_ids": torch.from_numpy(whole.inputs[part])}
+            batch = EvalPrediction(whole.predictions[part], whole.label_ids[part], inputs=inputs)
+            assert compute_metrics(batch, compute_result=part.start == 10) == (logged if part.start == 10 else {})
 
 
 def test_generations_of_several_for_each_example(load, tokenizer):
@@ -131,17 +121,18 @@ def test_generations_of_several_for_each_example(load, tokenizer):
 
 @pytest.mark.parametrize("column", ["inputs", "labels"])
 def test_contexts_are_the_inputs_or_labels(load, tokenizer, column):
-    asked = {"inputs": PROMPTS, "labels": ["kettle"] * 4 + ["boats"] * 4 + ["cat"] * 4}[column]
-    whole = evaluation(tokenizer, labels=asked if column == "labels" else ANSWERS)
-    expected = load("vendi_embed").compute(predictions=TEXTS, set_size=4, contexts=asked[::4])
+    contexts = {"inputs": PROMPTS, "labels": ["kettle"] * 4 + ["boats"] * 4 + ["cat"] * 4}[column]
+    whole = evaluation(tokenizer, labels=contexts if column == "labels" else ANSWERS)
+    expected = load("vendi_embed").compute(predictions=TEXTS, set_size=4, contexts=contexts[::4])
     for sets in ({"set_size": 4}, {"group_by": column}):
         compute_metrics = text_metrics.for_trainer("vendi_embed", tokenizer, contexts=column, **sets)
         check_numbers(compute_metrics(whole), expected, "vendi_embed")
         assert compute_metrics.signature == expected["signature"]
     with pytest.raises(ValueError, match="contexts must be equal"):
         text_metrics.for_trainer("vendi_embed", tokenizer, contexts=column)(whole)
-    with pytest.raises(ValueError, match="contexts='inputs' needs include_for_metrics"):
-        text_metrics.for_trainer("vendi_embed", tokenizer, contexts="inputs")(evaluation(tokenizer, inputs=None))
+    for name in ("contexts", "group_by"):
+        with pytest.raises(ValueError, match=f"{name}='inputs' needs include_for_metrics"):
+            text_metrics.for_trainer("vendi_embed", tokenizer, **{name: "inputs"})(evaluation(tokenizer, inputs=None))
 
 
 def test_groups_of_different_sizes(load, tokenizer):
@@ -186,9 +177,9 @@ def test_prompts_are_taken_off(load, tokenizer):
 
 def test_a_mean_over_nothing_is_nan(load, tokenizer):
     compute_metrics = text_metrics.for_trainer(load("chamfer_diversity"), tokenizer, set_size=1, singletons="skip")
-    found = compute_metrics(evaluation(tokenizer))
-    assert np.isnan(found.pop("chamfer_diversity"))
-    assert found == {"n_singletons": 12.0}
+    logged = compute_metrics(evaluation(tokenizer))
+    assert np.isnan(logged.pop("chamfer_diversity"))
+    assert logged == {"n_singletons": 12.0}
 
 
 @pytest.mark.slow
@@ -197,22 +188,13 @@ def test_a_mean_over_nothing_is_nan(load, tokenizer):
     [("vendi_embed", {"kernel": "ngram"}, "vendi_embed"), ("self_bleu", {"max_order": 2}, "neg_self_bleu")],
 )
 def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path, name, settings, best):
-    dataset = build_dataset(tokenizer, 10)
+    dataset = trainer_run.build_dataset(tokenizer, 10)
     compute_metrics = text_metrics.for_trainer(load(name), tokenizer, set_size=2, **settings)
-    trainer = build_trainer(
-        tmp_path,
-        build_seq2seq(tokenizer, num_return_sequences=2),
-        tokenizer,
-        compute_metrics,
-        dataset,
-        num_train_epochs=2,
-        learning_rate=0.05,
-        eval_strategy="epoch",
-        save_strategy="epoch",
-        logging_strategy="epoch",
-        load_best_model_at_end=True,
-        metric_for_best_model=best,
-    )
+    each_epoch = dict.fromkeys(("eval_strategy", "save_strategy", "logging_strategy"), "epoch")
+    choice = {"load_best_model_at_end": True, "metric_for_best_model": best, **each_epoch}
+    model = build_seq2seq(tokenizer, num_return_sequences=2)
+    more = {"num_train_epochs": 2, "learning_rate": 0.05, **choice}
+    trainer = trainer_run.build_trainer(tmp_path, model, tokenizer, compute_metrics, dataset, **more)
     trainer.train()
     logged = [entry for entry in trainer.state.log_history if f"eval_{best}" in entry]
     assert [entry["epoch"] for entry in logged] == [1.0, 2.0]
@@ -237,17 +219,16 @@ def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tm
 
     dataset, texts, model = [], [], build_causal(tokenizer).eval()
     for prompt, text in zip(PROMPTS, TEXTS, strict=True):
-        asked, answer = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
-        dataset.append({"input_ids": asked + answer, "labels": [-100] * len(asked) + answer})
+        start, answer = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
+        dataset.append({"input_ids": start + answer, "labels": [-100] * len(start) + answer})
         with torch.no_grad():
-            likeliest = model(torch.tensor([asked + answer])).logits[0].argmax(-1)
-        texts.append(tokenizer.decode(likeliest[len(asked) - 1 : -1], skip_special_tokens=True))
+            likeliest = model(torch.tensor([start + answer])).logits[0].argmax(-1)
+        texts.append(tokenizer.decode(likeliest[len(start) - 1 : -1], skip_special_tokens=True))
 
     def evaluate(preprocess, **arguments):
-        arguments |= {"use_cpu": True, "report_to": [], "disable_tqdm": True, "dataloader_pin_memory": False}
         return Trainer(
             model=model,
-            args=TrainingArguments(output_dir=str(tmp_path), per_device_eval_batch_size=5, **arguments),
+            args=TrainingArguments(**on_cpu(tmp_path, per_device_eval_batch_size=5, **arguments)),
             eval_dataset=dataset,
             # Padding on the right, as in training: with a mask, the padding changes no prediction.
             data_collator=DataCollatorForSeq2Seq(build_tokenizer(padding_side="right")),
@@ -256,8 +237,8 @@ def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tm
         ).evaluate()
 
     expected = load("self_bleu").compute(predictions=texts, set_size=4, max_order=2)
-    found = evaluate(to_tokens, eval_accumulation_steps=1)
-    assert found["eval_self_bleu"] == pytest.approx(expected["self_bleu"], abs=1e-6)
+    scores = evaluate(to_tokens, eval_accumulation_steps=1)
+    assert scores["eval_self_bleu"] == pytest.approx(expected["self_bleu"], abs=1e-6)
     with pytest.raises(TypeError, match="logits"):
         evaluate(None)
 
@@ -279,72 +260,41 @@ def to_arguments(job):
 @pytest.mark.slow
 def test_two_processes_give_what_one_gives(tmp_path):
     jobs = [to_arguments(job) for job in [*JOBS, {**JOBS[-1], "known": False}]]
-    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
-    program = "from tests import trainer_run\ntrainer_run.in_two_processes(trainer_run.main)\n"
-    done = programs.run(
-        program, tmp_path / "jobs.json", env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
-    )
-    assert done.returncode == 0, done.stderr
-    found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(2)]
-    assert found[0] == found[1]
-    for i, job in enumerate(JOBS):
-        assert found[0][i] == pytest.approx(run(tmp_path / "one", **to_arguments(job)), abs=1e-6), job
-    assert "n_examples" in found[0][-1]["error"]
-
-
-def test_predictions_that_cannot_be_read(load, tokenizer):
-    logits, ids = np.zeros((12, 5, 40), dtype=np.float32), np.zeros((24, 2), dtype=np.int64)
-    bad = [
-        logits,
-        (torch.from_numpy(logits), torch.zeros(3)),
-        ids[:12, 0],
-        np.full((12, 2), "a"),
-        ids[:13],
-        ids,
-        ids[:6],
-        (),
-    ]
-    for predictions in bad:
-        compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)
-        with pytest.raises((TypeError, ValueError), match="predictions"):
-            compute_metrics(EvalPrediction(predictions, to_ids(tokenizer, ANSWERS)))
-    for predictions in (ids, ids[:0]):
-        with pytest.raises(ValueError, match=f"predictions must .* Got {len(predictions)} for 0 labels"):
-            text_metrics.for_trainer(load("vendi_embed"), tokenizer)(EvalPrediction(predictions, ids[:0]))
-    inputs = to_ids(tokenizer, PROMPTS[:5])
-    with pytest.raises(ValueError, match="inputs must be as many"):
-        text_metrics.for_trainer(load("gruen"), tokenizer)(
-            EvalPrediction(to_ids(tokenizer, TEXTS), to_ids(tokenizer, ANSWERS), inputs=inputs)
-        )
-
-
-@each_setting
-def test_batches_give_what_one_call_gives(load, tokenizer, name, settings):
-    settings = settings if settings.keys() & {"set_size", "group_by"} else {**settings, "set_size": 4}
-    compute_metrics = text_metrics.for_trainer(load(name), tokenizer, **settings)
-    whole = evaluation(tokenizer)
-    expected = compute_metrics(whole)
-    # The end of an evaluation that failed is no part of the next.
-    with pytest.raises(TypeError, match="labels"):
-        compute_metrics(EvalPrediction(whole.predictions, None), compute_result=False)
-    for _ in range(2):
-        for start in (0, 5, 10):
-            part = slice(start, start + 5)
-            # In a batch, the Trainer passes all inputs of the model.
-            inputs = {"input_ids": torch.from_numpy(whole.inputs[part])}
-            batch = EvalPrediction(whole.predictions[part], whole.label_ids[part], inputs=inputs)
-            found = compute_metrics(batch, compute_result=start == 10)
-            assert start == 10 or found == {}
-        assert found == expected
+    first, second = in_two_processes(tmp_path, "trainer_run", jobs)
+    assert first == second
+    for of_two, job in zip(first[:-1], JOBS, strict=True):
+        assert of_two == pytest.approx(trainer_run.run(tmp_path / "one", **to_arguments(job)), abs=1e-6), job
+    assert "n_examples" in first[-1]["error"]
 
 
 @pytest.mark.slow
 def test_trainer_evaluates_by_batches(tmp_path):
-    job = {"name": "vendi_embed", "settings": {"group_by": "inputs"}, "n_examples": 7, "per_device_eval_batch_size": 2}
-    job |= {"include_for_metrics": ["inputs"], "num_return_sequences": 2}
-    expected = run(tmp_path, **job)
-    assert run(tmp_path, batch_eval_metrics=True, **job) == pytest.approx(expected, abs=1e-6)
+    job = to_arguments({**JOBS[0], "settings": {"group_by": "inputs"}})
+    expected = trainer_run.run(tmp_path, **job)
+    assert trainer_run.run(tmp_path, batch_eval_metrics=True, **job) == pytest.approx(expected, abs=1e-6)
     assert expected["eval_vendi_embed"] > 1
+
+
+IDS, LOGITS = np.zeros((24, 2), dtype=np.int64), np.zeros((12, 5, 40), dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [LOGITS, (torch.from_numpy(LOGITS),), IDS[:12, 0], np.full((12, 2), "a"), IDS[:13], IDS, IDS[:6], ()],
+)
+def test_predictions_that_cannot_be_read(load, tokenizer, predictions):
+    compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)
+    with pytest.raises((TypeError, ValueError), match="predictions"):
+        compute_metrics(EvalPrediction(predictions, to_ids(tokenizer, ANSWERS)))
+
+
+def test_labels_and_inputs_that_cannot_be_read(load, tokenizer):
+    compute_metrics = text_metrics.for_trainer(load("gruen"), tokenizer)
+    for predictions in (IDS, IDS[:0]):
+        with pytest.raises(ValueError, match=f"predictions must .* Got {len(predictions)} for 0 labels"):
+            compute_metrics(EvalPrediction(predictions, IDS[:0]))
+    with pytest.raises(ValueError, match="inputs must be as many"):
+        compute_metrics(evaluation(tokenizer, inputs=PROMPTS[:5]))
 
 
 def test_settings_that_cannot_be(load, tokenizer):
@@ -363,11 +313,3 @@ def test_settings_that_cannot_be(load, tokenizer):
             text_metrics.for_trainer(load(name), tokenizer, **settings)
     with pytest.raises(TypeError, match="tokenizer"):
         text_metrics.for_trainer(load("self_bleu"), "gpt2")
-
-
-def test_what_the_trainer_does_not_give(load, tokenizer):
-    whole = evaluation(tokenizer, inputs=None)
-    with pytest.raises(ValueError, match="group_by"):
-        text_metrics.for_trainer(load("vendi_embed"), tokenizer, group_by="inputs")(whole)
-    with pytest.raises(TypeError, match="labels"):
-        text_metrics.for_trainer(load("vendi_embed"), tokenizer)(EvalPrediction(whole.predictions, None))

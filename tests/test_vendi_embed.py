@@ -1,7 +1,5 @@
 """vendi_embed: parity with vendi-score, every order and kernel, weights and quality."""
 
-import itertools
-import json
 import math
 
 import numpy as np
@@ -33,47 +31,33 @@ def test_equals_vendi_score(load, rng, q, n, d):
     score = compute(load, vectors, q=q)["vendi_embed"]
     assert score == pytest.approx(vendi.score_dual(vectors, q=q), abs=1e-6)
     if n <= d:  # beyond, the kernel is singular, and its noise counts in the original
-        assert score == pytest.approx(vendi.score_K(reference.cosines(vectors), q=q), abs=1e-9)
+        weights = rng.dirichlet(np.ones(n))
+        for p in (None, weights):
+            expected = vendi.score_K(reference.cosines(vectors), q=q, p=p)
+            assert compute(load, vectors, q=q, weights=p)["vendi_embed"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_heeds_q_where_the_original_does_not(load, rng):
+def test_the_original_ignores_q_of_embeddings(rng):
     vectors = rng.standard_normal((4, 8))
-    ours = [compute(load, vectors, q=q)["vendi_embed"] for q in (0.5, 2)]
     assert vendi.score_X(vectors, q=0.5) == vendi.score_X(vectors, q=2)
-    assert ours[0] > ours[1]
-    assert ours == pytest.approx([vendi.score_K(reference.cosines(vectors), q=q) for q in (0.5, 2)])
-
-
-def test_weights_equal_vendi_score(load, rng):
-    vectors, weights = rng.standard_normal((6, 16)), rng.dirichlet(np.ones(6))
-    for q in (0.5, 1, 2, "inf"):
-        expected = vendi.score_K(reference.cosines(vectors), q=q, p=weights)
-        assert compute(load, vectors, q=q, weights=weights)["vendi_embed"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n", [3, 30])
-def test_weights_equal_repeated_texts(load, rng, n):
+@pytest.mark.parametrize("block_rows", [2, 2048])
+def test_weights_equal_repeated_texts(load, rng, set_block_rows, block_rows, n):
+    set_block_rows(block_rows)
     vectors, counts = rng.standard_normal((n, 8)), rng.integers(1, 4, n)
     by_weight = compute(load, vectors, weights=counts / counts.sum(), q=ORDERS)
     by_repeats = compute(load, np.repeat(vectors, counts, axis=0), q=ORDERS)
     assert by_weight["by_order"] == pytest.approx(by_repeats["by_order"], rel=1e-6)
 
 
-def test_ngram_kernel_equals_the_goldens(load, shared_data):
-    goldens = json.loads((shared_data / "goldens/ngram_goldens.json").read_text(encoding="utf-8"))
-    sets = [golden["sentences"] for golden in goldens]
+def test_ngram_kernel_equals_vendi_score(load, original_scores):
+    sets = [row["texts"] for row in original_scores]
     result = load("vendi_embed").compute(predictions=sets, kernel="ngram", q=[0.5, 1, 2, "inf"], details=True)
-    for row, golden in zip(result["details"], goldens, strict=True):
-        for order, score in row["by_order"].items():
-            assert score == pytest.approx(golden[f"vendi_ngram_{order}"], abs=1e-6)
-
-
-def test_ngram_kernel_equals_vendi_score(load, examples):
-    sets = [example["texts"] for example in examples]
-    result = load("vendi_embed").compute(predictions=sets, kernel="ngram", q=[0.5, 1, 2, "inf"], details=True)
-    for row, example in zip(result["details"], examples, strict=True):
-        for order, score in row["by_order"].items():
-            assert score == pytest.approx(example[f"vendi_ngram_{order}"], abs=1e-6)
+    for detail, expected in zip(result["details"], original_scores, strict=True):
+        for order, score in detail["by_order"].items():
+            assert score == pytest.approx(expected[f"vendi_ngram_{order}"], abs=1e-6)
 
 
 def test_the_ngram_score_of_vendi_score_cannot_run():
@@ -98,14 +82,6 @@ def test_equals_the_plain_definition(vectors, q):
     n = np.array([len(vectors)])
     score = core_spectra.vendi_scores(core_spectra.embedding_spectra(vectors, n), 1, [q])[0, 0]
     assert score == pytest.approx(np.clip(reference.vendi(vectors, q), 1, len(vectors)), rel=1e-6)
-
-
-@pytest.mark.parametrize("n", [6, 40])
-def test_falls_as_the_order_rises(load, rng, n):
-    orders = [0, 0.1, 0.5, 0.99, 1 - 1e-9, 1, 1 + 1e-9, 1.01, 1.5, 2, 5, 50, 1e4, 1e300, 1.7e308, "inf"]
-    scores = list(compute(load, rng.standard_normal((n, 12)), q=orders)["by_order"].values())
-    assert all(a >= b - 1e-9 for a, b in itertools.pairwise(scores))
-    assert 1 <= scores[-1] <= scores[0] <= n
 
 
 @pytest.mark.parametrize("kernel", ["embedding", "ngram"])
@@ -153,37 +129,3 @@ def test_details(load, rng):
     assert sum(detail["eigenvalues"]) == pytest.approx(1.0)
     assert detail["eigenvalues"] == sorted(detail["eigenvalues"], reverse=True)
     assert 1 / np.square(detail["eigenvalues"]).sum() == pytest.approx(detail["by_order"]["2"])
-
-
-@pytest.mark.parametrize("n", [20, 60])
-def test_the_block_does_not_change_the_score(rng, set_block_rows, n):
-    vectors, sizes = rng.standard_normal((n, 24)), np.array([n])
-    weights = rng.dirichlet(np.ones(n))
-    for p in (None, weights):
-        scores = []
-        for rows in (1000, 7):
-            set_block_rows(rows)
-            spectra = core_spectra.embedding_spectra(vectors, sizes, p)
-            scores.append(core_spectra.vendi_scores(spectra, 1, [0.5, 2]))
-        whole, blocks = scores
-        np.testing.assert_allclose(blocks, whole, rtol=1e-12)
-
-
-@pytest.mark.parametrize("n", [20, 600])
-def test_float32_is_as_good_as_float64(load, rng, n):
-    vectors = rng.standard_normal((n, 64)) ** 3
-    double, single = (compute(load, vectors.astype(kind), q=ORDERS)["by_order"] for kind in (np.float64, np.float32))
-    assert single == pytest.approx(double, rel=1e-4)
-
-
-def test_values_are_flat_or_nested(load, rng):
-    vectors, quality, weights = rng.standard_normal((6, 4)), rng.random(6), np.tile([0.5, 0.25, 0.25], 2)
-    sets = [["a", "b", "c"], ["d", "e", "f"]]
-    compute = load("vendi_embed").compute
-    expected = compute(predictions=sets, quality=quality.tolist(), weights=weights, embeddings=vectors)
-    by_set = {"quality": quality.reshape(2, 3), "weights": weights.reshape(2, 3).tolist()}
-    for rows in (vectors.reshape(2, 3, 4), [vectors[:3], vectors[3:].tolist()]):
-        assert compute(predictions=sets, embeddings=rows, **by_set) == expected
-        assert compute(predictions=[*sets[0], *sets[1]], set_size=3, embeddings=rows, **by_set) == expected
-    with pytest.raises(ValueError, match=r"embeddings\[1\] must have 3 rows"):
-        compute(predictions=sets, embeddings=[vectors[:3], vectors[:2]])

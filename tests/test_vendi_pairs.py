@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from text_metrics.__main__ import main
+from text_metrics.metrics._core.core_results import ratio_estimate
 
 SIZES = (2, 3, 5, 9)
 
@@ -13,12 +13,6 @@ def squares(embeddings):
     rows = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
     left, right = np.triu_indices(len(rows), 1)
     return np.mean(np.sum(rows[left] * rows[right], axis=1) ** 2)
-
-
-def sample(generator, n_sets, size):
-    """Draw sets that have topics of their own, of texts with embeddings in four dimensions."""
-    topics = generator.normal(size=(n_sets, 1, 4))
-    return topics + generator.normal(size=(n_sets, size, 4))
 
 
 def compute(load, sets, **settings):
@@ -54,36 +48,13 @@ def test_it_follows_from_order_two_of_any_kernel(load, settings):
         assert list(result["by_order"]) == ["0", "2"]
 
 
-def test_it_does_not_grow_with_the_number_of_texts(load):
-    generator = np.random.default_rng(1)
-    sets = sample(generator, 4000, 16)
-    true = 1 / squares_of_many(sample(generator, 4000, 200))
-    results = [compute(load, sets[:, :size]) for size in (2, 4, 16)]
-    assert [result["pairs"] for result in results] == pytest.approx([true] * 3, rel=0.03)
-    vendi = [result["vendi_embed"] for result in results]
-    assert vendi[2] > 1.2 * vendi[1] > 1.2 * vendi[0]
-
-
-def squares_of_many(sets):
-    return np.mean([squares(rows[:40]) for rows in sets])
-
-
-def test_its_interval_covers(load):
-    generator = np.random.default_rng(2)
-    true = 1 / squares_of_many(sample(generator, 4000, 40))
-    n_covered = 0
-    for _ in range(200):
-        low, high = compute(load, sample(generator, 30, 4), confidence=0.9)["pairs_confidence_interval"]
-        n_covered += low <= true <= high
-    assert 0.85 <= n_covered / 200 <= 0.95
-
-
-def test_sets_that_are_not_independent_widen_the_interval(load):
-    sets = np.repeat(sample(np.random.default_rng(3), 10, 4), 4, axis=0)
-    alone = compute(load, sets, confidence=0.9)["pairs_confidence_interval"]
-    labels = np.repeat(np.arange(10), 4).tolist()
-    together = compute(load, sets, confidence=0.9, confidence_by=labels)["pairs_confidence_interval"]
-    assert together[1] - together[0] > 1.5 * (alone[1] - alone[0])
+@pytest.mark.parametrize("labels", [list(range(12)), [i // 3 for i in range(12)]])
+def test_its_interval_is_that_of_a_ratio_over_units(load, rng, labels):
+    sets = rng.normal(size=(12, 1, 4)) + rng.normal(size=(12, 5, 4))
+    sums, counts = np.bincount(labels, [squares(rows) for rows in sets]), np.bincount(labels)
+    expected = ratio_estimate(counts, sums).interval(0.9, (1.0, np.inf))
+    result = compute(load, sets, confidence=0.9, confidence_by=labels)
+    assert result["pairs_confidence_interval"] == pytest.approx(expected)
 
 
 def test_degenerate_sets(load):
@@ -96,11 +67,6 @@ def test_degenerate_sets(load):
     assert (nothing["pairs"], nothing["pairs_scores"]) == (None, [None, None])
 
 
-def test_what_it_cannot_be_combined_with(load, tmp_path, capsys):
+def test_weights_cannot_be_combined_with_it(load):
     with pytest.raises(ValueError, match="pairs"):
         compute(load, [[[1.0, 0.0], [0.0, 1.0]]], weights=[0.5, 0.5])
-    data = tmp_path / "data.jsonl"
-    data.write_text('{"texts": ["one", "two"]}\n')
-    words = ["score", str(data), "--metric", "vendi_embed", "--text-key", "texts", "--set", "pairs=true"]
-    assert main(words) == 2
-    assert "pairs" in capsys.readouterr().err

@@ -121,16 +121,3 @@ def test_a_tokenizer_that_reads_a_word_after_a_space_otherwise():
         windows = split(tokenizer, text, limit)
         assert windows.lengths.max() <= limit
         assert "".join("".join(windows.parts).split()) == "".join(text.split())
-
-
-def test_a_cache_keeps_both_ways_apart(tmp_path):
-    plain = encode([LONG, "short"], device="cpu")
-    for _ in range(2):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            cached = encode([LONG, "short"], device="cpu", long_texts="windows", cache_dir=tmp_path)
-        np.testing.assert_allclose(cached, plain, atol=1e-6)
-        with pytest.warns(UserWarning, match="1 of 2 different texts are longer"):
-            cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path)
-        assert np.abs(cut[0] - cached[0]).max() > 1e-3
-        np.testing.assert_allclose(cut[1], cached[1], atol=1e-6)

@@ -47,17 +47,8 @@ def build(folder, steps=150):
         tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", padding_side="left"
     )
     tokenizer.chat_template = CHAT_TEMPLATE
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=128,
-        n_embd=64,
-        n_layer=1,
-        n_head=2,
-        bos_token_id=1,
-        eos_token_id=1,
-        pad_token_id=0,
-    )
-    model = GPT2LMHeadModel(config)
+    sizes = {"vocab_size": len(tokenizer), "n_positions": 128, "n_embd": 64, "n_layer": 1, "n_head": 2}
+    model = GPT2LMHeadModel(GPT2Config(bos_token_id=1, eos_token_id=1, pad_token_id=0, **sizes))
     batch = tokenizer(texts, return_tensors="pt", padding=True, padding_side="right")
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)

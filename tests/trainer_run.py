@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -21,12 +22,29 @@ from transformers import (
 )
 
 import text_metrics
+from tests import programs
 
 _WORDS = """
 the a dog cat couple man woman park sea house train walks runs takes sees sleeps in on to by old red small her his their
 it rains sings boats kettle pot cup tea water boil with what do you .
 """
 LENGTH = 9
+# Four texts for each prompt.
+PROMPTS = ["what do you boil tea with", "what runs on the sea", "what sleeps in the house"]
+TEXTS = [
+    "the couple walks to the park .",
+    "a man takes his dog to the park .",
+    "the cat sleeps on the red house .",
+    "a cat sleeps on a house .",
+    "the dog runs by the sea .",
+    "the dog runs by the sea .",
+    "a woman sings in the train .",
+    "it rains on her boats .",
+    "the man sees old boats .",
+    "a train runs to the sea .",
+    "a kettle to boil water",
+    "the woman takes a train .",
+]
 
 
 def build_tokenizer(padding_side="left"):
@@ -40,44 +58,18 @@ def build_tokenizer(padding_side="left"):
 
 def build_seq2seq(tokenizer, num_return_sequences=1):
     torch.manual_seed(3)
-    config = T5Config(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        d_kv=8,
-        d_ff=64,
-        num_layers=1,
-        num_heads=4,
-        initializer_factor=8.0,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=1,
-    )
-    model = T5ForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(
-        max_new_tokens=LENGTH - 1,
-        num_beams=num_return_sequences,
-        num_return_sequences=num_return_sequences,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=1,
-    )
+    ids = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+    sizes = {"vocab_size": len(tokenizer), "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4}
+    model = T5ForConditionalGeneration(T5Config(initializer_factor=8.0, **sizes, **ids))
+    beams = {"num_beams": num_return_sequences, "num_return_sequences": num_return_sequences}
+    model.generation_config = GenerationConfig(max_new_tokens=LENGTH - 1, **beams, **ids)
     return model
 
 
 def build_causal(tokenizer):
     torch.manual_seed(4)
-    return GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=len(tokenizer),
-            n_embd=32,
-            n_layer=1,
-            n_head=4,
-            n_positions=32,
-            initializer_range=0.6,
-            bos_token_id=0,
-            eos_token_id=1,
-        )
-    )
+    sizes = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 32}
+    return GPT2LMHeadModel(GPT2Config(initializer_range=0.6, bos_token_id=0, eos_token_id=1, **sizes))
 
 
 def build_dataset(tokenizer, n_examples, seed=0):
@@ -93,21 +85,18 @@ def build_dataset(tokenizer, n_examples, seed=0):
     return examples
 
 
+def on_cpu(folder, **arguments):
+    """Return the arguments of a Trainer that runs on the CPU and prints nothing."""
+    quiet = {"report_to": [], "disable_tqdm": True, "dataloader_pin_memory": False}
+    backend = "gloo" if "RANK" in os.environ else None
+    return {"output_dir": str(folder), "use_cpu": True, "ddp_backend": backend, **quiet, **arguments}
+
+
 def build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments):
+    arguments = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4, **arguments}
     return Seq2SeqTrainer(
         model=model,
-        args=Seq2SeqTrainingArguments(
-            output_dir=str(folder),
-            predict_with_generate=True,
-            per_device_train_batch_size=4,
-            per_device_eval_batch_size=arguments.pop("per_device_eval_batch_size", 4),
-            use_cpu=True,
-            ddp_backend="gloo" if "RANK" in os.environ else None,
-            report_to=[],
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
-            **arguments,
-        ),
+        args=Seq2SeqTrainingArguments(predict_with_generate=True, **on_cpu(folder, **arguments)),
         train_dataset=dataset,
         eval_dataset=dataset,
         processing_class=tokenizer,
@@ -119,37 +108,46 @@ def build_trainer(folder, model, tokenizer, compute_metrics, dataset, **argument
 def run(folder, name, settings, n_examples, num_return_sequences=1, known=True, **arguments):
     """Evaluate once; returns the numbers of the metric."""
     tokenizer = build_tokenizer()
-    model = build_seq2seq(tokenizer, num_return_sequences)
-    dataset = build_dataset(tokenizer, n_examples)
+    model, dataset = build_seq2seq(tokenizer, num_return_sequences), build_dataset(tokenizer, n_examples)
     compute_metrics = text_metrics.for_trainer(name, tokenizer, n_examples=n_examples if known else None, **settings)
     trainer = build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments)
-    found = trainer.evaluate()
-    return {key: value for key, value in found.items() if not key.endswith(("loss", "time", "second", "epoch"))}
+    return {name: n for name, n in trainer.evaluate().items() if not name.endswith(("loss", "time", "second", "epoch"))}
 
 
-def main(file):
-    """Run the jobs of a file, and write what each gave, or the error, to another."""
-    jobs = json.loads(file.read_text(encoding="utf-8"))
-    found = []
+def main(folder, jobs):
+    """Run jobs in a process of several; returns what each gave, or the error."""
+    results = []
     for i, job in enumerate(jobs):
         try:
-            found.append(run(file.with_name(f"run{i}"), **job))
+            results.append(run(folder / f"run{i}", **job))
         except ValueError as error:
-            found.append({"error": str(error)})
-    file.with_name(f"found-{os.environ['RANK']}.json").write_text(json.dumps(found))
+            results.append({"error": str(error)})
+    return results
 
 
-def in_two_processes(work):
-    """Call a function in two processes of one group, with the file that the command names.
+def in_two_processes(folder, module, jobs=()):
+    """Run `main` of a module of tests with some jobs in two processes of one group; returns what each returned."""
+    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    program = "from tests import trainer_run\ntrainer_run.fork()\n"
+    done = programs.run(program, folder, module, env=env)
+    assert done.returncode == 0, done.stderr
+    return [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
+
+
+def fork():
+    """Start two processes with the folder and the module that the command names.
 
     They are forks of this process, which has imported the libraries and nothing more.
     """
+    main = import_module(f"tests.{sys.argv[2]}").main
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
-    torch.multiprocessing.start_processes(_as_rank, (work, Path(sys.argv[1])), nprocs=2, start_method="fork")
+    torch.multiprocessing.start_processes(_as_rank, (main, Path(sys.argv[1])), nprocs=2, start_method="fork")
 
 
-def _as_rank(rank, work, file):
+def _as_rank(rank, main, folder):
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    work(file)
+    results = main(folder, json.loads((folder / "jobs.json").read_text(encoding="utf-8")))
+    (folder / f"rank-{rank}.json").write_text(json.dumps(results), encoding="utf-8")

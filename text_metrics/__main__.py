@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import Parser
 
 # The modules in `text_metrics.commands` whose `main` runs them, and their purposes.
 COMMANDS = {
@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _complete() -> int:
     """Print the commands that complete a line, to the shell that asks for it."""
-    parser = make_parser(None)
+    parser = Parser(None)
     parser.add_argument("command", choices=COMMANDS)
     parser.parse_args([])
     return 0

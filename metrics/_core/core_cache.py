@@ -20,7 +20,7 @@ from .core_numbers import describe
 # How long to wait for others that write.
 LOCK_SECONDS = 60.0
 # Part of the file name.
-_VERSION = 4
+_VERSION = 5
 _TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _CHECKSUM_BYTES = 4
 

@@ -35,10 +35,9 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
-        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
-        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
-        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
+        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
+        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -51,17 +50,17 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
-        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
+        "`evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
         "windows",
         parse_choice,
         choices=("windows", "cut"),
-        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
-        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
-        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+        help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
+        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
+        'sentence does. `"cut"`: the rest is cut off, with a warning.',
     )
 
     @property
@@ -101,11 +100,9 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
-        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
-        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
-        "text that equals its context is unlike all others. A model that reads pairs of texts reads the context "
-        "before both.",
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
@@ -236,25 +233,25 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    table = np.array([rows[text] for text in texts])
     of_all = f"of {len(texts)} different texts"
-    if n_cut := np.count_nonzero(table[:, 0]):
-        warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
-    if unread:
+    if settings.long_texts == "cut":
+        model = load_encoder(files, find_device(settings.device))
+        with model_registry().lock:
+            tokenizer, room = _reader(model)
+            n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
+        if n_cut:
+            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+    if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
-    return table[:, 1:], signed
+        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+    return np.array([rows[text] for text in texts]), signed
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, 1 + d), float32; the first column is 1 for a text whose end is cut off, else 0."""
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    room = math.inf
-    if model.max_seq_length and callable(tokenizer):
-        room = model.max_seq_length - tokenizer.num_special_tokens_to_add()
     with model_registry().lock:
+        tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
         order, rows = [], []
@@ -263,9 +260,14 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
             rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
             order.append(batch)
             bar.update(len(batch))
-    embeddings = np.concatenate(rows)[np.argsort(np.concatenate(order))]
-    is_cut = (windows.lengths > room).astype(np.float32)
-    return windows.average(np.column_stack([is_cut, embeddings]))
+    return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+
+
+def _reader(model: Any) -> tuple[Any, float]:
+    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    is_limited = model.max_seq_length and callable(tokenizer)
+    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:

@@ -4,15 +4,13 @@ Every error names the parameter, the set and the text, and the value it got.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_numbers import NUMBERS, ROUNDED_SUM, describe, parse_matrix, parse_number, to_array
-
-Item = TypeVar("Item")
+from .core_numbers import INTEGERS, NUMBERS, ROUNDED_SUM, describe, parse_matrix, parse_number, to_array
 
 
 @dataclass
@@ -20,12 +18,12 @@ class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
-    asked_pairs : pairs that a user-supplied function sees together
+    pairs_per_call : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
     """
 
     block_rows: int = 2048
-    asked_pairs: int = 10_000
+    pairs_per_call: int = 10_000
     cached_texts: int = 10_000
 
 
@@ -66,14 +64,19 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
     ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
-    items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
+    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
         check_characters(items, lambda i: f"predictions[{i}]")
         size = set_size or len(items)
         if len(items) % size:
             raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
         return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
-    members = [item if type(item) is list else _read_set(item, i) for i, item in enumerate(items)]
+    expected = "a list of texts, if any is, or a text"
+    members = [
+        item if type(item) is list else as_list(item, f"predictions[{i}]", expected) for i, item in enumerate(items)
+    ]
     sizes = np.fromiter(map(len, members), np.int64, len(members))
     if not sizes.all():
         raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
@@ -83,27 +86,6 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
     check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
     return sets
-
-
-def parse_texts(predictions: Any) -> list[str]:
-    """Read `predictions` as texts, each scored by itself.
-
-    Raises a TypeError if it is not a list of strings, and a ValueError if there is no text.
-    """
-    texts = _read_predictions(predictions, "a list of texts")
-    check_characters(texts, lambda i: f"predictions[{i}]")
-    return texts
-
-
-def _read_predictions(predictions: Any, expected: str) -> list:
-    items = as_list(predictions, "predictions", expected)
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
-    return items
-
-
-def _read_set(item: Any, i: int) -> list:
-    return as_list(item, f"predictions[{i}]", "a list of texts, if any is, or a text")
 
 
 def as_list(value: Any, name: str, expected: str) -> list:
@@ -199,13 +181,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
-        for i in (start + np.flatnonzero(odd)).tolist():
-            # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
-                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+            squares = np.square(block, dtype=np.float64).sum(axis=1)
+        for i in (start + np.flatnonzero(~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM)))).tolist():
+            problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+            raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 
@@ -256,8 +235,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
         rows = [np.ones(d) if row is None else row for row in rows]
-    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
-    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    contexts_as_sets = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, contexts_as_sets, name).astype(np.float64)
     if matrix.shape[1] != d:
         raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
     matrix[is_missing] = 0.0
@@ -278,14 +257,6 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
     return scored
 
 
-def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
-    """Return the selected sets and the flat indices of their texts."""
-    if keep.all():
-        return sets, np.arange(len(sets.texts))
-    rows = np.flatnonzero(np.repeat(keep, sets.sizes))
-    return TextSets([sets.texts[i] for i in rows], sets.sizes[keep], sets.nested), rows
-
-
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Group sets of equal size, to compute them in one array operation.
 
@@ -301,20 +272,6 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
         for i in range(0, len(same), step):
             members = same[i : i + step]
             yield members, starts[members, None] + np.arange(size)
-
-
-def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
-    """Gather items into lists of at least this total size, but for the last."""
-    gathered: list[Item] = []
-    total = 0
-    for item in items:
-        gathered.append(item)
-        total += size(item)
-        if total >= least:
-            yield gathered
-            gathered, total = [], 0
-    if gathered:
-        yield gathered
 
 
 def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -339,6 +296,18 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     """Split the values of n texts into those of each set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
+
+
+def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
+    """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
+
+    Raises a TypeError for another label, of which `where` names the place.
+    """
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
+            raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:

@@ -11,9 +11,9 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core_inputs import parse_sets
-from .core_results import Bounds, ItemResult
-from .core_settings import Settings
+from .core_inputs import TextSets, parse_sets
+from .core_results import SETS, Bounds, ItemResult, ScoreSummary, format_sizes, parse_confidence_by, signature
+from .core_settings import SetSettings, Settings
 
 # Each metric has its own copy of this file, so a fork is noted outside all of them.
 _NOTE: Any = sys.modules.setdefault("_text_metric_fork", types.ModuleType("_text_metric_fork"))
@@ -47,7 +47,7 @@ def one_thread() -> Iterator[None]:
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+    """Mixin for a metric of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
     here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
@@ -111,10 +111,7 @@ class TextMetric:
             predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
             compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
-        Returns
-        -------
-            The result, or None on any process but the first.
-
+        Returns the result, or None on any process but the first.
         """
         stored = self.writer is not None
         if predictions is None and not stored:
@@ -171,3 +168,23 @@ class TextMetric:
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
+
+
+class SetMetric(TextMetric):
+    """Mixin for a metric that scores sets of texts.
+
+    `_score` maps sets, settings and how scores are summed up to results and the entries of the metric in a signature.
+    """
+
+    items = SETS
+    settings: type[SetSettings]
+    _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
+
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = self.settings.read(given, self.name)
+        sets = parse_sets(predictions, settings.set_size)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
+        result, signed = self._score(sets, settings, summary)
+        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
+        return result | {"signature": signature(self.name, **signed)}

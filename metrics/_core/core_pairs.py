@@ -55,7 +55,7 @@ class PairModel(NamedTuple):
                 f"{np.count_nonzero(lengths > self.limit)} of {len(places)} pairs of texts are longer than the "
                 f"{self.limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()}).",
-                stacklevel=8,
+                stacklevel=9,
             )
         return logits.reshape(len(places), len(self.labels))[[places[pair] for pair in pairs]]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import as_list
+from .core_inputs import as_list, number_labels
 from .core_numbers import ROUNDING, describe
 from .core_settings import wrap_entry
 
@@ -106,27 +106,19 @@ def signature(metric: str, **settings: object) -> str:
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
     """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
+    interval, by the prefix of the name of the interval.
     """
     intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
     means = ", ".join(f"`{name}`" for name in scores.values())
-    return (
-        wrap_entry(
-            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
-        )
-        + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
-        )
-        + "\nRaises:\n"
-        + wrap_entry(
-            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
-        )
+    results = (
+        f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+        f"{item}s or labels, and if all score the same.",
+        "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+        "what is reported as `given`, or by a name, is the same.",
     )
+    errors = "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+    return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -139,11 +131,7 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
     if len(rows) != n_items:
         raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
-    for i, label in enumerate(rows):
-        if not isinstance(label, (str, int)) or isinstance(label, bool):
-            raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
-    units = {label: i for i, label in enumerate(dict.fromkeys(rows))}
-    return np.array([units[label] for label in rows], dtype=np.int64)
+    return number_labels(rows, lambda i: f"confidence_by[{i}]")
 
 
 class Estimate(NamedTuple):
@@ -264,8 +252,7 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
-    has_row : ndarray of shape (m,), bool, for the rows of some of m sets: the others have
-        None
+    With `has_row`, (m,), bool, the rows are of some of m sets; the others have None.
     """
     rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if has_row is None:

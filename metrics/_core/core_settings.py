@@ -15,6 +15,10 @@ from typing import Any, NamedTuple, Self
 
 from .core_numbers import parse_count, parse_flag, parse_level
 
+_SETS_OF_TEXTS = (
+    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
+    "consecutive sets."
+)
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
@@ -37,13 +41,9 @@ class Declared(NamedTuple):
     help: str = ""
 
 
-def _unchecked(value: Any, name: str) -> Any:
-    return value
-
-
 def setting(
     default: Any,
-    check: Callable[..., Any] = _unchecked,
+    check: Callable[..., Any] = lambda value, name: value,
     *,
     help: str,
     given: str = CALL,
@@ -59,23 +59,19 @@ def setting(
 class Settings:
     """Base of the settings of a metric, with those that all have; a default is not checked.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or cannot be combined with another; the message names it.
+    Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
 
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -107,10 +103,7 @@ class Settings:
     def read(cls, given: Mapping[str, Any], metric: str) -> Self:
         """Read the settings that a caller passed to a metric of this name.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the metric has no such setting, and for the reasons of the class.
+        Raises a TypeError if the metric has no such setting, and as the class does.
         """
         names = list(cls.declared())
         for name in given:
@@ -156,23 +149,20 @@ class SetSettings(Settings):
     )
 
 
-def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
-    """Format the settings of a metric for the Args of its help.
+def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
+    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    more : by the names of settings, what their help says of this metric only
+    `item` is what the metric scores: a "set", "text" or "question". `more` has, by the names of settings, what their
+    help says of this metric only.
     """
-    entries = []
+    entries = list(inputs or (_SETS_OF_TEXTS,))
     for name, declared in settings.declared().items():
         kind, _, text = declared.help.replace("{item}", item).partition(": ")
         default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
         kind += "" if declared.default is None else f", default `{default}`"
-        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
-        entries.append(wrap_entry(entry))
+        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
     assert not more, more
-    return "".join(entries)
+    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
 
 
 def wrap_entry(entry: str) -> str:

@@ -1,7 +1,7 @@
 """Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,13 +9,10 @@ import torch
 from .core_encoder import EmbeddedSetSettings
 from .core_inputs import TextSets, as_list
 from .core_models import TRANSFORMER, find_device, find_model
-from .core_numbers import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, describe, float_type, parse_matrix
+from .core_numbers import ROUNDED_ENTRY, describe, parse_matrix
 from .core_pairs import NLI, PairModel, all_pairs, is_pair_model, load_pair_model, with_contexts
 from .core_results import UNBOUNDED
 from .core_settings import PAIR, setting
-
-# Of `nearest_correlation`: it converges linearly, mostly within 100.
-_MOST_PROJECTIONS = 500
 
 
 def _parse_source(value: Any, name: str) -> Any:
@@ -33,12 +30,11 @@ class SourceSettings(EmbeddedSetSettings):
         _parse_source,
         given=PAIR,
         numbers=UNBOUNDED,
-        help="`list` of (k, k) matrices, or `str`: in place of an encoder, similarities computed elsewhere: a matrix "
-        "for each set, for its k texts in order, or one matrix if `predictions` is one flat set. Each matrix must be "
-        'symmetric, with unit diagonal, to within 1e-4. `"pairs:<model>"`: the score of a cross-encoder for duplicates '
-        'or semantic similarity, in [0, 1]. `"nli:<model>"`: P(entailment) - P(contradiction) by a '
-        "sequence-classification model, at least 0. The model, an id of the Hugging Face Hub or a folder, reads each "
-        "pair in both orders, and the mean is taken.",
+        help="`list` of (k, k) matrices, or `str`: in place of an encoder, a symmetric matrix with unit diagonal (to "
+        "within 1e-4) for each set, or one if `predictions` is one flat set; or a model that compares two texts. "
+        '`"pairs:<model>"`: the score of a cross-encoder for duplicates or semantic similarity, in [0, 1]. '
+        '`"nli:<model>"`: P(entailment) - P(contradiction) by a sequence-classification model, at least 0. The '
+        "model, a folder or an id of the Hugging Face Hub, reads each pair in both orders, and the mean is taken.",
     )
 
     def check(self) -> None:
@@ -62,33 +58,14 @@ class SourceSettings(EmbeddedSetSettings):
         find_model(self.similarity.partition(":")[2], "similarity", TRANSFORMER)
 
 
-class Similarities(NamedTuple):
-    """Similarities of the texts of each set.
-
-    matrices : list of m ndarrays of shape (k, k), float64, symmetric, with a diagonal of 1
-    signed : the entries of a signature
-    change : the largest change of an entry that made the matrices of a model positive semi-definite; None if they are
-        not of a model, or need not be
-    """
-
-    matrices: list[np.ndarray]
-    signed: dict[str, str]
-    change: float | None
-
-
-def find_similarities(sets: TextSets, settings: SourceSettings, *, repair: bool = False) -> Similarities:
+def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
     """Read the similarities that the user gives, or ask the model that `similarity` names.
 
-    `repair` makes them positive semi-definite. Raises as `parse_similarity` and `model_similarities`.
+    Returns and raises as `parse_similarity` and `model_similarities`, with the entries of a signature.
     """
-    if not settings.by_pair_model:
-        return Similarities(parse_similarity(settings.similarity, sets, repair=repair), {"similarity": "given"}, None)
-    matrices, signed = model_similarities(sets, settings)
-    if not repair:
-        return Similarities(matrices, signed, None)
-    definite = [_repaired(nearest_correlation(matrix), EPSILONS["float32"], "similarity") for matrix in matrices]
-    change = max(float(np.abs(new - old).max()) for new, old in zip(definite, matrices, strict=True))
-    return Similarities(definite, signed, change)
+    if settings.by_pair_model:
+        return model_similarities(sets, settings)
+    return parse_similarity(settings.similarity, sets), {"similarity": "given"}
 
 
 def model_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
@@ -140,54 +117,30 @@ def _probability(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
     return scores
 
 
-def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
-    """Find the positive semi-definite matrix with unit diagonal that is nearest in the Frobenius norm.
-
-    Alternating projections with Dykstra's correction; a matrix (k, k), symmetric, that is one to within rounding is
-    returned unchanged. See Higham, N. J. (2002). Computing the nearest correlation matrix: a problem from finance.
-    IMA J. Numer. Anal. 22, 329-343.
-    """
-    if np.linalg.eigvalsh(matrix)[0] >= -2 * np.sqrt(len(matrix)) * EPSILONS["float32"]:
-        return matrix
-    nearest, correction = matrix, np.zeros_like(matrix)
-    for _ in range(_MOST_PROJECTIONS):
-        values, vectors = np.linalg.eigh(nearest - correction)
-        definite = (vectors * values.clip(min=0)) @ vectors.T
-        correction = definite - (nearest - correction)
-        nearest = definite.copy()
-        np.fill_diagonal(nearest, 1.0)
-        if np.linalg.norm(nearest - definite) <= TIE / 10:
-            break
-    roots = np.sqrt(definite.diagonal())
-    return definite / np.outer(roots, roots)
-
-
-def parse_similarity(values: Any, sets: TextSets, *, repair: bool = False) -> list[np.ndarray]:
+def parse_similarity(values: Any, sets: TextSets) -> list[np.ndarray]:
     """Read a matrix for each set; one matrix where the predictions are one flat set.
 
     Returns m ndarrays of shape (k, k), float64, with equal halves and a diagonal of 1. Raises a TypeError if it is not
     a list, or a matrix is not of numbers; and a ValueError that names the set and the entry if a matrix is not of shape
-    (k, k) for the k texts of its set, finite, in [-1, 1], and symmetric, with unit diagonal, to within 1e-4. With
-    `repair`, it must be positive semi-definite to within that, too, and becomes so.
+    (k, k) for the k texts of its set, finite, in [-1, 1], and symmetric, with unit diagonal, to within 1e-4.
     """
-    is_one = not sets.nested and len(sets.sizes) == 1
-    if is_one:
-        matrices = [values]
-    elif getattr(values, "ndim", 0) == 3:
-        matrices = list(values)  # As lists, they would lose their type.
-    else:
-        matrices = as_list(values, "similarity", "a list of matrices, one for each set")
+    matrices = split_matrices(values, sets)
+    return [_parse_kernel(*pair, size) for pair, size in zip(matrices.items(), sets.sizes.tolist(), strict=True)]
+
+
+def split_matrices(values: Any, sets: TextSets) -> dict[str, Any]:
+    """Return the matrix of each set as it is given, by its name in an error."""
+    if not sets.nested and len(sets.sizes) == 1:
+        return {"similarity": values}
+    # As lists, the matrices of an array would lose their type.
+    is_array = getattr(values, "ndim", 0) == 3
+    matrices = list(values) if is_array else as_list(values, "similarity", "a list of matrices, one for each set")
     if len(matrices) != len(sets.sizes):
         raise ValueError(f"similarity must have a matrix for each of the {len(sets.sizes)} sets. Got {len(matrices)}.")
-    kernels = []
-    for i, (matrix, size) in enumerate(zip(matrices, sets.sizes.tolist(), strict=True)):
-        name = "similarity" if is_one else f"similarity[{i}]"
-        kernel = _parse_kernel(matrix, size, name)
-        kernels.append(_repaired(kernel, EPSILONS[float_type(matrix)], name) if repair else kernel)
-    return kernels
+    return {f"similarity[{i}]": matrix for i, matrix in enumerate(matrices)}
 
 
-def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
+def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
     matrix = parse_matrix(values, size, name).astype(np.float64)
     if matrix.shape != (size, size):
         raise ValueError(f"{name} must have shape ({size}, {size}). Got shape {matrix.shape}.")
@@ -208,30 +161,3 @@ def _parse_kernel(values: Any, size: int, name: str) -> np.ndarray:
     even = (matrix + matrix.T) / 2
     np.fill_diagonal(even, 1.0)
     return even
-
-
-def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
-    """Make a slightly indefinite kernel (k, k) positive semi-definite, without the eigenvalues that are noise.
-
-    Independent errors of the entries, of size e, give eigenvalues between about -2e√k and 2e√k. So a kernel loses the
-    eigenvalues up to that, for the rounding of its type, and those up to twice its most negative one, which shows the
-    errors of numbers that were rounded before. The rest is scaled to unit diagonal. A kernel without such eigenvalues
-    is left as it is.
-    """
-    level = 2 * np.sqrt(len(kernel)) * epsilon
-    try:
-        # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(kernel + (ROUNDING - level) * np.eye(len(kernel)))
-        return kernel
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(kernel)
-    if values[0] < -ROUNDED_ENTRY * values[-1]:
-        raise ValueError(
-            f"{name} must be positive semi-definite, to within {ROUNDED_ENTRY:g} of its largest eigenvalue, "
-            f"{values[-1]:.3g}. Got an eigenvalue of {values[0]:.3g}."
-        )
-    # No text must vanish: at most half of its similarity with itself is lost.
-    limit = min(max(level, -2 * values[0]), 0.5)
-    rest = (vectors * np.where(values > limit, values, 0.0)) @ vectors.T
-    roots = np.sqrt(rest.diagonal())
-    return rest / np.outer(roots, roots)

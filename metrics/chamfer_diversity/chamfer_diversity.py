@@ -8,22 +8,18 @@ import numpy as np
 from .chamfer_diversity_scores import measure
 from .chamfer_diversity_settings import ChamferSettings
 from .core import (
-    SETS,
     ItemResult,
     ScoreSummary,
-    TextMetric,
+    SetMetric,
+    TextSets,
     describe_results,
     describe_settings,
     find_scored_sets,
-    format_sizes,
     lists_by_set,
     mean_by_set,
     mean_over_sets,
-    parse_confidence_by,
-    parse_sets,
     parse_values,
     rows_of,
-    signature,
 )
 
 _DESCRIPTION = """\
@@ -48,12 +44,7 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
-        is one set or, with `set_size`, consecutive sets.
-"""
-    + describe_settings(ChamferSettings, "set", similarity="The distance of two texts is 1 - similarity.")
+    describe_settings(ChamferSettings, "set", similarity="The distance of two texts is 1 - similarity.")
     + """
 Returns:
     chamfer_diversity (`float`): mean over sets of the mean cosine distance from
@@ -94,10 +85,9 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class ChamferDiversity(TextMetric, evaluate.Metric):
+class ChamferDiversity(SetMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
-    items = SETS
     bounds = (0.0, 2.0)
     settings = ChamferSettings
     item_results = (ItemResult("quality_scores", ("quality",), bounds=bounds),)
@@ -106,14 +96,11 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         urls = ["https://arxiv.org/abs/2506.00514"]
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
-    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
-        settings = ChamferSettings.read(given, "chamfer_diversity")
-        sets = parse_sets(predictions, settings.set_size)
+    def _score(
+        self, sets: TextSets, settings: ChamferSettings, summary: ScoreSummary
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
         scored = find_scored_sets(sets, settings.singletons)
-        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(units, settings.confidence, self.bounds)
-
         distances, signed = measure(sets, scored, settings)
 
         scores = np.full(len(sets.sizes), np.nan)
@@ -133,10 +120,4 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
                 "neighbours": lists_by_set(distances.neighbours, sets.sizes[scored]),
             }
             result["details"] = rows_of(columns, scored)
-        result["signature"] = signature(
-            "chamfer_diversity",
-            **signed,
-            set_size=format_sizes(sets.sizes),
-            **settings.signed_interval(),
-        )
-        return result
+        return result, signed

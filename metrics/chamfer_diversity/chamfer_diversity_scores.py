@@ -55,7 +55,7 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
     """Measure the distances within the scored sets; returns the entries of a signature, too."""
     sizes = sets.sizes[scored]
     if settings.similarity is not None:
-        matrices, signed, _ = find_similarities(sets, settings)
+        matrices, signed = find_similarities(sets, settings)
         of_scored, distances = [matrices[i] for i in np.flatnonzero(scored)], Distances.empty(sizes)
         for members, rows in batches_by_size(sizes, LIMITS.block_rows):
             distances.fill(members, rows, np.stack([of_scored[i] for i in members]))

@@ -1,6 +1,8 @@
 """GRUEN: the linguistic quality of a text, without a reference."""
 
+import contextlib
 import warnings
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -11,11 +13,13 @@ from .core import (
     ItemResult,
     ScoreSummary,
     TextMetric,
+    as_list,
+    describe,
     describe_results,
     describe_settings,
     find_unread,
     parse_confidence_by,
-    parse_texts,
+    parse_sets,
     signature,
 )
 from .gruen_backbone import Backbone
@@ -28,7 +32,7 @@ from .gruen_released import ReleasedBackbone
 from .gruen_released import split as split_as_released
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Text, split
-from .gruen_weights import bring_weights, check_weights
+from .gruen_weights import bring_weights
 
 _DESCRIPTION = """\
 How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
@@ -49,11 +53,13 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[str]`): texts, each scored by itself. The default models are for English.
-"""
-    + describe_settings(GruenSettings, "text", model="It judges focus.", long_texts="Of focus.")
+    describe_settings(
+        GruenSettings,
+        "text",
+        "predictions (`list[str]`): texts, each scored by itself. The default models are for English.",
+        model="It judges focus.",
+        long_texts="Of focus.",
+    )
     + """
 Returns:
     gruen (`float`): mean over texts of the sum of the components, clipped to [0, 1]. Higher is
@@ -116,15 +122,19 @@ class Gruen(TextMetric, evaluate.Metric):
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
-        return {"predictions": _parse_flat(predictions)}
+        return {"predictions": _parse_texts(predictions)}
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
         # Without them the other backbone and the other components still work: the error comes at use.
-        bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
+        with contextlib.suppress(ValueError):
+            self._weights()
+
+    def _weights(self) -> Path:
+        return bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")
-        predictions = _parse_flat(predictions)
+        predictions = _parse_texts(predictions)
         units = parse_confidence_by(settings.confidence_by, len(predictions), "text")
         texts = [split_as_released(text) if settings.parity else split(text, settings.markup) for text in predictions]
         _warn_of_odd_texts(predictions, texts, settings.parity)
@@ -149,17 +159,15 @@ class Gruen(TextMetric, evaluate.Metric):
             return None
         if settings.backbone_kind == "bert":
             return (ReleasedBackbone if settings.parity else BertBackbone)(settings)
-        weights = check_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
-        return CompactBackbone(weights, WEIGHTS_SHA256, settings)
+        return CompactBackbone(self._weights(), WEIGHTS_SHA256, settings)
 
 
-def _parse_flat(predictions: Any) -> list[str]:
-    try:
-        return parse_texts(predictions)
-    except TypeError as error:
-        if isinstance(predictions, list) and any(isinstance(members, list) for members in predictions):
-            raise TypeError(f"{error} gruen scores each text by itself: flatten the sets.") from None
-        raise
+def _parse_texts(predictions: Any) -> list[str]:
+    texts = as_list(predictions, "predictions", "a list of texts")
+    if texts and not isinstance(texts[0], str):
+        got = f"Got {describe(texts[0])}. gruen scores each text by itself: flatten sets."
+        raise TypeError(f"predictions[0] must be a string. {got}")
+    return parse_sets(texts).texts
 
 
 def _warn_of_odd_texts(predictions: list[str], texts: list[Text], parity: bool) -> None:

@@ -109,7 +109,7 @@ class LowRank(nn.Module):
 class CompactBackbone(Backbone):
     """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
-    `weights` is the safetensors file of the metric, checked by `check_weights`, and `sha256` its digest. `identity` has
+    `weights` is the safetensors file of the metric, checked by `bring_weights`, and `sha256` its digest. `identity` has
     the exact weights, for the signature. Raises a ValueError if the default encoder cannot be found.
     """
 

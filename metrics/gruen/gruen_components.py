@@ -51,7 +51,7 @@ def score_components(
 
 def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    empty, unique = np.empty(0), _unique(texts)
+    empty, unique = np.empty(0), _unique([text.sentences for text in texts])
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
     row_of = {sentence: row for row, sentence in enumerate(unique)}
     rows_of = [[row_of[sentence] for sentence in text.sentences] for text in texts]
@@ -99,22 +99,16 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
     else:
         signed["focus_rule"] = FOCUS_IDENTITY
         # A sentence without others to be compared with is not embedded.
-        compared = [text for text in texts if len(text.places) > 1 and not text.is_dialogue]
+        compared = [text.sentences if len(text.places) > 1 and not text.is_dialogue else [] for text in texts]
         embedded = _unique(compared)
         # A dummy text, so that the signature reports the encoder.
         embeddings, named, _ = encode(embedded or ["-"], settings)
         signed |= named
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
-        breaks = [
-            embedding_breaks(
-                embeddings[[row_of[sentence] for sentence in text.sentences]],
-                np.array([len(sentence.split()) for sentence in text.sentences]),
-                settings.threshold,
-            )
-            if len(text.places) > 1 and not text.is_dialogue
-            else []
-            for text in texts
-        ]
+        breaks = []
+        for sentences in compared:
+            rows, n_words = [row_of[text] for text in sentences], np.array([len(text.split()) for text in sentences])
+            breaks.append(embedding_breaks(embeddings[rows], n_words, settings.threshold))
 
     def details(i: int) -> dict[str, Any]:
         places = texts[i].places
@@ -168,5 +162,5 @@ def _describe_pieces(text: Text) -> list[dict[str, Any]]:
     return [{"text": piece} | unscored for piece in text.pieces]
 
 
-def _unique(texts: list[Text]) -> list[str]:
-    return list(dict.fromkeys(sentence for text in texts for sentence in text.sentences))
+def _unique(texts: list[list[str]]) -> list[str]:
+    return list(dict.fromkeys(sentence for sentences in texts for sentence in sentences))

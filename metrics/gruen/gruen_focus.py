@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .core import TIE, first_minimum, load_once, load_vectors
+from .core import TIE, first_minimum, load_once, load_vectors, unit_vectors
 
 # The least tie that keeps the focus of a text of two sentences; higher: more untouched texts lose it (see below).
 FOCUS_THRESHOLD = 0.108
@@ -47,23 +47,13 @@ def embedding_breaks(
     A sentence is off topic if its tie to the others is too weak: both of its pairs lose focus. Two parts of at least
     two sentences each are two texts if their bond is too weak: the pair at the boundary of the worst loses focus. Both
     thresholds decrease with the number of sentences, because a longer text has more places that can fail; the share of
-    edited texts that lose focus stays the same.
-
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), a row for each sentence of the text
-    n_words : ndarray of shape (n,), the number of words of each
-
-    Returns
-    -------
-    list of breaks, by place; similarities are cosines, in [-1, 1]
+    edited texts that lose focus stays the same. Maps a row for each sentence, (n, d), and their numbers of words, (n,),
+    to breaks by place; similarities are cosines, in [-1, 1].
     """
     n = len(embeddings)
     if n < 2:
         return []
-    vectors = np.asarray(embeddings, dtype=np.float64)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    vectors = unit_vectors(embeddings)
     # A tie or bond that equals its threshold keeps the focus.
     least = threshold - _SLOPE * math.log(n / 2) - TIE
     is_off_topic = ties(vectors, n_words) < least
@@ -82,11 +72,8 @@ def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
     """How much each of two sentences or more has to do with the others: (n,), higher is more, near to a cosine.
 
     The mean of a sentence's mean cosine with its neighbors and with its three nearest others; plus a quarter of its
-    offset, which is the former less the cosine of its neighbors with each other; plus a bonus if it is short.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d), of length 1 or 0
+    offset, which is the former less the cosine of its neighbors with each other; plus a bonus if it is short. The
+    vectors, (n, d), are of length 1 or 0.
     """
     n = len(vectors)
     adjacent = (vectors[1:] * vectors[:-1]).sum(axis=1)
@@ -107,13 +94,8 @@ def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
 def bonds(vectors: np.ndarray) -> np.ndarray:
     """How much two parts of a text have to do with each other, for each way to part it into two sentences or more each.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d), of length 1 or 0
-
-    Returns
-    -------
-    ndarray of shape (n - 3,), empty for n < 4: the mean cosine across, less what both parts have within; higher is more
+    Maps vectors (n, d), of length 1 or 0, to (n - 3,), empty for n < 4: the mean cosine across, less what both parts
+    have within; higher is more.
     """
     n = len(vectors)
     if n < 2 * _LEAST_PART:
@@ -133,17 +115,9 @@ def bonds(vectors: np.ndarray) -> np.ndarray:
 class WordMover:
     """Word Mover's similarity of sentences, over word vectors that the user names.
 
-    Parameters
-    ----------
-    vectors : folder of a spaCy pipeline with word vectors; or file of word vectors that gensim reads (fastText,
-        word2vec, .kv); or a mapping from words to vectors
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `vectors` is none of these, or cannot be read.
-    ImportError
-        If POT is missing, or the library that reads the file.
+    They are the folder of a spaCy pipeline with word vectors, or what `load_vectors` takes. Raises a TypeError or
+    ValueError if they are none of these, or cannot be read, and an ImportError if POT is missing, or the library that
+    reads the file.
     """
 
     def __init__(self, vectors: Any) -> None:

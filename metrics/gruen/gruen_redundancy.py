@@ -225,17 +225,17 @@ def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
 
 def _run_flags(a: _Sentence, b: _Sentence, passage: float) -> set[str]:
     longer, shorter = max(len(a.words), len(b.words)), min(len(a.words), len(b.words))
-    # The shorter one has all that is kept.
+    # What they have in common is no longer than the shorter one.
     if shorter <= _IN_ORDER * longer:
         return set()
     runs = [(size, _n_content(a, start, size)) for start, size in _runs(a, b)]
-    n_kept, n_content = sum(size for size, _ in runs), sum(content for _, content in runs)
-    if n_content < _CONTENT or n_kept <= _IN_ORDER * longer:
+    n_common, n_content = sum(size for size, _ in runs), sum(content for _, content in runs)
+    if n_content < _CONTENT or n_common <= _IN_ORDER * longer:
         return set()
     run, content = max(runs)
     if run == shorter and run > _CONTAINED * longer:
         return set(FLAGS)
-    if n_kept + n_content < passage:
+    if n_common + n_content < passage:
         return set()
     flags = {"edit_distance"}
     if run > _SHARE * longer:

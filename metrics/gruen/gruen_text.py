@@ -23,17 +23,19 @@ MARKUPS = ("auto", "markdown", "plain")
 _MARKS = re.compile(r"[#*_`~>|\[+-]|^[^\S\n]*\d+[.)]|^=+[^\S\n]*$", re.MULTILINE)
 # Each of these shows by itself that a text is Markdown; dashes of a dialogue and asterisks for a tone do not.
 _EVIDENCE = frozenset({"heading_open", "fence", "table_open", "blockquote_open", "strong_open", "link_open"})
+# Set at commit 30f16773, without data. Lower: a line that begins with a dash makes a text Markdown.
 _LEAST_ITEMS = 2
 _CODE = frozenset({"fence", "code_block"})
 _BREAKS = {"softbreak": "\n", "hardbreak": "\n\n"}
-_KEPT = frozenset({"text", "code_inline", "text_special", "html_inline", "html_block", *_BREAKS})
+_TEXT_TOKENS = frozenset({"text", "code_inline", "text_special", "html_inline", "html_block", *_BREAKS})
 # HTML: elements that are blocks, those within a line, and a line break that was escaped twice.
 _BLOCK_TAG = re.compile(r"</?(?:br|p|li|ul|ol|div|h[1-6]|tr|td|th|table|blockquote|hr)\b[^<>]*>", re.IGNORECASE)
 _INLINE_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|font|sup|sub|code|html|body)\b[^<>]*>", re.IGNORECASE)
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?![a-z])")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
 _ITEM = re.compile(r"[•‣▪◦·*–—-]|\d+[.)]\s")
-# A line this near to the longest, and this long, was broken for its width. Higher: wrapped lines become sentences.
+# A line this near to the longest, and this long, was broken for its width. Set at commit 30f16773, without data.
+# Higher: wrapped lines become sentences.
 _WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
 _MARK_IN_TOKEN = re.compile(r"(?<![.!?…])[.!?]$")
@@ -42,11 +44,15 @@ _CAPITALIZED = re.compile(r"(?:[AI]|[A-Z][a-z]+)(?=[\s,'’])")
 _ENCLOSED = re.compile(
     r"\"[^\"]+\"|“[^“”]+”|‘[^‘’]+’|«[^«»]+»|`[^`]+`|(?<!\w)'.{1,999}?'(?!\w)|\([^()]+\)|\[[^\[\]]+\]|\{[^{}]+\}"
 )
+# Words of both of two sentences that a pair encloses. Set at commit 3a700ce7, without data. Lower: quoted titles divide
+# sentences.
 _LEAST_ENCLOSED = 3
-# Marks that join clauses, which are sentences if each has so many words.
+# Marks that join clauses, which are sentences if each has so many words. Set at commit 3a700ce7, without data. Lower:
+# items of an enumeration become sentences.
 _JOINT = re.compile(r"(?<=[;|…])\s+")
 _LEAST_CLAUSE = 4
-# A block of so many words without a mark at its end is a fragment, not a sentence.
+# A block of so many words without a mark at its end is a fragment, not a sentence. Set at commit 3a700ce7, without
+# data. Lower: long headings are judged as sentences.
 _FRAGMENT_WORDS = 8
 _NUMBER = re.compile(r"\(?(?:\d+|[A-Za-z])[.)]")
 _SPEAKER = re.compile(r"(?:\*\*)?([A-Z#][\w .'’#-]{0,24}?)(?:\*\*)?:(?:\*\*)?\s+(?=\S)")
@@ -127,11 +133,13 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
     if markup == "auto" and not _MARKS.search(text):
         return _paragraphs(_without_tags(text)), 0
     tokens = _parser(markup == "markdown").parse(text)
-    kinds = [one.type for token in tokens for one in (token, *(token.children or ()))]
+    kinds = [part.type for token in tokens for part in (token, *(token.children or ()))]
     if markup == "auto" and kinds.count("list_item_open") < _LEAST_ITEMS and _EVIDENCE.isdisjoint(kinds):
         return _paragraphs(_without_tags(text)), 0
     inlines = (token.children or (token,) for token in tokens if token.type in ("inline", "html_block"))
-    plain = ("".join(_BREAKS.get(one.type, one.content) for one in line if one.type in _KEPT) for line in inlines)
+    plain = (
+        "".join(_BREAKS.get(part.type, part.content) for part in line if part.type in _TEXT_TOKENS) for line in inlines
+    )
     return [block for words in plain for block in _paragraphs(_without_tags(words))], sum(
         token.type in _CODE for token in tokens
     )

@@ -15,39 +15,30 @@ from .core import file_digest
 _HUB_TIMEOUT_SECONDS = 5
 
 
-def bring_weights(script: str, module: str, name: str, sha256: str) -> str | None:
-    """Copy the weights beside the main script, unless they are there; returns the reason if that is not possible.
+def bring_weights(script: str, module: str, name: str, sha256: str) -> Path:
+    """Return the path of the weights beside the main script, where they are copied to unless they are there.
 
-    `script` is the path of the main script, `module` its Python module, whose name holds the id of its Space.
+    `script` is the path of the main script, `module` its Python module, whose name holds the id of its Space. Raises a
+    ValueError that says what to do if they are missing or differ.
     """
     place = Path(script).with_name(name)
     if place.is_file() and file_digest(place) == sha256:
-        return None
+        return place
     try:
         source = _beside_original(Path(script), name) or _from_space(module, name)
         if file_digest(source) != sha256:
-            return f"{source} is another file: its SHA-256 is not {sha256}"
+            raise ValueError(f"{source} is another file: its SHA-256 is not {sha256}")
         # Atomic, since other processes may copy it too.
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
             os.replace(shutil.copy(source, Path(folder) / name), place)
     # The errors of the Hub's client and of its HTTP library have no other base class in common.
     except Exception as error:
-        return (str(error).strip() or type(error).__name__).splitlines()[0]
-    return None
-
-
-def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
-    """Return the path of the weights beside the main script, with their digest checked.
-
-    Raises a ValueError that says what to do if they are missing or differ.
-    """
-    reason = bring_weights(script, module, name, sha256)
-    if reason is not None:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(
             f"backbone='compact' needs the weights {name}, which are missing: {reason}. Load the metric from a "
             "folder that holds them, put the file there again, or pass backbone='bert'."
-        )
-    return Path(script).with_name(name)
+        ) from error
+    return place
 
 
 def _beside_original(script: Path, name: str) -> Path | None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from tqdm.auto import tqdm
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 # How long to wait for others that write.
 LOCK_SECONDS = 60.0
 # Part of the file name.
-_VERSION = 4
+_VERSION = 5
 _TABLE = "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _CHECKSUM_BYTES = 4
 
@@ -255,20 +255,17 @@ def _with_checksum(key: bytes, row: bytes) -> bytes:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_inputs.py: Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
 
-Item = TypeVar("Item")
-
-
 @dataclass
 class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
-    asked_pairs : pairs that a user-supplied function sees together
+    pairs_per_call : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
     """
 
     block_rows: int = 2048
-    asked_pairs: int = 10_000
+    pairs_per_call: int = 10_000
     cached_texts: int = 10_000
 
 
@@ -309,14 +306,19 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
     ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
-    items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
+    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
         check_characters(items, lambda i: f"predictions[{i}]")
         size = set_size or len(items)
         if len(items) % size:
             raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
         return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
-    members = [item if type(item) is list else _read_set(item, i) for i, item in enumerate(items)]
+    expected = "a list of texts, if any is, or a text"
+    members = [
+        item if type(item) is list else as_list(item, f"predictions[{i}]", expected) for i, item in enumerate(items)
+    ]
     sizes = np.fromiter(map(len, members), np.int64, len(members))
     if not sizes.all():
         raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
@@ -326,27 +328,6 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
     check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
     return sets
-
-
-def parse_texts(predictions: Any) -> list[str]:
-    """Read `predictions` as texts, each scored by itself.
-
-    Raises a TypeError if it is not a list of strings, and a ValueError if there is no text.
-    """
-    texts = _read_predictions(predictions, "a list of texts")
-    check_characters(texts, lambda i: f"predictions[{i}]")
-    return texts
-
-
-def _read_predictions(predictions: Any, expected: str) -> list:
-    items = as_list(predictions, "predictions", expected)
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
-    return items
-
-
-def _read_set(item: Any, i: int) -> list:
-    return as_list(item, f"predictions[{i}]", "a list of texts, if any is, or a text")
 
 
 def as_list(value: Any, name: str, expected: str) -> list:
@@ -442,13 +423,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
-        for i in (start + np.flatnonzero(odd)).tolist():
-            # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
-                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+            squares = np.square(block, dtype=np.float64).sum(axis=1)
+        for i in (start + np.flatnonzero(~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM)))).tolist():
+            problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+            raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 
@@ -499,8 +477,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
         rows = [np.ones(d) if row is None else row for row in rows]
-    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
-    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    contexts_as_sets = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, contexts_as_sets, name).astype(np.float64)
     if matrix.shape[1] != d:
         raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
     matrix[is_missing] = 0.0
@@ -521,14 +499,6 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
     return scored
 
 
-def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
-    """Return the selected sets and the flat indices of their texts."""
-    if keep.all():
-        return sets, np.arange(len(sets.texts))
-    rows = np.flatnonzero(np.repeat(keep, sets.sizes))
-    return TextSets([sets.texts[i] for i in rows], sets.sizes[keep], sets.nested), rows
-
-
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Group sets of equal size, to compute them in one array operation.
 
@@ -544,20 +514,6 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
         for i in range(0, len(same), step):
             members = same[i : i + step]
             yield members, starts[members, None] + np.arange(size)
-
-
-def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
-    """Gather items into lists of at least this total size, but for the last."""
-    gathered: list[Item] = []
-    total = 0
-    for item in items:
-        gathered.append(item)
-        total += size(item)
-        if total >= least:
-            yield gathered
-            gathered, total = [], 0
-    if gathered:
-        yield gathered
 
 
 def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -582,6 +538,18 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     """Split the values of n texts into those of each set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
+
+
+def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
+    """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
+
+    Raises a TypeError for another label, of which `where` names the place.
+    """
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
+            raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:
@@ -780,6 +748,10 @@ def file_digest(path: Path) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
 
+_SETS_OF_TEXTS = (
+    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
+    "consecutive sets."
+)
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
@@ -802,13 +774,9 @@ class Declared(NamedTuple):
     help: str = ""
 
 
-def _unchecked(value: Any, name: str) -> Any:
-    return value
-
-
 def setting(
     default: Any,
-    check: Callable[..., Any] = _unchecked,
+    check: Callable[..., Any] = lambda value, name: value,
     *,
     help: str,
     given: str = CALL,
@@ -824,23 +792,19 @@ def setting(
 class Settings:
     """Base of the settings of a metric, with those that all have; a default is not checked.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or cannot be combined with another; the message names it.
+    Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
 
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -872,10 +836,7 @@ class Settings:
     def read(cls, given: Mapping[str, Any], metric: str) -> Self:
         """Read the settings that a caller passed to a metric of this name.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the metric has no such setting, and for the reasons of the class.
+        Raises a TypeError if the metric has no such setting, and as the class does.
         """
         names = list(cls.declared())
         for name in given:
@@ -921,23 +882,20 @@ class SetSettings(Settings):
     )
 
 
-def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
-    """Format the settings of a metric for the Args of its help.
+def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
+    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    more : by the names of settings, what their help says of this metric only
+    `item` is what the metric scores: a "set", "text" or "question". `more` has, by the names of settings, what their
+    help says of this metric only.
     """
-    entries = []
+    entries = list(inputs or (_SETS_OF_TEXTS,))
     for name, declared in settings.declared().items():
         kind, _, text = declared.help.replace("{item}", item).partition(": ")
         default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
         kind += "" if declared.default is None else f", default `{default}`"
-        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
-        entries.append(wrap_entry(entry))
+        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
     assert not more, more
-    return "".join(entries)
+    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
 
 
 def wrap_entry(entry: str) -> str:
@@ -1053,27 +1011,19 @@ def signature(metric: str, **settings: object) -> str:
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
     """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
+    interval, by the prefix of the name of the interval.
     """
     intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
     means = ", ".join(f"`{name}`" for name in scores.values())
-    return (
-        wrap_entry(
-            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
-        )
-        + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
-        )
-        + "\nRaises:\n"
-        + wrap_entry(
-            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
-        )
+    results = (
+        f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+        f"{item}s or labels, and if all score the same.",
+        "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+        "what is reported as `given`, or by a name, is the same.",
     )
+    errors = "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+    return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -1086,11 +1036,7 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
     if len(rows) != n_items:
         raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
-    for i, label in enumerate(rows):
-        if not isinstance(label, (str, int)) or isinstance(label, bool):
-            raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
-    units = {label: i for i, label in enumerate(dict.fromkeys(rows))}
-    return np.array([units[label] for label in rows], dtype=np.int64)
+    return number_labels(rows, lambda i: f"confidence_by[{i}]")
 
 
 class Estimate(NamedTuple):
@@ -1211,8 +1157,7 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
-    has_row : ndarray of shape (m,), bool, for the rows of some of m sets: the others have
-        None
+    With `has_row`, (m,), bool, the rows are of some of m sets; the others have None.
     """
     rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if has_row is None:
@@ -1338,10 +1283,9 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a name, a folder or an id of the Hugging Face "
-        "Hub; the default needs no network. Or an encoder: any object with a method `encode` that takes a list of n "
-        "strings and returns an array of shape (n, d), such as a `SentenceTransformer`. The signature reports an "
-        "encoder as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
+        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
+        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -1354,17 +1298,17 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder in which embeddings are cached; processes can share it. It does not change scores. "
-        "Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.",
+        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
+        "`evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
         "windows",
         parse_choice,
         choices=("windows", "cut"),
-        help='`"windows"` or `"cut"`: treatment of a text that is longer than the model reads, which is 256 tokens for '
-        'the default. `"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end '
-        'where a sentence does. `"cut"`: the rest is cut off, with a warning.',
+        help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
+        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
+        'sentence does. `"cut"`: the rest is cut off, with a warning.',
     )
 
     @property
@@ -1404,11 +1348,9 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. What a text "
-        "shares with it is no diversity: texts and contexts are embedded alike, and each text loses its component "
-        "along its context. This agrees better with people on answers to open prompts. A blank context is none. A "
-        "text that equals its context is unlike all others. A model that reads pairs of texts reads the context "
-        "before both.",
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
@@ -1539,25 +1481,25 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    table = np.array([rows[text] for text in texts])
     of_all = f"of {len(texts)} different texts"
-    if n_cut := np.count_nonzero(table[:, 0]):
-        warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    unread = sum(map(is_other_script, texts)) if settings.is_default else 0
-    if unread:
+    if settings.long_texts == "cut":
+        model = load_encoder(files, find_device(settings.device))
+        with model_registry().lock:
+            tokenizer, room = _reader(model)
+            n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
+        if n_cut:
+            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+    if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{unread} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
-    return table[:, 1:], signed
+        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+    return np.array([rows[text] for text in texts]), signed
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, 1 + d), float32; the first column is 1 for a text whose end is cut off, else 0."""
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    room = math.inf
-    if model.max_seq_length and callable(tokenizer):
-        room = model.max_seq_length - tokenizer.num_special_tokens_to_add()
     with model_registry().lock:
+        tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
         order, rows = [], []
@@ -1566,9 +1508,14 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
             rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
             order.append(batch)
             bar.update(len(batch))
-    embeddings = np.concatenate(rows)[np.argsort(np.concatenate(order))]
-    is_cut = (windows.lengths > room).astype(np.float32)
-    return windows.average(np.column_stack([is_cut, embeddings]))
+    return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+
+
+def _reader(model: Any) -> tuple[Any, float]:
+    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    is_limited = model.max_seq_length and callable(tokenizer)
+    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
@@ -1614,7 +1561,7 @@ def one_thread() -> Iterator[None]:
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+    """Mixin for a metric of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
     here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
@@ -1678,10 +1625,7 @@ class TextMetric:
             predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
             compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
-        Returns
-        -------
-            The result, or None on any process but the first.
-
+        Returns the result, or None on any process but the first.
         """
         stored = self.writer is not None
         if predictions is None and not stored:
@@ -1738,6 +1682,26 @@ class TextMetric:
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
+
+
+class SetMetric(TextMetric):
+    """Mixin for a metric that scores sets of texts.
+
+    `_score` maps sets, settings and how scores are summed up to results and the entries of the metric in a signature.
+    """
+
+    items = SETS
+    settings: type[SetSettings]
+    _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
+
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = self.settings.read(given, self.name)
+        sets = parse_sets(predictions, settings.set_size)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
+        result, signed = self._score(sets, settings, summary)
+        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
+        return result | {"signature": signature(self.name, **signed)}
 
 
 # ----------------------------------------------------------------------------------------------------------------------

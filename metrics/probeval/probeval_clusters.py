@@ -30,23 +30,10 @@ def cut_tree(distances: np.ndarray, method: str, cut: float) -> np.ndarray:
 
 
 def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray | None = None) -> np.ndarray:
-    """Cluster agglomeratively: cut scipy's linkage of Euclidean distances at `distance`.
+    """Cluster agglomeratively: cut scipy's linkage of Euclidean distances, by one of LINKAGES, at `distance`.
 
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), unit rows
-    method : one of LINKAGES
-    distance : two unit vectors are at most 2 apart
-    times : ndarray of shape (n,), how often each row is repeated in the linkage; once if None
-
-    Returns
-    -------
-    ndarray of shape (n,), cluster numbers from 0
-
-    Raises
-    ------
-    ValueError
-        If there are more than 20,000 rows with their repetitions.
+    Maps unit rows (n, d) to cluster numbers from 0, (n,). `times`, (n,), says how often each row is repeated in the
+    linkage, once if None; raises a ValueError for more than 20,000 rows with their repetitions.
     """
     counts = np.ones(len(embeddings), dtype=np.int64) if times is None else times.astype(np.int64)
     total = int(counts.sum())

@@ -52,23 +52,12 @@ class Question(NamedTuple):
 def pair_rows(
     predictions: Any, references: Any, unknown: str = "error", missing: str = "error"
 ) -> tuple[list[dict], list[dict], dict[str, list[str]]]:
-    """Convert predictions and references to the canonical form, in the order of the predictions.
+    """Convert predictions and references, in any of the forms that `compute` takes, to the canonical form.
 
-    Parameters
-    ----------
-    predictions, references : in any of the forms that `compute` takes
-    unknown, missing : "skip" to leave out predictions without a reference, and references without a prediction
-
-    Returns
-    -------
-    predictions and references, paired, and the ids that were left out: "unknown" and "missing"
-
-    Raises
-    ------
-    TypeError
-        If something is of the wrong type.
-    ValueError
-        If an id comes twice or has no partner, a count is negative, or a gold answer is blank.
+    `unknown="skip"` leaves out predictions without a reference, and `missing="skip"` references without a prediction.
+    Returns both, paired, in the order of the predictions, and the ids that were left out: "unknown" and "missing".
+    Raises a TypeError if something is of the wrong type, and a ValueError if an id comes twice or has no partner, a
+    count is negative, or a gold answer is blank.
     """
     given, gold = _rows(predictions, "predictions"), _rows(references, "references")
     skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
@@ -210,17 +199,17 @@ def _check_fields(item: Mapping, fields: tuple[str, ...], where: str) -> None:
             raise ValueError(f"{where} may have {', '.join(fields)}. Got {describe(key)} too.")
 
 
-def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
-    """Read canonical rows, merging the counts of equal answers."""
-    return [_question(i, *pair) for i, pair in enumerate(zip(given, gold, strict=True))]
-
-
 def count_answers(answers: list[dict]) -> Counter[str]:
     """Count answers in canonical form by text; texts keep their order."""
     counts: Counter[str] = Counter()
     for answer in answers:
         counts[answer["text"]] += answer["count"]
     return counts
+
+
+def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
+    """Read canonical rows, merging the counts of equal answers."""
+    return [_question(i, *pair) for i, pair in enumerate(zip(given, gold, strict=True))]
 
 
 def _question(place: int, given: dict, gold: dict) -> Question:
@@ -257,17 +246,9 @@ def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
 def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> list[list[str]]:
     """Read people's clusters of the model's answers: per question, a label or "wrong" for each of `answers`.
 
-    Parameters
-    ----------
-    labels : in any of the forms that `compute` takes
-    given : the answers of the questions, in canonical form
-
-    Raises
-    ------
-    TypeError
-        If `labels` is of another form.
-    ValueError
-        If an answer has no label, or several, or its label is not a cluster of its question.
+    `labels` are in any of the forms that `compute` takes, and `given` are the answers in canonical form. Raises a
+    TypeError for another form, and a ValueError if an answer has no label, or several, or its label is not a cluster of
+    its question.
     """
     if not isinstance(labels, Mapping):
         rows = as_list(labels, "labels", "a dict or a list with the labels of each question")

@@ -17,15 +17,7 @@ _NOISE = 1e-7
 def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.ndarray:
     """Assign each answer to its best cluster, to several in equal parts if they tie, or to `wrong`.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (u, c)
-    threshold : the least score of a match
-    strict : a match must exceed the threshold
-
-    Returns
-    -------
-    ndarray of shape (u, c + 1)
+    Maps scores (u, c) to (u, c + 1). The threshold is the least score of a match, which `strict` ones must exceed.
     """
     best = scores.max(axis=1, keepdims=True)
     matched = best > threshold + TIE if strict else best >= threshold - TIE
@@ -54,17 +46,8 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
 
     The kernel is fixed, exp(-|x - y|² / 2) with noise 1e-7, and the targets are one-hot. n gold answers with one
     embedding, which would make the kernel singular, are one observation with noise 1e-7 / n, whose target is
-    their mean.
-
-    Parameters
-    ----------
-    answers : ndarray of shape (u, d)
-    gold : ndarray of shape (g, d)
-    counts : ndarray of shape (g, c), how often people gave each gold answer, by cluster
-
-    Returns
-    -------
-    ndarray of shape (u, c)
+    their mean. Maps embeddings of answers (u, d) and of gold answers (g, d), and how often people gave each of these by
+    cluster, (g, c), to (u, c).
     """
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF

@@ -14,16 +14,9 @@ _MOST_LEFT_OUT = 10**8  # answers
 
 
 def smooth(counts: np.ndarray, smoothing: float | np.ndarray) -> np.ndarray:
-    """Convert counts to a distribution, with `smoothing` added to each category; uniform if all are 0.
+    """Convert counts (..., k), >= 0, to distributions (..., k), each row summing to 1; uniform if all are 0.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (..., k), >= 0
-    smoothing : >= 0, or ndarray of shape (k,) of such; 1 is Laplace's
-
-    Returns
-    -------
-    ndarray of shape (..., k), each row summing to 1
+    `smoothing`, a number or (k,), >= 0, is added to each category; 1 is Laplace's.
     """
     raised = counts + smoothing
     totals = raised.sum(axis=-1, keepdims=True)

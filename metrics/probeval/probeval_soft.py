@@ -85,17 +85,10 @@ def words(text: str) -> Words:
 
 
 def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
-    """Compare texts with the gold answers of their question.
+    """Compare n answers, not blank, with the g different gold answers of their question: (n, g, 11).
 
-    Parameters
-    ----------
-    texts : n answers, not blank
-    gold : g different gold answers
-    embeddings : of all texts, and of their content words
-
-    Returns
-    -------
-    ndarray of shape (n, g, 11), in the order of `WEIGHTS`; higher is more similar
+    The features are in the order of `WEIGHTS`; higher is more similar. Embeddings are of all texts and their content
+    words.
     """
     left, right = [words(text) for text in texts], [words(text) for text in gold]
     contents = [[answer.content for answer in side] for side in (left, right)]
@@ -168,17 +161,8 @@ def memberships(probability: np.ndarray, members: np.ndarray, counts: np.ndarray
 
     The membership in a group is proportional to the square of the mean probability of saying the same as its
     answers, weighted by the square roots of their counts. In the group of an equal answer it is also proportional
-    to the root of that answer's count: people rarely put two frequent answers into one cluster.
-
-    Parameters
-    ----------
-    probability : ndarray of shape (n, g); 1 for equal answers only
-    members : ndarray of shape (g, c), bool
-    counts : ndarray of shape (g,), how often people gave each gold answer
-
-    Returns
-    -------
-    ndarray of shape (n, c), rows summing to 1
+    to the root of that answer's count: people rarely put two frequent answers into one cluster. Maps probabilities
+    (n, g), 1 for equal answers only, members (g, c), bool, and people's counts (g,) to (n, c), rows summing to 1.
     """
     weights = members * np.sqrt(counts)[:, None]
     # The bound keeps a row of probabilities that underflow from being divided by 0.

@@ -15,13 +15,7 @@ def tokenize(text: str) -> list[str]:
 
 
 class Embeddings:
-    """Unit embeddings of texts, looked up by text.
-
-    Parameters
-    ----------
-    texts : list of n different str
-    matrix : ndarray of shape (n, d); a zero row stands for a text without any known word
-    """
+    """Unit embeddings of n different texts, looked up by text, from rows (n, d); a row is zero without a known word."""
 
     def __init__(self, texts: list[str], matrix: np.ndarray) -> None:
         self._matrix = unit_vectors(matrix)

@@ -50,14 +50,7 @@ _MAX_STEPS = 2**15
 class WordNet:
     """The synsets of WordNet, looked up as NLTK's `wordnet.synsets` does.
 
-    Parameters
-    ----------
-    folder : the folder with index.* and *.exc, which may be in a zip file
-
-    Raises
-    ------
-    ValueError
-        If a file of WordNet is missing.
+    The folder has index.* and *.exc, and may be in a zip file. Raises a ValueError if one of these files is missing.
     """
 
     def __init__(self, folder: Path | zipfile.Path) -> None:

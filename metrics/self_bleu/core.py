@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -170,20 +170,17 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_inputs.py: Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
 
-Item = TypeVar("Item")
-
-
 @dataclass
 class Limits:
     """Sizes of what is computed at a time: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
-    asked_pairs : pairs that a user-supplied function sees together
+    pairs_per_call : pairs that a user-supplied function sees together
     cached_texts : texts that are computed and stored together: a kill loses at most these
     """
 
     block_rows: int = 2048
-    asked_pairs: int = 10_000
+    pairs_per_call: int = 10_000
     cached_texts: int = 10_000
 
 
@@ -224,14 +221,19 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
     ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
-    items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
+    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
         check_characters(items, lambda i: f"predictions[{i}]")
         size = set_size or len(items)
         if len(items) % size:
             raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
         return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
-    members = [item if type(item) is list else _read_set(item, i) for i, item in enumerate(items)]
+    expected = "a list of texts, if any is, or a text"
+    members = [
+        item if type(item) is list else as_list(item, f"predictions[{i}]", expected) for i, item in enumerate(items)
+    ]
     sizes = np.fromiter(map(len, members), np.int64, len(members))
     if not sizes.all():
         raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
@@ -241,27 +243,6 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
     check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
     return sets
-
-
-def parse_texts(predictions: Any) -> list[str]:
-    """Read `predictions` as texts, each scored by itself.
-
-    Raises a TypeError if it is not a list of strings, and a ValueError if there is no text.
-    """
-    texts = _read_predictions(predictions, "a list of texts")
-    check_characters(texts, lambda i: f"predictions[{i}]")
-    return texts
-
-
-def _read_predictions(predictions: Any, expected: str) -> list:
-    items = as_list(predictions, "predictions", expected)
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
-    return items
-
-
-def _read_set(item: Any, i: int) -> list:
-    return as_list(item, f"predictions[{i}]", "a list of texts, if any is, or a text")
 
 
 def as_list(value: Any, name: str, expected: str) -> list:
@@ -357,13 +338,10 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", block, block)
-            odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
-        for i in (start + np.flatnonzero(odd)).tolist():
-            # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
-                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+            squares = np.square(block, dtype=np.float64).sum(axis=1)
+        for i in (start + np.flatnonzero(~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM)))).tolist():
+            problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+            raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 
@@ -414,8 +392,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
         rows = [np.ones(d) if row is None else row for row in rows]
-    one_each = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
-    matrix = parse_embeddings(rows, one_each, name).astype(np.float64)
+    contexts_as_sets = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, contexts_as_sets, name).astype(np.float64)
     if matrix.shape[1] != d:
         raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
     matrix[is_missing] = 0.0
@@ -436,14 +414,6 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
     return scored
 
 
-def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
-    """Return the selected sets and the flat indices of their texts."""
-    if keep.all():
-        return sets, np.arange(len(sets.texts))
-    rows = np.flatnonzero(np.repeat(keep, sets.sizes))
-    return TextSets([sets.texts[i] for i in rows], sets.sizes[keep], sets.nested), rows
-
-
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Group sets of equal size, to compute them in one array operation.
 
@@ -459,20 +429,6 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
         for i in range(0, len(same), step):
             members = same[i : i + step]
             yield members, starts[members, None] + np.arange(size)
-
-
-def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
-    """Gather items into lists of at least this total size, but for the last."""
-    gathered: list[Item] = []
-    total = 0
-    for item in items:
-        gathered.append(item)
-        total += size(item)
-        if total >= least:
-            yield gathered
-            gathered, total = [], 0
-    if gathered:
-        yield gathered
 
 
 def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -499,6 +455,18 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
+def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
+    """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
+
+    Raises a TypeError for another label, of which `where` names the place.
+    """
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
+            raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+
+
 def content_ranks(texts: list[str]) -> np.ndarray:
     """Rank texts by their content, for an order that does not depend on theirs: (n,), int64, equal for equal texts."""
     ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
@@ -508,6 +476,10 @@ def content_ranks(texts: list[str]) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
 
+_SETS_OF_TEXTS = (
+    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
+    "consecutive sets."
+)
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
 
@@ -530,13 +502,9 @@ class Declared(NamedTuple):
     help: str = ""
 
 
-def _unchecked(value: Any, name: str) -> Any:
-    return value
-
-
 def setting(
     default: Any,
-    check: Callable[..., Any] = _unchecked,
+    check: Callable[..., Any] = lambda value, name: value,
     *,
     help: str,
     given: str = CALL,
@@ -552,23 +520,19 @@ def setting(
 class Settings:
     """Base of the settings of a metric, with those that all have; a default is not checked.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or cannot be combined with another; the message names it.
+    Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
 
     confidence: float | None = setting(
         None,
         parse_level,
-        help="`float`: level of a confidence interval, such as 0.95, of the mean over {item}s, by Hall's method, which "
-        "corrects Student's for skewness.",
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
     )
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}. Those with equal labels, such as "
-        "several for one prompt, are not independent: the interval is over labels. Default: each is independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
+        "equal labels are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -600,10 +564,7 @@ class Settings:
     def read(cls, given: Mapping[str, Any], metric: str) -> Self:
         """Read the settings that a caller passed to a metric of this name.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the metric has no such setting, and for the reasons of the class.
+        Raises a TypeError if the metric has no such setting, and as the class does.
         """
         names = list(cls.declared())
         for name in given:
@@ -649,23 +610,20 @@ class SetSettings(Settings):
     )
 
 
-def describe_settings(settings: type[Settings], item: str, **more: str) -> str:
-    """Format the settings of a metric for the Args of its help.
+def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
+    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    more : by the names of settings, what their help says of this metric only
+    `item` is what the metric scores: a "set", "text" or "question". `more` has, by the names of settings, what their
+    help says of this metric only.
     """
-    entries = []
+    entries = list(inputs or (_SETS_OF_TEXTS,))
     for name, declared in settings.declared().items():
         kind, _, text = declared.help.replace("{item}", item).partition(": ")
         default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
         kind += "" if declared.default is None else f", default `{default}`"
-        entry = f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip()
-        entries.append(wrap_entry(entry))
+        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
     assert not more, more
-    return "".join(entries)
+    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
 
 
 def wrap_entry(entry: str) -> str:
@@ -781,27 +739,19 @@ def signature(metric: str, **settings: object) -> str:
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
     """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
 
-    Parameters
-    ----------
-    item : what the metric scores: a "set", "text" or "question"
-    scores : the names of the means that have an interval, by the prefix of the name of the interval
+    `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
+    interval, by the prefix of the name of the interval.
     """
     intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
     means = ", ".join(f"`{name}`" for name in scores.values())
-    return (
-        wrap_entry(
-            f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-            f"{item}s, or labels of `confidence_by`, and if all score the same."
-        )
-        + wrap_entry(
-            "signature (`str`): all settings that determine the score. Scores are comparable if their signatures are "
-            "equal and what the signature reports only as `given`, or by a name, such as an encoder, is the same."
-        )
-        + "\nRaises:\n"
-        + wrap_entry(
-            "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
-        )
+    results = (
+        f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+        f"{item}s or labels, and if all score the same.",
+        "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+        "what is reported as `given`, or by a name, is the same.",
     )
+    errors = "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+    return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
 
 
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
@@ -814,11 +764,7 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
     if len(rows) != n_items:
         raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
-    for i, label in enumerate(rows):
-        if not isinstance(label, (str, int)) or isinstance(label, bool):
-            raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
-    units = {label: i for i, label in enumerate(dict.fromkeys(rows))}
-    return np.array([units[label] for label in rows], dtype=np.int64)
+    return number_labels(rows, lambda i: f"confidence_by[{i}]")
 
 
 class Estimate(NamedTuple):
@@ -939,8 +885,7 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
-    has_row : ndarray of shape (m,), bool, for the rows of some of m sets: the others have
-        None
+    With `has_row`, (m,), bool, the rows are of some of m sets; the others have None.
     """
     rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if has_row is None:
@@ -993,7 +938,7 @@ def one_thread() -> Iterator[None]:
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+    """Mixin for a metric of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is checked
     here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed to `add` and
@@ -1057,10 +1002,7 @@ class TextMetric:
             predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
             compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
 
-        Returns
-        -------
-            The result, or None on any process but the first.
-
+        Returns the result, or None on any process but the first.
         """
         stored = self.writer is not None
         if predictions is None and not stored:
@@ -1117,6 +1059,26 @@ class TextMetric:
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
+
+
+class SetMetric(TextMetric):
+    """Mixin for a metric that scores sets of texts.
+
+    `_score` maps sets, settings and how scores are summed up to results and the entries of the metric in a signature.
+    """
+
+    items = SETS
+    settings: type[SetSettings]
+    _score: Callable[[TextSets, Any, ScoreSummary], tuple[dict[str, Any], dict[str, Any]]]
+
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = self.settings.read(given, self.name)
+        sets = parse_sets(predictions, settings.set_size)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
+        result, signed = self._score(sets, settings, summary)
+        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
+        return result | {"signature": signature(self.name, **signed)}
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -6,22 +6,19 @@ import evaluate
 import numpy as np
 
 from .core import (
-    SETS,
     ScoreSummary,
-    TextMetric,
+    SetMetric,
+    TextSets,
     describe_results,
     describe_settings,
     find_scored_sets,
-    format_sizes,
+    lists_by_set,
     number_tokens,
-    parse_confidence_by,
-    parse_sets,
-    select_sets,
-    signature,
+    rows_of,
 )
 from .self_bleu_ngrams import bleu as bleu
 from .self_bleu_repetition import COMPRESSION, rouge_identity
-from .self_bleu_scores import describe_sets, estimate_pooled, score_sets
+from .self_bleu_scores import estimate_pooled, score_sets
 from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
 
@@ -46,12 +43,7 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
-        is one set or, with `set_size`, consecutive sets.
-"""
-    + describe_settings(
+    describe_settings(
         SelfBleuSettings,
         "set",
         confidence='With `aggregate="corpus"`, the error of the score is that of the jackknife.',
@@ -108,10 +100,9 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class SelfBleu(TextMetric, evaluate.Metric):
+class SelfBleu(SetMetric, evaluate.Metric):
     """Self-BLEU of sets of texts, with Distinct-n and Entropy-n."""
 
-    items = SETS
     bounds = (0.0, 1.0)
     decreasing = ("self_bleu", "rouge_l", "compression_ratio", "self_repetition")
     settings = SelfBleuSettings
@@ -120,14 +111,12 @@ class SelfBleu(TextMetric, evaluate.Metric):
         urls = ["https://arxiv.org/abs/1802.01886", "https://arxiv.org/abs/2506.00514"]
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
-    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
-        settings = SelfBleuSettings.read(given, "self_bleu")
-        sets = parse_sets(predictions, settings.set_size)
+    def _score(
+        self, sets: TextSets, settings: SelfBleuSettings, summary: ScoreSummary
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         scored = find_scored_sets(sets, settings.singletons)
-        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(units, settings.confidence, self.bounds)
-
-        scored_sets, rows = select_sets(sets, scored)
+        rows = np.flatnonzero(np.repeat(scored, sets.sizes))
+        scored_sets = TextSets([sets.texts[i] for i in rows], sets.sizes[scored], sets.nested)
         words, tokenizer = tokenize(scored_sets.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
         numbers = score_sets(scored_sets, number_tokens(words), settings)
 
@@ -136,23 +125,21 @@ class SelfBleu(TextMetric, evaluate.Metric):
         scores = np.full(len(sets.sizes), np.nan)
         scores[scored] = numbers.columns[name]
         result = summary.of("self_bleu", scores) | result
-        if numbers.statistics is not None and settings.confidence is not None:
-            estimate = estimate_pooled(numbers.means[name], numbers.statistics, units[scored], settings.smoothed_by)
-            result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds)
+        if numbers.statistics is not None and summary.level is not None:
+            units = summary.units[scored]
+            estimate = estimate_pooled(numbers.means[name], numbers.statistics, units, settings.smoothed_by)
+            result["confidence_interval"] = estimate.interval(summary.level, self.bounds)
         if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
         if settings.details:
-            result["details"] = describe_sets(numbers, scored_sets.sizes, scored)
-        result["signature"] = signature(
-            "self_bleu",
-            order=settings.max_order,
-            aggregate=settings.aggregate,
-            smoothing=settings.smoothed_by,
-            tokenizer=tokenizer,
-            **settings.signed("vocabulary_size"),
-            **({"compression": COMPRESSION} if settings.repetition else {}),
-            **({"homogenization": rouge_identity()} if settings.homogenization else {}),
-            set_size=format_sizes(sets.sizes),
-            **settings.signed_interval(),
-        )
-        return result
+            columns: dict[str, list] = {name: column.tolist() for name, column in numbers.columns.items()}
+            if numbers.text_scores is not None:
+                columns["text_scores"] = lists_by_set(numbers.text_scores, scored_sets.sizes)
+            result["details"] = rows_of(columns, scored)
+        signed = {"order": settings.max_order, "aggregate": settings.aggregate, "smoothing": settings.smoothed_by}
+        signed |= {"tokenizer": tokenizer, **settings.signed("vocabulary_size")}
+        if settings.repetition:
+            signed["compression"] = COMPRESSION
+        if settings.homogenization:
+            signed["homogenization"] = rouge_identity()
+        return result, signed

@@ -34,16 +34,8 @@ def compression_ratios(texts: Sequence[str], sizes: np.ndarray) -> np.ndarray:
 def self_repetition(table: NgramTable, sizes: np.ndarray) -> np.ndarray:
     """Self-repetition (Salkar et al. 2022): the mean over texts of log(1 + N), with the natural logarithm.
 
-    N is the sum, over the different n-grams of a text, of the number of other texts that hold the n-gram.
-
-    Parameters
-    ----------
-    table : of the n-grams of one order
-    sizes : ndarray of shape (m,), the number of texts of each set
-
-    Returns
-    -------
-    ndarray of shape (m,), at least 0; higher is less diverse
+    N is the sum, over the different n-grams of a text, of the number of other texts that hold the n-gram. Maps the
+    n-grams of one order and sizes (m,) to (m,), at least 0; higher is less diverse.
     """
     holders = np.diff(table.set_groups, append=len(table.counts))
     other_holders = np.repeat(holders - 1, holders)
@@ -59,23 +51,9 @@ def rouge_identity() -> str:
 def rouge_sums(texts: Sequence[str], sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Add up the ROUGE-L of the pairs of texts of each set: F1 of their longest common subsequence of words.
 
-    Its mean over pairs is the homogenization of a set (Padmakumar and He 2024).
-    F1 is the same whichever text is the reference. Words and scores are those of the package `rouge-score`.
-
-    Parameters
-    ----------
-    texts : list of n strings, set after set
-    sizes : ndarray of shape (m,), the number of texts of each set, at least 2
-
-    Returns
-    -------
-    sums : ndarray of shape (m,)
-    n_pairs : ndarray of shape (m,)
-
-    Raises
-    ------
-    ImportError
-        If the package is not installed.
+    Its mean over pairs is the homogenization of a set (Padmakumar and He 2024). F1 is the same whichever text is the
+    reference. Words and scores are those of the package `rouge-score`; raises an ImportError if it is not installed.
+    Maps n texts, set after set, and sizes (m,), at least 2, to the sums, (m,), and the numbers of pairs, (m,).
     """
     try:
         from rouge_score import rouge_scorer, tokenizers

@@ -10,11 +10,9 @@ from .core import (
     NgramTable,
     TextSets,
     Tokens,
-    lists_by_set,
     mean_by_set,
     mean_over_sets,
     ngram_tables,
-    rows_of,
     sum_by_set,
 )
 from .self_bleu_ngrams import BleuStatistics, bleu, bleu_statistics, count_distinct, distinct, entropy
@@ -49,7 +47,7 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
         warnings.warn(
             f"{n_short} of {len(sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu is "
             "the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
-            stacklevel=4,
+            stacklevel=5,
         )
     tables = list(ngram_tables(tokens, sizes, order))
     statistics = bleu_statistics(tables, tokens.lengths, sizes)
@@ -96,21 +94,9 @@ def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_s
     """Divide numbers of distinct tokens by those expected of as many tokens drawn at random: EAD.
 
     Equation 4 of Liu et al. (2022), Rethinking and Refining the Distinct Metric: of C tokens drawn uniformly from a
-    vocabulary of V, V (1 - ((V - 1) / V)^C) distinct ones are expected.
-
-    Parameters
-    ----------
-    n_distinct, n_tokens : ndarrays of shape (m,)
-    vocabulary_size : V, at least 2
-
-    Returns
-    -------
-    ndarray of shape (m,), at least 0; above 1 if fewer tokens are repeated than chance repeats; higher is more diverse
-
-    Raises
-    ------
-    ValueError
-        If a set has more distinct tokens than the vocabulary.
+    vocabulary of V, V (1 - ((V - 1) / V)^C) distinct ones are expected. Maps numbers (m,) to (m,), at least 0; above 1
+    if fewer tokens are repeated than chance repeats; higher is more diverse. Raises a ValueError if a set has more
+    distinct tokens than the vocabulary.
     """
     most = int(n_distinct.max(initial=0))
     if most > vocabulary_size:
@@ -122,10 +108,7 @@ def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_s
 def estimate_pooled(score: float, statistics: BleuStatistics, units: np.ndarray, smoothing: str) -> Estimate:
     """Estimate the score of m sets pooled, which is no mean, by the jackknife: from that without each unit in turn.
 
-    Parameters
-    ----------
-    statistics : of BLEU, with a value for each set
-    units : ndarray of shape (m,), equal for sets that are not independent
+    The statistics of BLEU have a value for each set; units, (m,), are equal for sets that are not independent.
     """
     index = np.unique(units, return_inverse=True)[1]
 
@@ -136,11 +119,3 @@ def estimate_pooled(score: float, statistics: BleuStatistics, units: np.ndarray,
 
     left_out = bleu(BleuStatistics(*map(without, statistics)), smoothing)[-1]
     return Estimate.of(score, (len(left_out) - 1) * (left_out.mean() - left_out))
-
-
-def describe_sets(scored: Scored, sizes: np.ndarray, has_score: np.ndarray) -> list[dict[str, Any] | None]:
-    """List for each set what `details` shows; None for a set without a score."""
-    columns: dict[str, list] = {name: column.tolist() for name, column in scored.columns.items()}
-    if scored.text_scores is not None:
-        columns["text_scores"] = lists_by_set(scored.text_scores, sizes)
-    return rows_of(columns, has_score)

@@ -16,26 +16,10 @@ def tokenize(
 ) -> tuple[list[list[str]], str]:
     """Split texts into tokens; returns them and the name of the tokenizer for a signature.
 
-    Parameters
-    ----------
-    texts : list of n strings
-    tokenizer : "whitespace"; a name that sacreBLEU knows, such as "13a", "intl", "char", "zh" or "ja-mecab"; or a
-        function from a text to its list of tokens
-    where : names the text of an index in an error
-
-    Warns
-    -----
-    UserWarning
-        With the count, if the tokenizer splits at spaces and texts are in a script without them.
-
-    Raises
-    ------
-    ImportError
-        If sacreBLEU, or what it needs for a language, is not installed.
-    TypeError
-        If the function returns anything but a list of strings.
-    ValueError
-        If the name is unknown.
+    The tokenizer is "whitespace", a name that sacreBLEU knows, or a function from a text to its list of tokens. `where`
+    names the text of an index in an error. Warns, with the count, if the tokenizer splits at spaces and texts are in a
+    script without them. Raises an ImportError if sacreBLEU, or what it needs for a language, is not installed, a
+    TypeError if the function returns anything but a list of strings, and a ValueError if the name is unknown.
     """
     if callable(tokenizer):
         return _by_function(texts, tokenizer, where), f"custom({caller_name(tokenizer)})"
@@ -45,7 +29,7 @@ def tokenize(
         warnings.warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "
             "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
-            stacklevel=4,
+            stacklevel=5,
         )
     if is_name and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE

@@ -7,23 +7,19 @@ import evaluate
 import numpy as np
 
 from .core import (
-    SETS,
     TIE,
     Bounds,
     ItemResult,
     ScoreSummary,
+    SetMetric,
     Settings,
-    TextMetric,
+    TextSets,
     describe_results,
     describe_settings,
-    format_sizes,
     lists_by_set,
-    parse_confidence_by,
     parse_probabilities,
-    parse_sets,
     parse_values,
     rows_of,
-    signature,
     sum_by_set,
 )
 from .semantic_entropy_classes import find_classes
@@ -57,13 +53,7 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts, such as the
-        answers to each question. A flat list is one set or, with `set_size`,
-        consecutive sets.
-"""
-    + describe_settings(
+    describe_settings(
         SemanticEntropySettings,
         "set",
         quality="Return the utility of each set to a reader, as in NoveltyBench.",
@@ -113,10 +103,9 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class SemanticEntropy(TextMetric, evaluate.Metric):
+class SemanticEntropy(SetMetric, evaluate.Metric):
     """Entropy of the classes of texts that say the same."""
 
-    items = SETS
     bounds = (0.0, math.log)
     settings = SemanticEntropySettings
     item_results = (
@@ -133,10 +122,10 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         urls = ["https://doi.org/10.1038/s41586-024-07421-0", "https://arxiv.org/abs/2504.05228"]
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
-    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
-        settings = SemanticEntropySettings.read(given, "semantic_entropy")
-        sets = parse_sets(predictions, settings.set_size)
-        m, sizes = len(sets.sizes), sets.sizes
+    def _score(
+        self, sets: TextSets, settings: SemanticEntropySettings, summary: ScoreSummary
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        sizes = sets.sizes
         weights, weighting = None, "uniform"
         eligible = np.ones(len(sets.texts), dtype=bool)
         if settings.weights is not None:
@@ -145,36 +134,26 @@ class SemanticEntropy(TextMetric, evaluate.Metric):
         elif settings.log_probs is not None:
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
-        units = parse_confidence_by(settings.confidence_by, m, "set")
-        summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sizes)
 
         present, counted = np.flatnonzero(eligible), sum_by_set(eligible.astype(np.int64), sizes)
-        classes, counts, signed = find_classes(sets, present, counted, settings)
+        classes, signed = find_classes(sets, present, counted, settings)
 
         shares = None if weights is None else weights[present]
         if settings.estimator == "plugin":
-            entropies = class_entropies(classes, counts, counted, shares)
+            entropies = class_entropies(classes, shares)
         else:
-            entropies = coverage_adjusted_entropies(classes, counts, counted)
+            entropies = coverage_adjusted_entropies(classes)
             signed["estimator"] = settings.estimator
         result = summary.of("semantic_entropy", entropies)
-        result |= summary.of("n_classes", counts.astype(np.float64), "n_classes_", bounds=(1.0, float))
+        result |= summary.of("n_classes", classes.counts.astype(np.float64), "n_classes_", bounds=(1.0, float))
         if quality is not None:
-            values = utilities(classes, counts, counted, quality[present], settings.patience)
+            values = utilities(classes, quality[present], settings.patience)
             result |= summary.of("utility", values, "utility_", bounds=(0.0, 1.0))
         if quality is not None and settings.min_quality is not None:
-            good = count_good_classes(classes, counts, counted, quality[present] >= settings.min_quality - TIE)
+            good = count_good_classes(classes, quality[present] >= settings.min_quality - TIE)
             result |= summary.of("n_good_classes", good, "n_good_classes_", bounds=(0.0, float))
         if settings.details:
-            labels = lists_by_set(classes, sizes, eligible)
+            labels = lists_by_set(classes.within_sets, sizes, eligible)
             result["details"] = rows_of({"size": sizes.tolist(), "classes": labels})
-        result["signature"] = signature(
-            "semantic_entropy",
-            **signed,
-            weights=weighting,
-            **({} if quality is None else {"patience": settings.patience}),
-            **settings.signed("min_quality"),
-            set_size=format_sizes(sizes),
-            **settings.signed_interval(),
-        )
-        return result
+        patience = {} if quality is None else {"patience": settings.patience}
+        return result, {**signed, "weights": weighting, **patience, **settings.signed("min_quality")}

@@ -20,33 +20,27 @@ from .core import (
     flatten,
     load_pair_model,
     matrix_device,
+    number_labels,
     to_array,
     unit_rows,
     with_contexts,
 )
-from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
+from .semantic_entropy_grouping import Classes, Items, Same, different_texts, group, number_classes
 from .semantic_entropy_settings import SemanticEntropySettings
 
 
 def find_classes(
     sets: TextSets, present: np.ndarray, sizes: np.ndarray, settings: SemanticEntropySettings
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+) -> tuple[Classes, dict[str, Any]]:
     """Group the texts of each set into classes that say the same.
 
-    Parameters
-    ----------
-    present : ndarray of shape (k,), the eligible texts, in order; all other texts are ignored
-    sizes : ndarray of shape (m,), how many of them each set has, at least 1
-
-    Returns
-    -------
-    classes : ndarray of shape (k,), numbered in each set from 0, in order of first appearance
-    counts : ndarray of shape (m,), the number of classes of each set
-    signed : the entries of a signature
+    `present`, (k,), are the indices of the eligible texts, in order; all other texts are ignored. `sizes`, (m,), says
+    how many of them each set has, at least 1. Returns their classes, and the entries of a signature.
     """
     if settings.classes is not None:
-        labels = _parse_classes(settings.classes, sets)[present]
-        return *number_classes(labels, sizes), {"classes": "given"}
+        given = flatten(settings.classes, sets, "classes", "label")
+        labels = number_labels(given, lambda i: f"classes ({sets.where(i)})")
+        return number_classes(labels[present], sizes), {"classes": "given"}
     texts = [sets.texts[i] for i in present.tolist()]
     grouping = settings.grouping
     if settings.by_cosine:
@@ -61,7 +55,7 @@ def find_classes(
         same, rule = _by_pairs(items, [inputs[i] for i in present[items.first].tolist()], settings)
         signed = {"same": rule, "grouping": grouping, **settings.signed("contexts")}
     labels = group(items, same, grouping)
-    return *number_classes(labels[items.of_text], sizes), signed
+    return number_classes(labels[items.of_text], sizes), signed
 
 
 def _by_cosine(embeddings: np.ndarray, row_of: np.ndarray, settings: SemanticEntropySettings) -> Same:
@@ -135,8 +129,8 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
     unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     ordered = list(unique)
     answers = [np.empty(0, dtype=bool)]
-    for start in range(0, len(ordered), LIMITS.asked_pairs):
-        left, right = map(list, zip(*ordered[start : start + LIMITS.asked_pairs], strict=True))
+    for start in range(0, len(ordered), LIMITS.pairs_per_call):
+        left, right = map(list, zip(*ordered[start : start + LIMITS.pairs_per_call], strict=True))
         answer = same(left, right)
         try:
             array = to_array(answer)
@@ -146,13 +140,3 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
             raise ValueError(f"same must return {len(left)} booleans, one for each pair. Got {describe(answer)}.")
         answers.append(array)
     return np.concatenate(answers)[[unique[pair] for pair in pairs]]
-
-
-def _parse_classes(labels: Any, sets: TextSets) -> np.ndarray:
-    """Read a label for each text, shaped like the predictions: equal integers for equal labels."""
-    flat = flatten(labels, sets, "classes", "label")
-    for i, label in enumerate(flat):
-        if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int, np.integer)):
-            raise TypeError(f"classes ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(flat))}
-    return np.array([numbers[label] for label in flat], dtype=np.int64)

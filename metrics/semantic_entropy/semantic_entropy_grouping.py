@@ -30,14 +30,32 @@ class Items(NamedTuple):
     sizes: np.ndarray
 
 
+class Classes(NamedTuple):
+    """The classes of the n texts of m sets.
+
+    numbers : ndarray of shape (n,), the class of each text among those of all sets, in order of first appearance
+    counts : ndarray of shape (m,), the number of classes of each set
+    sizes : ndarray of shape (m,), the number of texts of each set
+    """
+
+    numbers: np.ndarray
+    counts: np.ndarray
+    sizes: np.ndarray
+
+    @property
+    def within_sets(self) -> np.ndarray:
+        """The class of each text, numbered from 0 in each set: (n,)."""
+        return self.numbers - np.repeat(np.cumsum(self.counts) - self.counts, self.sizes)
+
+    def sums(self, values: np.ndarray | None = None) -> np.ndarray:
+        """Add up values (n,) over the texts of each class, or count them: an array set after set."""
+        return np.bincount(self.numbers, values, minlength=int(self.counts.sum()))
+
+
 def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddings: np.ndarray | None = None) -> Items:
     """List the different texts of each set: in order of content for "complete", in the order given for "greedy".
 
-    Parameters
-    ----------
-    texts : list of n strings
-    sizes : ndarray of shape (m,), the number of texts of each set
-    embeddings : ndarray of shape (n, d), or None: equal texts with different rows are different texts
+    If embeddings, (n, d), are given, equal texts with different rows are different texts.
     """
     set_of, ranks = np.repeat(np.arange(len(sizes)), sizes), content_ranks(texts)
     keys = set_of * (ranks.max(initial=0) + 1) + ranks
@@ -106,21 +124,8 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
     return labels
 
 
-def number_classes(labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Renumber the classes of each set in order of first appearance.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,), int64 >= 0: equal for texts of one class, within a set
-    sizes : ndarray of shape (m,)
-
-    Returns
-    -------
-    classes : ndarray of shape (n,), from 0 in each set
-    counts : ndarray of shape (m,), the number of classes of each set
-    """
+def number_classes(labels: np.ndarray, sizes: np.ndarray) -> Classes:
+    """Make the classes of m sets from labels (n,), int64 >= 0, equal for texts of one class within a set."""
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     _, first, inverse = np.unique(set_of * (labels.max(initial=0) + 1) + labels, return_index=True, return_inverse=True)
-    counts = np.bincount(set_of[first], minlength=len(sizes))
-    numbers = np.argsort(np.argsort(first))[inverse]
-    return numbers - (np.cumsum(counts) - counts)[set_of], counts
+    return Classes(np.argsort(np.argsort(first))[inverse], np.bincount(set_of[first], minlength=len(sizes)), sizes)

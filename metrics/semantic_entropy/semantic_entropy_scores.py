@@ -5,94 +5,65 @@ from typing import Any
 import numpy as np
 
 from .core import TextSets, describe, flatten, sum_by_set, to_array
+from .semantic_entropy_grouping import Classes
 
 
-def class_entropies(
-    classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, weights: np.ndarray | None
-) -> np.ndarray:
+def class_entropies(classes: Classes, weights: np.ndarray | None) -> np.ndarray:
     """Compute the Shannon entropy of the classes of each set, in nats: (m,), in [0, log of the set's size].
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n,), numbered from 0 in each set
-    counts : ndarray of shape (m,), the number of classes of each set
-    sizes : ndarray of shape (m,)
-    weights : ndarray of shape (n,), the probability of each text within its set; uniform if None
+    `weights`, (n,), are the probability of each text within its set; uniform if None.
     """
-    shares = 1 / np.repeat(sizes, sizes) if weights is None else weights
-    slots = _number_all(classes, counts, sizes)
-    masses = np.bincount(slots, shares, minlength=int(counts.sum()))
+    masses = classes.sums(1 / np.repeat(classes.sizes, classes.sizes) if weights is None else weights)
     terms = -masses * np.log(np.where(masses > 0, masses, 1.0))
-    return np.maximum(sum_by_set(terms, counts), 0.0)
+    return np.maximum(sum_by_set(terms, classes.counts), 0.0)
 
 
-def coverage_adjusted_entropies(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def coverage_adjusted_entropies(classes: Classes) -> np.ndarray:
     """Estimate the entropy of the distribution that the texts of each set were sampled from, in nats: (m,), at least 0.
 
     Shares are scaled by the estimated coverage, 1 minus the share of classes with one text, and each term is divided
     by the probability that its class is seen (Chao and Shen 2003, eq. 8). Where each text has a class of its own, one
-    of them counts as seen twice. Parameters are those of `class_entropies`.
+    of them counts as seen twice.
     """
-    slots = _number_all(classes, counts, sizes)
-    n_texts = np.bincount(slots, minlength=int(counts.sum()))
-    n_single = sum_by_set((n_texts == 1).astype(np.int64), counts)
+    n_texts, sizes = classes.sums(), classes.sizes
+    n_single = sum_by_set((n_texts == 1).astype(np.int64), classes.counts)
     n_single = np.where(n_single == sizes, sizes - 1, n_single)
-    totals = np.repeat(sizes, counts)
-    shares = np.repeat(1 - n_single / sizes, counts) * n_texts / totals
+    totals = np.repeat(sizes, classes.counts)
+    shares = np.repeat(1 - n_single / sizes, classes.counts) * n_texts / totals
     seen = -np.expm1(totals * np.log1p(-np.minimum(shares, 1 - 1e-16)))
-    return np.maximum(sum_by_set(-shares * np.log(shares) / seen, counts), 0.0)
+    return np.maximum(sum_by_set(-shares * np.log(shares) / seen, classes.counts), 0.0)
 
 
-def utilities(
-    classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, quality: np.ndarray, patience: float
-) -> np.ndarray:
+def utilities(classes: Classes, quality: np.ndarray, patience: float) -> np.ndarray:
     """Compute the utility of each set to a reader who goes on to the next text with this probability: (m,), in [0, 1].
 
-    It is the mean quality of the texts, 0 for one whose class came before, weighted by patience^(i - 1), which sum to
-    1 (NoveltyBench, arXiv 2504.05228, section 3.3).
+    It is the mean quality of the texts, (n,), 0 for one whose class came before, weighted by patience^(i - 1), which
+    sum to 1 (NoveltyBench, arXiv 2504.05228, section 3.3).
     """
-    starts = np.cumsum(sizes) - sizes
-    places = np.arange(len(classes)) - np.repeat(starts, sizes)
-    discounts = np.power(float(patience), places)
-    slots = _number_all(classes, counts, sizes)
-    is_first = np.zeros(len(classes), dtype=bool)
-    is_first[np.unique(slots, return_index=True)[1]] = True
+    n, sizes = len(classes.numbers), classes.sizes
+    discounts = np.power(float(patience), np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+    is_first = np.zeros(n, dtype=bool)
+    is_first[np.unique(classes.numbers, return_index=True)[1]] = True
     return sum_by_set(quality * is_first * discounts, sizes) / sum_by_set(discounts, sizes)
 
 
-def count_good_classes(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, is_good: np.ndarray) -> np.ndarray:
-    """Count the classes of each set that have a good text: (m,), in [0, size of the set].
+def count_good_classes(classes: Classes, is_good: np.ndarray) -> np.ndarray:
+    """Count the classes of each set that have a good text, by bools (n,): (m,), in [0, size of the set].
 
     Over the number of texts, it is the effective diversity at a fixed number of samples of Shypula et al. (2025, arXiv
-    2504.12522). `is_good` has shape (n,), bool; the other parameters are those of `class_entropies`.
+    2504.12522).
     """
-    n_good = np.bincount(_number_all(classes, counts, sizes), is_good, minlength=int(counts.sum()))
-    return sum_by_set((n_good > 0).astype(np.float64), counts)
-
-
-def _number_all(classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the number of the class of each text among those of all sets: (n,)."""
-    return np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    return sum_by_set((classes.sums(is_good) > 0).astype(np.float64), classes.counts)
 
 
 def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]:
     """Normalize the likelihoods of texts within their sets, as semantic entropy does (Farquhar et al. 2024).
 
-    Parameters
-    ----------
-    log_probs : shaped like the predictions, natural logarithms: for each text a list of those of its tokens, of which
-        the mean is taken, or for each text a number, which is taken as it is
-
-    Returns
-    -------
-    weights : ndarray of shape (n,), exp of each mean or number over their sum in the set. A text that was sampled
-        several times counts each time, as in the authors' code.
-    signed : the entry of a signature
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not shaped like the predictions, or has an entry that is not a finite number of at most 0.
+    `log_probs` is shaped like the predictions: for each text a list of the natural logarithms of its tokens, of which
+    the mean is taken, or for each text a number, which is taken as it is. Returns exp of each mean or number over their
+    sum in the set, (n,), and the entry of a signature. A text that was sampled several times counts each time, as in
+    the authors' code. Raises a TypeError or ValueError if it is not shaped like the predictions, or has an entry that
+    is not a finite number of at most 0.
     """
     rows = flatten(log_probs, sets, "log_probs", "log-probability")
     of_tokens = np.ndim(rows[0]) > 0

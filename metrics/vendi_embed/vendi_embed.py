@@ -8,31 +8,26 @@ import numpy as np
 from .core import (
     LIMITS,
     ROW_ERRORS,
-    SETS,
     ItemResult,
     ScoreSummary,
+    SetMetric,
     Spectra,
-    TextMetric,
     TextSets,
     batches_by_size,
     describe_results,
     describe_settings,
     embed_sets,
     embedding_spectra,
-    find_similarities,
     format_order,
-    format_sizes,
     kernel_spectra,
     matrix_device,
-    parse_confidence_by,
     parse_probabilities,
-    parse_sets,
     parse_values,
     rows_of,
-    signature,
     sum_by_set,
     vendi_scores,
 )
+from .vendi_embed_definite import definite_similarities
 from .vendi_embed_ngrams import word_kernels
 from .vendi_embed_pairs import pair_similarities, pooled_diversity
 from .vendi_embed_settings import VendiSettings
@@ -55,12 +50,7 @@ _CITATION = """\
 """
 
 _KWARGS_DESCRIPTION = (
-    """
-Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list
-        is one set or, with `set_size`, consecutive sets.
-"""
-    + describe_settings(
+    describe_settings(
         VendiSettings,
         "set",
         similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue; "
@@ -108,10 +98,9 @@ Examples:
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
-class VendiEmbed(TextMetric, evaluate.Metric):
+class VendiEmbed(SetMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or given similarities."""
 
-    items = SETS
     bounds = (1.0, float)
     settings = VendiSettings
     item_results = (
@@ -123,17 +112,14 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         urls = ["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"]
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
-    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
-        settings = VendiSettings.read(given, "vendi_embed")
-        sets = parse_sets(predictions, settings.set_size)
+    def _score(
+        self, sets: TextSets, settings: VendiSettings, summary: ScoreSummary
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         weights = quality = None
         if settings.weights is not None:
             weights = parse_probabilities(settings.weights, sets, "weights")
         if settings.quality is not None:
             quality = parse_values(settings.quality, sets, "quality")
-        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(units, settings.confidence, self.bounds, sets.sizes)
-
         spectra, signed, change = find_spectra(sets, weights, settings)
         orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
         all_scores = vendi_scores(spectra, len(sets.sizes), orders)
@@ -148,43 +134,36 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             result |= summary.of("quality_vendi_embed", products, "quality_", bounds=(0.0, float))
         if settings.pairs:
             similarities = pair_similarities(all_scores[:, -1], sets.sizes)
-            result |= pooled_diversity(similarities, units, settings.confidence)
+            result |= pooled_diversity(similarities, summary.units, summary.level)
         if change is not None:
             result["similarity_change"] = change
         if settings.details:
-            result["details"] = describe_sets(sets.sizes, scores, settings.orders, spectra)
-        result["signature"] = signature(
-            "vendi_embed",
-            q=",".join(map(format_order, settings.orders)),
-            **signed,
-            weights="uniform" if weights is None else "given",
-            set_size=format_sizes(sets.sizes),
-            **settings.signed_interval(),
-        )
-        return result
+            eigenvalues: dict[int, list[float]] = {}
+            for members, ascending in spectra:
+                eigenvalues.update(zip(members.tolist(), ascending.flip(-1).tolist(), strict=True))
+            columns = {
+                "size": sets.sizes.tolist(),
+                "by_order": [name_orders(settings.orders, row) for row in scores],
+                "eigenvalues": [eigenvalues[i] for i in range(len(sets.sizes))],
+            }
+            result["details"] = rows_of(columns)
+        weighting = "uniform" if weights is None else "given"
+        return result, {"q": ",".join(map(format_order, settings.orders)), **signed, "weights": weighting}
 
 
 def find_spectra(
     sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
 ) -> tuple[list[Spectra], dict[str, Any], float | None]:
-    """Compare the texts of each set.
+    """Compare the texts of each set, whose weights, (n,), sum to 1 within it; they are uniform if None.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
-
-    Returns
-    -------
-    spectra : of sets of equal size
-    signed : the entries of a signature
-    change : of the similarities by a model, as of `find_similarities`
+    Returns the spectra of sets of equal size, the entries of a signature, and the change of `definite_similarities`.
     """
     device, change = matrix_device(settings.device), None
     if settings.kernel == "ngram":
         kernels, signed = word_kernels(sets)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
-        matrices, signed, change = find_similarities(sets, settings, repair=True)
+        matrices, signed, change = definite_similarities(sets, settings)
         batches = batches_by_size(sets.sizes, LIMITS.block_rows)
         kernels = ((members, np.stack([matrices[i] for i in members])) for members, _ in batches)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
@@ -198,18 +177,3 @@ def find_spectra(
 def name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:
     """Name the scores at each order, (len(orders),)."""
     return dict(zip(map(format_order, orders), scores.tolist(), strict=True))
-
-
-def describe_sets(
-    sizes: np.ndarray, scores: np.ndarray, orders: list[float], spectra: list[Spectra]
-) -> list[dict[str, Any]]:
-    """List for each of m sets what `details` shows, from the scores at each order, (m, len(orders))."""
-    eigenvalues: dict[int, list[float]] = {}
-    for members, shares in spectra:
-        eigenvalues.update(zip(members.tolist(), shares.flip(-1).tolist(), strict=True))
-    columns = {
-        "size": sizes.tolist(),
-        "by_order": [name_orders(orders, row) for row in scores],
-        "eigenvalues": [eigenvalues[i] for i in range(len(sizes))],
-    }
-    return rows_of(columns)

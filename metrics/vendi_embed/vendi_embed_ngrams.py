@@ -21,7 +21,7 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     n_unspaced = sum(map(is_unspaced, sets.texts))
     if n_unspaced:
         reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
-        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=5)
+        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=6)
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])

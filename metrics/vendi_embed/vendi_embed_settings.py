@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .core import TEXT, SourceSettings, parse_choice, parse_flag, parse_number, setting
 
 
@@ -15,7 +13,7 @@ def _order(value: Any, name: str) -> float:
 
 def _orders(value: Any, name: str) -> float | list[float]:
     """Read one order of the Rényi entropy or a list of them: numbers in [0, inf], or "inf"."""
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, (list, tuple)):
         return _order(value, name)

@@ -12,7 +12,7 @@ import pandas
 
 from scripts import ROOT
 from scripts.benchmarks import cases
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 RESULTS = ROOT / "build" / "asv" / "results"
 
@@ -73,7 +73,7 @@ def formatted(table: pandas.DataFrame) -> pandas.DataFrame:
 @command
 def main() -> int:
     """Run the command."""
-    make_parser(__doc__).parse_args()
+    Parser(__doc__).parse_args()
     read = read_results(RESULTS)
     table = rows(read["results"])
     formatted(table).to_csv(ROOT / "results" / "benchmarks.csv", index=False)

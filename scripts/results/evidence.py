@@ -1,9 +1,8 @@
 """Write the meta-evaluation on the released data to results/, beside what the paper prints.
 
-    python -m scripts.results.evidence            write results/*.csv and results/evidence/agreement.svg
-    python -m scripts.results.evidence --check    write nothing; exit with 1 if a table would differ
+    METRICS_TEST_DATA=/path/to/data python -m scripts.results.evidence
 
-The data are those under $METRICS_TEST_DATA.
+Writes results/*.csv and results/evidence/agreement.svg.
 """
 
 from pathlib import Path
@@ -17,7 +16,7 @@ from scripts.results.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
 from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
 from text_metrics.commands.meta_eval.scores import Scores, score_sets
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.formats import number
 from text_metrics.commands.shared.plots import new_figure, styled, to_svg
@@ -137,12 +136,9 @@ SUMMARY = ("a person, with the other people", "self-BLEU-3", "Chamfer", "VS-Embe
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a table would differ")
-    check = parser.parse_args().check
-    data = data_folder(parser)
+    data = data_folder(Parser(__doc__))
     sets = Sets()
     pairs, people = read_pairs(sorted((data / "diversity_pairs").glob("*.jsonl")), sets)
     kinds = read_kinds(data / "diversity_sets", sets)
@@ -151,17 +147,9 @@ def main() -> int:
     written = tables(results) | quality_tables(originals_above(scores, kinds))
     written["paper"] = paper_table(results["agreement"])
     written["summary"] = written["people"][written["people"].iloc[:, 0].isin(SUMMARY)]
-    differing = []
     for name, table in written.items():
-        path, text = ROOT / "results" / f"{name}.csv", table.to_csv(index=False)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            differing.append(path.name)
-            if not check:
-                write_text(path, text)
-    print(f"{len(differing)} tables differ: {', '.join(differing)}" if differing else "No table differs.")
-    if not check:
-        write_text(ROOT / "results" / "evidence" / "agreement.svg", agreement_picture(results["agreement"]))
-    return int(bool(check and differing))
+        table.to_csv(ROOT / "results" / f"{name}.csv", index=False)
+    write_text(ROOT / "results" / "evidence" / "agreement.svg", agreement_picture(results["agreement"]))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from sklearn.metrics import matthews_corrcoef
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 PAIRS = Path(__file__).with_name("gruen_pairs.jsonl")
 ANSWERS, LEAST_CHARACTERS = 900, 150
@@ -99,7 +99,7 @@ def repeated(metric: Any, path: Path) -> list[Row]:
 @command
 def main() -> None:
     """Write the table."""
-    data = data_folder(make_parser(__doc__))
+    data = data_folder(Parser(__doc__))
     folder = data / "gruen"
     metric = load("gruen")
     with warnings.catch_warnings():

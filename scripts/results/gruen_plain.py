@@ -20,20 +20,20 @@ from sklearn.metrics import roc_auc_score
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 FRAMES = Path(__file__).with_suffix(".toml")
 PER_CONSTRUCTION, SEED = 75, 20
 _DROPPED = "a an the is are was were has have to of in on at for with from"
 
 
-def draw(frames: Path, count: int, seed: int) -> dict[str, list[str]]:
-    """Draw up to `count` different sentences of each construction of a file of frames; returns them by construction."""
-    chance, table = random.Random(seed), tomllib.loads(frames.read_text(encoding="utf-8"))
+def draw() -> dict[str, list[str]]:
+    """Draw different sentences of each construction, by name."""
+    chance, table = random.Random(SEED), tomllib.loads(FRAMES.read_text(encoding="utf-8"))
     drawn = {}
     for name, choices in table["constructions"].items():
-        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * count))
-        drawn[name] = list(dict.fromkeys(sentences))[:count]
+        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * PER_CONSTRUCTION))
+        drawn[name] = list(dict.fromkeys(sentences))[:PER_CONSTRUCTION]
     return drawn
 
 
@@ -80,8 +80,8 @@ def from_people(folder: Path) -> dict[str, list[str]]:
 @command
 def main() -> None:
     """Write the table."""
-    folder, chance = data_folder(make_parser(__doc__)), random.Random(SEED)
-    suite = draw(FRAMES, PER_CONSTRUCTION, SEED) | from_people(folder)
+    folder, chance = data_folder(Parser(__doc__)), random.Random(SEED)
+    suite = draw() | from_people(folder)
     pairs = [(name, text, corrupt(text, chance)) for name, texts in suite.items() for text in texts]
     table = pandas.DataFrame(pairs, columns=["construction", "plain", "corrupted"])
     with warnings.catch_warnings():

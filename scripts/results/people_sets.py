@@ -19,7 +19,7 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
 from text_metrics.commands.meta_eval.scores import content_columns, join_columns, score_sets
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.formats import interval, number
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics._core.core_numbers import tied_ranks
@@ -110,7 +110,7 @@ def typical(name: str, values: pandas.DataFrame) -> dict[str, str]:
 @command
 def main() -> None:
     """Write the tables."""
-    data = data_folder(make_parser(__doc__))
+    data = data_folder(Parser(__doc__))
     frames, lines = [], []
     for file, name in SETS.items():
         rows = pandas.read_json(data / "people_sets" / f"{file}.jsonl", lines=True)

@@ -14,7 +14,7 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics.commands.meta_eval.pairs import read_texts, read_topic
 from text_metrics.commands.report.main import main as report
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.rows import read_rows
 
@@ -44,7 +44,7 @@ def write_systems(data: Path, folder: Path) -> list[str]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.parse_args()
     folder = ROOT / "build" / "systems"
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 from text_metrics.metrics.probeval.probeval_opposites import PREFIXES
 
 LEAST = 3
@@ -51,7 +51,7 @@ def render(folder: Path) -> str:
 @command
 def main() -> None:
     """Write the module."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("folder", type=Path, help="WordNet's dict folder, with data.noun and cntlist.rev")
     module = render(parser.parse_args().folder)
     (ROOT / "metrics" / "probeval" / "probeval_antonyms.py").write_text(module, encoding="utf-8")

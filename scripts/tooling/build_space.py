@@ -16,7 +16,7 @@ import yaml
 
 from scripts import ROOT
 from scripts.tooling.vendor import core_of
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
@@ -108,7 +108,7 @@ def commit() -> str:
 @command
 def main() -> None:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
     for name in parser.parse_args().names:
         print(build(name))

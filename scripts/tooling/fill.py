@@ -1,7 +1,7 @@
 """Fill the marked blocks of README, docs and cards, or check that they are filled.
 
-`<!-- table:NAME -->` ... `<!-- /table -->` holds results/NAME.csv as a table, and `<!-- help:Args -->` ...
-`<!-- /help -->` of a metric card the section of the help of the metric.
+`<!-- table:NAME -->` ... `<!-- /table -->` holds results/NAME.csv as a table, and `<!-- table:NAME | A | B -->` its
+first column and those named A and B. `<!-- help:Args -->` ... `<!-- /help -->` of a card holds a section of the help.
 
     python -m scripts.tooling.fill            write them
     python -m scripts.tooling.fill --check    change nothing; exit with 1 if a block differs
@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
-_BLOCK = re.compile(r"(<!-- (table|help):([\w-]+) -->\n)(.*?)(<!-- /\2 -->)", flags=re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (table|help):([\w-]+)((?: \| [\w ]+?)*) -->\n)(.*?)(<!-- /\2 -->)", flags=re.DOTALL)
 _TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")
 
 
@@ -38,25 +38,27 @@ def help_list(help_text: str, section: str) -> str:
     return "".join(lines)
 
 
-def table(path: Path) -> str:
-    """Format a CSV file as a table."""
+def table(path: Path, names: list[str]) -> str:
+    """Format a CSV file as a table: all columns, or if names are given the first one and those."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in lines)
+    columns = [0, *map(header.index, names)] if names else range(len(header))
+    lines = [[row[column].replace("|", "\\|") for column in columns] for row in (header, *rows)]
+    lines.insert(1, ["---"] * len(columns))
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def fill(page: Path, root: Path) -> str:
     """Return the text of a page with its blocks filled."""
 
     def content(match: re.Match[str]) -> str:
-        start, kind, name, _, end = match.groups()
+        start, kind, name, columns, _, end = match.groups()
         if kind == "help":
             return start + help_list(read_help(page.parent.name), name) + end
         source = root / "results" / f"{name}.csv"
         if not source.is_file():
             raise ValueError(f"{page}: there is no {source} for the block {name!r}.")
-        return start + table(source) + end
+        return start + table(source, columns.split(" | ")[1:]) + end
 
     return _BLOCK.sub(content, page.read_text(encoding="utf-8"))
 
@@ -69,7 +71,7 @@ def pages(root: Path) -> list[Path]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a block differs")
     check = parser.parse_args().check
     n_differing = 0

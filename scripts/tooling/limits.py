@@ -23,8 +23,8 @@ def lines(n: int, n_characters: int, n_letters: int) -> list[str]:
     return [" ".join("".join(RNG.choices("etaoinshrdlu", k=n_letters)) for _ in range(n_words)) for _ in range(n)]
 
 
-def largest(name: str, limits: Any) -> Iterator[tuple[str, list[str]]]:
-    """Yield inputs as large as the limits, each with a text for every box."""
+def largest(name: str, limits: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield inputs as large as the limits, each as rows of text and set."""
     total, n = limits.characters, limits.texts
     # Sets and texts of each, or texts and sentences of each, or answers of people and of the model.
     shapes: tuple[tuple[int, int], ...] = ((1, 2), (1, 60), (1, n), (3, 60), (4, 50), (50, 4))
@@ -34,26 +34,27 @@ def largest(name: str, limits: Any) -> Iterator[tuple[str, list[str]]]:
         what = f"{m} × {k}, words of {n_letters} letters"
         if name == "probeval":
             answers = lines(m + k, total, n_letters)
-            yield what.replace("×", "+"), ["\n".join(answers[:m]), "\n".join(answers[m:])]
+            yield what.replace("×", "+"), [(text, "people" if i < m else "model") for i, text in enumerate(answers)]
         elif name == "gruen":
             size = min(total // m, limits.text_characters) - 2 * k
-            yield what, ["\n\n".join([" ".join(f"{line.capitalize()}." for line in lines(k, size, n_letters))] * m)]
+            yield what, [(" ".join(f"{line.capitalize()}." for line in lines(k, size, n_letters)), "")] * m
         else:
-            yield what, ["\n\n".join("\n".join(lines(k, total // m - 1, n_letters)) for _ in range(m))]
+            yield what, [(line, f"{i}") for i in range(m) for line in lines(k, total // m - 1, n_letters)]
 
 
 def measure(name: str) -> str:
     """Return a row of the table."""
     folder = build(name)
     sys.path.insert(0, str(folder))
-    space = runpy.run_path(str(folder / "app.py"))["SPACE"]
+    app = runpy.run_path(str(folder / "app.py"))
+    space = app["SPACE"]
     choices = [getattr(setting, "choices", [("", setting.value)]) for setting in space.settings.values()]
     runs = []
-    for what, texts in largest(name, space.limits):
+    for what, rows in largest(name, space.limits):
         for values in itertools.product(*choices):
             settings = dict(zip(space.settings, [value for _, value in values], strict=True))
             start, cpu = time.perf_counter(), time.process_time()
-            space.score(space.rows(*texts), **settings)
+            space.score([app["inputs"].Row(*row) for row in rows], **settings)
             runs.append((time.perf_counter() - start, time.process_time() - cpu, what))
     # The first run loads the model.
     seconds, cpu, what = max(runs[1:])

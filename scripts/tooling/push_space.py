@@ -9,7 +9,7 @@ from pathlib import Path
 from huggingface_hub import HfApi
 
 from scripts.tooling.build_space import BUILD, COMMIT
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -45,7 +45,7 @@ def push(folder: Path, repo: str, commit: str, private: bool) -> str:
 @command
 def main() -> None:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("name", help="the demo, built in build/<name>")
     parser.add_argument("--owner", required=True, help="the user or organization on the Hub")
     parser.add_argument("--push", action="store_true", help="upload; without it nothing is sent")

@@ -17,7 +17,7 @@ from pathlib import Path
 from scripts import ROOT
 from scripts.tooling.fill import pages
 from text_metrics import __version__
-from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.command import Parser, command
 
 MANIFEST = ROOT / "results" / "manifest.json"
 CHANGELOG = ROOT / "CHANGELOG.md"
@@ -61,7 +61,7 @@ def other_versions() -> list[str]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; check the versions of the pages")
     if parser.parse_args().check:
         problems = other_versions()

@@ -21,7 +21,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from scripts.tooling.build_space import BUILD, ROOT, build, space_names
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import Parser
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 LAPTOP, PHONE = {"width": 1280, "height": 1160}, {"width": 390, "height": 844}
@@ -90,7 +90,7 @@ def wait_for_figures(page: Any) -> None:
 
 def main() -> None:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
     (states := BUILD / "screenshots").mkdir(parents=True, exist_ok=True)
     for name in parser.parse_args().names:

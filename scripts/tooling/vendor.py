@@ -19,7 +19,7 @@ import evaluate
 from evaluate.loading import get_imports
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import Parser
 
 METRICS = ROOT / "metrics"
 CORE = METRICS / "_core"
@@ -151,7 +151,7 @@ def own_files(folder: Path) -> list[Path]:
 
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 on any difference")
     check = parser.parse_args().check
     failures = []

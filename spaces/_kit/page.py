@@ -104,7 +104,8 @@ def build(space: Space) -> server.Demo:
     """Build the page of a demo."""
     title = f"{space.metric.name}: {space.title}"
     with server.Demo(title=title, analytics_enabled=False, fill_width=True, delete_cache=server.DELETE_CACHE) as demo:
-        links = server.links(space.metric.name, space.metric.reference_urls)
+        card = server.README.read_text(encoding="utf-8")
+        links = server.links(space.metric.name, space.metric.reference_urls, card)
         gr.HTML(panels.render("banner", space.metric.name, space.title, space.lead, links), padding=False)
         with gr.Row(equal_height=False):
             with gr.Column(scale=4, min_width=320, elem_classes="tm-input"):
@@ -112,8 +113,9 @@ def build(space: Space) -> server.Demo:
             with gr.Column(scale=8, min_width=320):
                 shown = _result_side(space)
         _wire(demo, space, shown, chips, boxes, file, buttons)
-        api = server.readable(space.api, space.metric.name)
-        gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=1)
+        # The tool of the MCP server has the name of the function.
+        space.api.__name__ = space.metric.name
+        gr.api(space.api, api_name="score", concurrency_id="model", concurrency_limit=1)
     return demo
 
 
@@ -232,25 +234,23 @@ def _wire(
 def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
     """Make the handler of the events that score the boxes or the file."""
 
-    @server.readable
-    def score(is_file: bool, path: str | None, values: Sequence[Any]) -> Result:
-        n = len(space.boxes)
-        typed = [text or "" for text in values[:n]]
-        if is_file:
-            rows = inputs.read_table(path, space.limits)
-        else:
-            inputs.check_typed(typed, space.limits)
-            rows = space.rows(*typed)
-        return space.score(rows, **dict(zip(space.settings, values[n:], strict=True)))
-
     def handle(progress: gr.Progress = _PROGRESS, *given: Any) -> dict[Any, Any]:
         token, path, *values = given
         if not token:
             return {shown.column: gr.skip()}
+        n = len(space.boxes)
         try:
-            return _changes(space, shown, token, score(token.startswith("1"), path, values))
-        except gr.Error as error:
-            return {shown.answer: panels.render("error", error.message, token), shown.column: gr.update(visible=False)}
+            if token.startswith("1"):
+                rows = inputs.read_table(path, space.limits)
+            else:
+                typed = [text or "" for text in values[:n]]
+                inputs.check_typed(typed, space.limits)
+                rows = space.rows(*typed)
+            settings = dict(zip(space.settings, values[n:], strict=True))
+            return _changes(space, shown, token, space.score(rows, **settings))
+        except Exception as error:
+            message = server.shown_error(error).message
+            return {shown.answer: panels.render("error", message, token), shown.column: gr.update(visible=False)}
 
     return handle
 

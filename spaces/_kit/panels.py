@@ -53,8 +53,9 @@ def _escaped(value: Any) -> Any:
     return value if isinstance(value, Markup) else Markup(str(escape(value)).translate(_SYNTAX))
 
 
-def _decimals(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+def decimals(value: float) -> str:
+    """Write a number with two decimals and a minus sign; zero has none."""
+    return f"{value:z.2f}".replace("-", "−")
 
 
 def _percent(share: float) -> str:
@@ -64,7 +65,7 @@ def _percent(share: float) -> str:
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, finalize=_escaped
 )
-_ENVIRONMENT.filters |= {"decimals": _decimals, "percent": _percent}
+_ENVIRONMENT.filters |= {"decimals": decimals, "percent": _percent}
 
 
 def render(macro: str, *values: Any) -> str:

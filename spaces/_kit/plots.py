@@ -17,6 +17,11 @@ from .core import TIE, first_maximum
 
 SERIES = ("#6366f1", "#e5622b")
 _HATCHES, _SYMBOLS = ("", "/"), ("circle", "diamond")
+_HATCHING: dict[str, Any] = {"fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}
+# Height of a bar and of the name above it, in pixels.
+_BAR, _NAME = 18, 26
+# Sides of a mark where its label can be, in this order of preference, with their directions.
+_SIDES = {"top center": (0, 1), "bottom center": (0, -1), "middle right": (1, 0), "middle left": (-1, 0)}
 # Up to this size a cell of a heat map has room for its value.
 _LEGIBLE = 8
 
@@ -51,11 +56,16 @@ def _figure(height: int, *, legend: bool = False) -> go.Figure:
     return figure
 
 
+def _square(n: int) -> int:
+    """Return the height of a square figure of n texts."""
+    return 60 + max(240, min(420, 60 * n))
+
+
 def heat_map(similarity: np.ndarray, names: Sequence[str], texts: Sequence[str]) -> go.Figure:
     """Draw a similarity matrix of n texts, of shape (n, n), with their short names."""
     rgb = ", ".join(str(int(SERIES[0][i : i + 2], 16)) for i in (1, 3, 5))
     hovers = [label(text, 48, 2) for text in texts]
-    figure = _figure(60 + max(240, min(420, 60 * len(texts))))
+    figure = _figure(_square(len(texts)))
     figure.add_heatmap(
         z=similarity.tolist(),
         x=names,
@@ -94,78 +104,99 @@ def text_map(
     groups : the indices of the texts of each set
     """
     places = positions(similarity)
-    figure = _figure(360, legend=len(groups) > 1)
+    figure = _figure(_square(len(texts)), legend=len(groups) > 1)
     ends = np.argwhere(np.triu(similarity >= near - TIE, 1))
     lines = np.full((len(ends), 3, 2), np.nan)
     lines[:, :2] = places[ends]
-    grey = {"color": "rgba(138,143,163,.7)", "width": 1.5}
     figure.add_scatter(
         x=lines[..., 0].ravel().tolist(),
         y=lines[..., 1].ravel().tolist(),
         mode="lines",
-        line=grey,
+        line={"color": "rgba(138,143,163,.7)", "width": 1.5},
         hoverinfo="skip",
         showlegend=False,
     )
-    for series, (name, members) in enumerate(groups.items()):
-        # Texts at one place have one mark.
-        marks: dict[int, list[int]] = {}
+    # Texts of a set at one place have one mark, which the first of them names.
+    marks: dict[int, list[int]] = {}
+    for members in groups.values():
         for i in members:
             marks.setdefault(next(j for j in members if similarity[i, j] >= 1 - TIE), []).append(i)
+    firsts, labels = list(marks), [label(", ".join(names[i] for i in of_mark), 20, 1) for of_mark in marks.values()]
+    sides = label_sides(places[firsts], list(map(len, labels)))
+    for series, (name, members) in enumerate(groups.items()):
+        own = [k for k, first in enumerate(firsts) if first in members]
+        at = places[[firsts[k] for k in own]]
         figure.add_scatter(
-            x=places[list(marks), 0].tolist(),
-            y=places[list(marks), 1].tolist(),
+            x=at[:, 0].tolist(),
+            y=at[:, 1].tolist(),
             mode="markers+text",
             name=html.escape(name, quote=False),
             marker={"color": SERIES[series], "symbol": _SYMBOLS[series], "size": 11},
-            text=[", ".join(names[i] for i in of_mark) for of_mark in marks.values()],
-            textposition="top center",
-            customdata=["<br>".join(label(texts[i], 60, 3) for i in of_mark) for of_mark in marks.values()],
+            text=[labels[k] if sides[k] else "" for k in own],
+            textposition=[sides[k] or "top center" for k in own],
+            customdata=["<br>".join(label(f"{names[i]}  {texts[i]}", 60, 3) for i in marks[firsts[k]]) for k in own],
             hovertemplate="%{customdata}<extra></extra>",
         )
     figure.update_traces(cliponaxis=False)
     figure.update_xaxes(showticklabels=False, showgrid=False)
     figure.update_yaxes(showticklabels=False, showgrid=False, scaleanchor="x")
-    figure.update_layout(margin={"l": 24, "r": 24, "b": 16})
+    figure.update_layout(margin={"l": 36, "r": 36, "b": 16})
     return figure
+
+
+def label_sides(places: np.ndarray, lengths: Sequence[int]) -> list[str]:
+    """Return the side of each of n marks, (n, 2), where its label overlaps nothing; "" if there is none.
+
+    lengths : of the labels, in characters
+    """
+    # In pixels, as on a phone: all is further apart in a larger figure.
+    pixels = places * 200 / max(np.ptp(places, 0).max(), TIE)
+    centres, halves = list(pixels), [np.array([6, 6])] * len(pixels)
+    sides = []
+    for mark, length in zip(pixels, lengths, strict=True):
+        half = np.array([4 * length, 7])
+        for side, direction in _SIDES.items():
+            centre = mark + direction * (half + 7)
+            if not (np.abs(centre - centres) < half + halves).all(1).any():
+                centres.append(centre)
+                halves.append(half)
+                sides.append(side)
+                break
+        else:
+            sides.append("")
+    return sides
 
 
 def bars(
-    groups: Mapping[str, Sequence[float | None]],
-    names: Sequence[str],
-    title: str,
-    hovers: Sequence[str] | None = None,
-    *,
-    is_shared: bool = False,
+    groups: Mapping[str, Sequence[float | None]], names: Sequence[str], hovers: Sequence[str], title: str
 ) -> go.Figure:
-    """Draw horizontal bars from top to bottom, for each name one of each group; None is left out.
+    """Draw horizontal bars from top to bottom, below each name one of each group that has a value for it.
 
+    hovers : the text of each name
     title : of the axis of the values
-    hovers : text of each name; the name itself by default
-    is_shared : whether each name has a bar of one group only
     """
-    per_name = 1 if is_shared else len(groups)
-    figure = _figure(110 + max(38 if is_shared else 24, 18 * per_name + 8) * len(names), legend=len(groups) > 1)
-    # Positions, because truncated names may be equal.
-    places = list(range(len(names)))
+    n_bars = max(sum(value is not None for value in of_name) for of_name in zip(*groups.values(), strict=True))
+    slot = _NAME + _BAR * n_bars
+    figure = _figure(110 + slot * len(names), legend=len(groups) > 1)
     for i, (name, values) in enumerate(groups.items()):
         figure.add_bar(
-            y=places,
+            # Positions, because truncated names may be equal.
+            y=list(range(len(names))),
             x=list(values),
             orientation="h",
+            # Below the name, so that the bars have the whole width.
+            width=_BAR / slot,
+            offset=(_NAME + _BAR * min(i, n_bars - 1)) / slot - 0.5,
             name=html.escape(name, quote=False),
             # Hatching distinguishes the series without colour.
-            marker={"color": SERIES[i], "pattern": _hatching(i)},
-            customdata=[label(text) for text in hovers or names],
+            marker={"color": SERIES[i], "pattern": {"shape": _HATCHES[i], **_HATCHING}},
+            customdata=[label(text) for text in hovers],
             hovertemplate="%{customdata}<br>%{x:.3f}<extra>%{fullData.name}</extra>",
         )
-    labels = [label(name, 26, 2) for name in names]
-    figure.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed", showgrid=False, ticklabelstandoff=6)
-    figure.update_xaxes(title=title, zeroline=True, zerolinecolor="rgba(138,143,163,.6)")
-    barmode = "overlay" if is_shared else "group"
-    figure.update_layout(bargap=0.28, barmode=barmode, legend_traceorder="normal")
+    for place, name in enumerate(names):
+        at = {"x": 0, "xref": "paper", "xanchor": "left", "y": place, "yshift": (_BAR * n_bars - _NAME) / 2 + 11}
+        figure.add_annotation(text=label(name, 44, 1), showarrow=False, bgcolor="#ffffff", **at)
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, showticklabels=False)
+    figure.update_xaxes(title=title, zeroline=True, zerolinecolor="rgba(138,143,163,.6)", tickangle=0, nticks=6)
+    figure.update_layout(legend_traceorder="normal", margin_l=12)
     return figure
-
-
-def _hatching(i: int) -> dict[str, Any]:
-    return {"shape": _HATCHES[i], "fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}

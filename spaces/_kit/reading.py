@@ -14,35 +14,9 @@ _LEAST_WORDS = 6
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)\]]*$""")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _LATIN = re.compile(r"[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
-_NUMBERS = frozenset(
-    [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "twenty",
-        "thirty",
-        "forty",
-        "fifty",
-        "hundred",
-        "thousand",
-        "million",
-        "billion",
-        "first",
-        "second",
-        "third",
-        "half",
-        "twice",
-    ]
+_NUMBER = re.compile(
+    r"\d.*|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
+    "|hundred|thousand|million|billion|first|second|third|half|twice"
 )
 _NEGATIONS = frozenset(
     ["not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "hardly", "cannot"]
@@ -91,7 +65,7 @@ def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
         return KINDS[0] if [*map(str.lower, left)] != [*map(str.lower, right)] else ""
     only = [list((a - b).elements()) for a, b in (counts, counts[::-1])]
     both = only[0] + only[1]
-    if all(word in _NUMBERS or word[0].isdecimal() for word in both):
+    if all(map(_NUMBER.fullmatch, both)):
         return KINDS[1]
     if _is_negation(*only):
         return KINDS[2]

@@ -109,16 +109,9 @@ def _code(name: str, arguments: dict[str, Any]) -> str:
 def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any]) -> np.ndarray:
     """Return the cosines of all texts, by the encoder of a call of `compute`."""
     core, settings = part(metric, "core"), type(metric).settings.read(given, metric.name)
-    vectors = core.embed_sets(core.parse_sets(sets), settings).rows
-    vectors = vectors.astype(np.float64)
+    vectors = core.embed_sets(core.parse_sets(sets), settings).rows.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
-
-
-def blocks(similarity: np.ndarray, sets: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    """Cut the cosines of all texts into those of each set of k texts, (k, k)."""
-    ends = np.cumsum([len(texts) for texts in sets])
-    return [similarity[end - len(texts) : end, end - len(texts) : end] for end, texts in zip(ends, sets, strict=True)]
 
 
 @functools.lru_cache(256)

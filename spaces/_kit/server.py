@@ -1,10 +1,10 @@
 """The server of a demo: Gradio's, with a bound on requests, and errors that tell no visitor's text to the log."""
 
 import contextlib
-import functools
 import inspect
 import logging
 import os
+import re
 import tempfile
 import threading
 import time
@@ -17,6 +17,7 @@ from typing import Any
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI, HTTPException
+from fastapi.responses import PlainTextResponse
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from .inputs import InputError
@@ -32,6 +33,9 @@ SESSIONS = 100
 DELETE_CACHE = (60, 300)
 # Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for whoever has the link.
 REFUSED = ("/gradio_api/deep_link", "/gradio_api/openapi.json", "/openapi.json")
+# Where a demo that is not on the Hub shows its metric card.
+CARD = "/card"
+README = Path(__file__).parents[1] / "README.md"
 DEMOS = ("chamfer_diversity", "gruen", "probeval", "self_bleu", "semantic_entropy", "vendi_embed")
 
 logger = logging.getLogger("demo")
@@ -62,27 +66,21 @@ def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     return [*inputs, *(parameter.default for parameter in parameters[len(inputs) :])]
 
 
-def readable(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """Let a function, under another name, raise a gr.Error only: an input error as it is, others without a message."""
+def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
+    """Return text and address of the links of a page: the metric card, the papers, and on the Hub the other demos.
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            raise shown_error(error) from None
-
-    call.__name__ = name or function.__name__
-    return call
-
-
-def links(name: str, papers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return text and address of the links of a page: the papers, and on the Hub the card and the other demos."""
+    card : the README of the Space; that of a duplicate names its origin, whose owner has the others
+    """
     short = [paper.partition("://")[2].replace("arxiv.org/abs/", "arXiv ") for paper in papers]
     space, hub = os.environ.get("SPACE_ID", ""), "https://huggingface.co/spaces"
-    own = [("Metric card", f"{hub}/{space}/blob/main/README.md")] if space else []
-    others = [(other, f"{hub}/{space.partition('/')[0]}/{other}") for other in DEMOS if space and other != name]
-    return [*own, *zip(short, papers, strict=True), *others]
+    origin = re.search(r"^duplicated_from: *([^\s/]+)", card, re.MULTILINE)
+    owner = origin[1] if origin else space.partition("/")[0]
+    own = ("Metric card", f"{hub}/{space}/blob/main/README.md" if space else CARD)
+    return [
+        own,
+        *zip(short, papers, strict=True),
+        *((each, f"{hub}/{owner}/{each}") for each in DEMOS if space and each != name),
+    ]
 
 
 def sweep(folder: Path, age: float) -> None:
@@ -151,6 +149,8 @@ def serve(demo: Demo, file_bytes: int) -> None:
     for path in REFUSED:
         app.add_api_route(path, _refuse, methods=["GET", "POST"])
         app.add_api_route(f"{path}/", _refuse, methods=["GET", "POST"])
+    # Without the front matter.
+    app.add_api_route(CARD, lambda: PlainTextResponse(README.read_text(encoding="utf-8").partition("\n---\n")[2]))
     threading.Thread(target=_sweep_forever, daemon=True).start()
     # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=2 * file_bytes + 100_000)

@@ -32,7 +32,7 @@ STEPS = (
     "Press Score.",
 )
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
-ADDS = "The score of the set less its score without the text."
+ADDS = "The score with the text less the score without it. Below 0, the set is more diverse without the text."
 # The map joins texts from this cosine on.
 NEAR = 0.7
 # A figure of more texts is slow and illegible.
@@ -71,6 +71,10 @@ class Sets(NamedTuple):
         """Return the positions of the texts of a set among all texts."""
         start = sum(map(len, self.texts[:i]))
         return range(start, start + len(self.texts[i]))
+
+    def blocks(self, similarity: np.ndarray) -> list[np.ndarray]:
+        """Return the cosines of the k texts of each set, (k, k), from those of all n texts, (n, n)."""
+        return [similarity[np.ix_(of_set, of_set)] for of_set in map(self.members, range(len(self.texts)))]
 
 
 def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
@@ -166,15 +170,15 @@ def rank(items: Sequence[Ranked]) -> list[Ranked]:
 def verdict(sets: Sets, scores: Sequence[float | None], equal: float, more: str, same: str) -> str:
     """Say which of two sets, or of more, has the highest score; "" for one.
 
-    equal : smaller differences are not named
+    equal : smaller differences between the two highest are not named
     more, same : what the set with the highest score has more of, and what is said of two equal ones
     """
     known = [(i, value) for i, value in enumerate(scores) if value is not None]
     if len(known) < 2:
         return ""
     values = np.array([value for _, value in known])
-    if len(known) == 2 and abs(values[0] - values[1]) < equal:
-        return same
+    if np.ptp(np.sort(values)[-2:]) < equal:
+        return same if len(known) == 2 else ""
     best = int(first_maximum(values))
     than = f"any other of {len(known)} sets" if len(known) > 2 else sets.name(known[1 - best][0])
     return f"{more} in {sets.name(known[best][0])} than in {than}."
@@ -201,7 +205,7 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
     names, texts = [sets.text_name(i, j) for i, j in drawn], [sets.texts[i][j] for i, j in drawn]
     groups = {sets.figure_name(i): [k for k, place in enumerate(drawn) if place[0] == i] for i in shown}
     cut = first_of(len(drawn), len(places))
-    joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Distances are approximate."
+    joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
     return [
         Drawn(plots.text_map(square, names, texts, groups, near), joined + cut),
         Drawn(plots.heat_map(square, names, texts), f"1 is the same meaning, 0 an unrelated one.{cut}"),
@@ -211,25 +215,24 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
 
 def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | None:
     """Show the most and the least alike pair of each set, in words."""
-    items = []
+    items, squares = [], sets.blocks(similarity)
     for series, i in enumerate(shown):
-        texts, members = sets.texts[i], sets.members(i)
+        texts = sets.texts[i]
         firsts, seconds = np.triu_indices(len(texts), 1)
         if len(firsts):
-            cosines = similarity[np.ix_(members, members)][firsts, seconds]
+            cosines = squares[i][firsts, seconds]
             ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines)))
             for title, place in ends[: len(firsts)]:
                 pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
-                items.append((sets.name(i), series, title, f"{cosines[place]:.2f}".replace("-", "−"), pair))
-    return Drawn(panels.render("pairs", items)) if items else None
+                items.append((f"{title}: {panels.decimals(cosines[place])}", [(sets.name(i), pair, series)]))
+    return Drawn(panels.render("groups", items, 2)) if items else None
 
 
 def unseen(sets: Sets, similarity: np.ndarray) -> dict[int, list[str]]:
     """Return for each set notes on its texts that differ only in what the encoder hardly sees."""
     notes: dict[int, list[str]] = {}
-    for i, texts in enumerate(sets.texts):
-        members = sets.members(i)
-        square, notes[i] = similarity[np.ix_(members, members)], []
+    for i, (texts, square) in enumerate(zip(sets.texts, sets.blocks(similarity), strict=True)):
+        notes[i] = []
         for kind, pair in reading.differences(texts, square).items():
             both = " and ".join(f"“{panels.shorten(texts[j], 80)}”" for j in pair)
             seen = f"which the model hardly sees: it takes them for {square[pair]:.0%} alike."
@@ -253,7 +256,7 @@ def text_bars(
         for of_group in shown
     }
     names = [f"{sets.text_name(i, j)}  {sets.texts[i][j]}" for i, j in drawn]
-    figure = plots.bars(groups, names, title, [sets.texts[i][j] for i, j in drawn], is_shared=True)
+    figure = plots.bars(groups, names, [sets.texts[i][j] for i, j in drawn], title)
     return Drawn(figure, caption + first_of(len(drawn), len(known)))
 
 

@@ -41,7 +41,7 @@ def score(rows: list[inputs.Row], prompt: str) -> Result:
     """Score all sets and draw one or two of them."""
     given = sets.group(rows)
     scored = compute(given.texts, sets.contexts_of(given, prompt), is_drawn=True)
-    scores, squares = scored.result["scores"], scoring.blocks(scored.similarity, given.texts)
+    scores, squares = scored.result["scores"], given.blocks(scored.similarity)
     shown = sets.shown_of(scores)
     adds = scoring.contributions(chamfer_diversity, given.texts, squares, scores, singletons="skip")
     copies = [near_duplicates(square) for square in squares]
@@ -60,7 +60,8 @@ def score(rows: list[inputs.Row], prompt: str) -> Result:
     def card_of(i: int, value: float) -> panels.Card:
         headline = next(words for least, words in WORDS if value >= least - TIE)
         unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
-        beside = f"As many unrelated sentences score {unrelated:.2f}." if unrelated else ""
+        many = panels.in_words(len(given.texts[i])).capitalize()
+        beside = f"{many} unrelated sentences score {unrelated:.2f}." if unrelated else ""
         ends, facts = ("0: duplicates", "1: unrelated"), facts_of(scored.result["details"][i])
         return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ends, facts=facts)
 
@@ -81,7 +82,7 @@ def score(rows: list[inputs.Row], prompt: str) -> Result:
         sets.details(given, columns),
         card_of,
         panels.Card("", "", scored.result["chamfer_diversity"], unit, facts=facts),
-        sets.verdict(given, scores, EQUAL, "Texts that are further apart", same),
+        sets.verdict(given, scores, EQUAL, "The texts are further apart", same),
         [*notes, sets.NO_QUALITY] if len(scores) > 1 else notes,
     )
 
@@ -101,7 +102,7 @@ def duplicates_panel(given: sets.Sets, shown: Sequence[int], copies: list[dict[i
     groups = [
         (
             given.texts[i][original],
-            [(given.figure_name(i), [given.texts[i][j] for j, of in copies[i].items() if of == original], series)],
+            [(given.name(i), [given.texts[i][j] for j, of in copies[i].items() if of == original], series)],
         )
         for series, i in enumerate(shown)
         for original in sorted(set(copies[i].values()))

@@ -60,7 +60,9 @@ def score(rows: list[inputs.Row]) -> Result:
     ]
     names = [f"Text {i}: {panels.shorten(text, 60)}" for i, text in enumerate(texts, 1)]
     ranked = [
-        panels.Ranked(0, name, ", ".join(f"{label} {signed(part[key])}" for key, label in COMPONENTS.items()), value, 0)
+        panels.Ranked(
+            0, name, ", ".join(f"{label} {panels.decimals(part[key])}" for key, label in COMPONENTS.items()), value, 0
+        )
         for name, value, part in zip(names, result["scores"], result["details"], strict=True)
     ]
     return Result(
@@ -71,7 +73,7 @@ def score(rows: list[inputs.Row]) -> Result:
         cards=[card(result, len(texts), scored.is_read)],
         ranking=sets.rank(ranked) if len(texts) > 2 else [],
         verdict="" if scored.is_read else NO_VERDICT,
-        facts=[(signed(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
+        facts=[(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
     )
 
 
@@ -87,7 +89,8 @@ def marked(details: list[dict[str, Any]]) -> Drawn | None:
     suspects = [word for _, sentence in sentences[:MOST_SENTENCES] for word in sentence["suspects"] or []]
     caption = "A stronger mark is a lower score. The details below have the numbers."
     if suspects:
-        caption += f" Suspect words: {panels.shorten(', '.join(suspects), 100)}."
+        words = ", ".join(word.strip(".,;:!?") for word in suspects)
+        caption += f" Suspect words: {panels.shorten(words, 100)}."
     caption += sets.first_of(min(MOST_SENTENCES, len(sentences)), len(sentences), "sentences")
     return Drawn(panels.render("marked", shown.values(), _LABELS, 1), caption) if shown else None
 
@@ -104,8 +107,8 @@ def deductions(details: list[dict[str, Any]]) -> Drawn:
             text = f"{where}sentences {i + 1} and {j + 1} repeat each other: {why}."
             items.append((f"−{0.1 * len(pair['flags']):.1f}", f"{text} Both say “{shared}”." if shared else text))
         for place, gap in enumerate(detail["focus_breaks"]):
-            i, j = gap["sentences"]
-            text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar)."
+            (i, j), alike = gap["sentences"], panels.decimals(gap["similarity"])
+            text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({alike} similar)."
             items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
     cut = sets.first_of(min(MOST_LISTED, len(items)), len(items), "deductions")
     items = [(points, text[0].upper() + text[1:]) for points, text in items[:MOST_LISTED]]
@@ -129,12 +132,6 @@ def meaning_of(result: dict[str, Any]) -> str:
     if not lowered:
         return fluent
     return f"{fluent.rstrip('.')}, {'but' if grammar >= _FLUENT else 'and'} the text {lowered}."
-
-
-def signed(number: float) -> str:
-    """Write a number with a minus sign in place of a hyphen; without one if it is zero."""
-    text = f"{number:.2f}"
-    return text.lstrip("-") if not float(text) else text.replace("-", "−")
 
 
 def api(texts: list[str]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def score(rows: list[inputs.Row]) -> Result:
     cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
     hovers = [", ".join(members[label][0]) or names[label] for label in labels]
     values = {who: [share[label] for label in labels] for who, share in shares.items()}
-    bars = plots.bars(values, [names[label] for label in labels], "share of the answers", hovers)
+    bars = plots.bars(values, [names[label] for label in labels], hovers, "share of the answers")
     groups = [(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)]) for label in labels]
     table = [
         (who, row["text"], row["count"], names[closest(row)])

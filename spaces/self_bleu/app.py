@@ -68,7 +68,8 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
         who: [values["details"][shown][f"self_bleu_{n}"] for n in range(1, order + 1)]
         for who, values in (("As written", result), ("Shuffled", shuffled))
     }
-    figure = plots.bars(by_order, [f"{n}-grams" for n in range(1, order + 1)], "self-BLEU")
+    orders = [f"{n}-grams" for n in range(1, order + 1)]
+    figure = plots.bars(by_order, orders, orders, "self-BLEU")
     # It warns of texts that are too short, and of those that its tokenizer does not split.
     unread = NOT_COMPARED if result["warnings"] else ""
 
@@ -92,8 +93,8 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
         given,
         scored,
         [
-            marked(written[shown], repeated[shown], f"{name}Phrases that another text contains, too.", 0),
-            marked(mixed[shown], phrases(mixed[shown], order), f"{name}In random order, which is nonsense.", 1),
+            marked(written[shown], order, f"{name}Phrases that another text contains, too.", 0),
+            marked(mixed[shown], order, f"{name}In random order, which is nonsense.", 1),
             Drawn(figure, f"{name}Higher is less diverse."),
         ],
         pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."]),
@@ -125,9 +126,9 @@ def phrases(texts: list[list[str]], order: int) -> dict[tuple[str, ...], set[int
     return {phrase: where for phrase, where in holders.items() if len(where) > 1}
 
 
-def marked(texts: list[list[str]], repeated: dict[tuple[str, ...], set[int]], caption: str, series: int) -> Drawn:
-    """Return the texts with their repeated phrases marked by length."""
-    shown: list[list[tuple[str, int]]] = []
+def marked(texts: list[list[str]], order: int, caption: str, series: int) -> Drawn:
+    """Return the texts with their repeated phrases, of at most `order` words, marked by length."""
+    repeated, shown = phrases(texts, order), list[list[tuple[str, int]]]()
     n_shown = 0
     for tokens in texts:
         n_shown += len(tokens)
@@ -135,12 +136,12 @@ def marked(texts: list[list[str]], repeated: dict[tuple[str, ...], set[int]], ca
             break
         pieces, at = [], 0
         while at < len(tokens):
-            longest = range(min(MOST_ORDERS, len(tokens) - at), 0, -1)
+            longest = range(min(order, len(tokens) - at), 0, -1)
             n = next((n for n in longest if tuple(tokens[at : at + n]) in repeated), 0)
             pieces.append((" ".join(tokens[at : at + max(n, 1)]), n))
             at += max(n, 1)
         shown.append(pieces)
-    content = panels.render("marked", shown, _LABELS, series)
+    content = panels.render("marked", shown, _LABELS[:order], series)
     return Drawn(content, caption + sets.first_of(len(shown), len(texts)))
 
 

@@ -78,7 +78,7 @@ def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int
             members.setdefault(label, []).append(text)
         total += len(members)
         largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
-        groups += [(panels.count(len(texts), "text"), [(given.figure_name(i), texts, series)]) for texts in largest]
+        groups += [(panels.count(len(texts), "text"), [(given.name(i), texts, series)]) for texts in largest]
     cut = sets.first_of(len(groups), total, "classes").replace("first", "largest")
     caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
     return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)

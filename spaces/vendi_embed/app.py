@@ -27,7 +27,7 @@ def score(rows: list[inputs.Row], prompt: str, q: float) -> Result:
     given = sets.group(rows)
     scored = compute(given.texts, q, sets.contexts_of(given, prompt), is_drawn=True)
     scores, similarity, q = scored.result["scores"], scored.similarity, float(q)
-    shown, squares = sets.shown_of(scores), scoring.blocks(similarity, given.texts)
+    shown, squares = sets.shown_of(scores), given.blocks(similarity)
     adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=q)
     unseen = sets.unseen(given, similarity)
 

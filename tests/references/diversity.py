@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import itertools
 import math
 from collections import Counter
 
@@ -35,8 +34,8 @@ def nlg_eval_self_bleu(groups, max_order):
             hypothesis_length += len(hypothesis)
             reference_length += closest_length(hypothesis, references)
             for n in range(1, max_order + 1):
-                found, total = clipped_matches(hypothesis, references, n)
-                matches[n - 1] += found
+                n_matches, total = clipped_matches(hypothesis, references, n)
+                matches[n - 1] += n_matches
                 totals[n - 1] += total
     scores, product = [], 1.0
     for n in range(max_order):
@@ -66,15 +65,11 @@ def cosines(vectors):
     return unit @ unit.T
 
 
-def vendi(vectors, q, weights=None):
+def vendi(vectors, q):
     """Vendi score from the full kernel; eigenvalues below n * eps * the largest count as zero."""
     n = len(vectors)
-    p = np.full(n, 1 / n) if weights is None else np.asarray(weights)
-    eigenvalues = np.linalg.eigvalsh(cosines(vectors) * np.sqrt(np.outer(p, p)))
-    return vendi_of_eigenvalues(eigenvalues[eigenvalues > n * np.finfo(float).eps * eigenvalues.max()], q)
-
-
-def vendi_of_eigenvalues(eigenvalues, q):
+    eigenvalues = np.linalg.eigvalsh(cosines(vectors) / n)
+    eigenvalues = eigenvalues[eigenvalues > n * np.finfo(float).eps * eigenvalues.max()]
     if q == 0:
         return float(len(eigenvalues))
     if q == 1:
@@ -95,15 +90,13 @@ def mean_pairwise_distance(vectors):
     return float((1 - cosines(vectors))[~np.eye(n, dtype=bool)].mean())
 
 
-def subsets(items, k):
-    return itertools.combinations(items, k)
-
-
 def self_repetition(tokens, n):
     """Mean over texts of the log of 1 + how many other texts hold each of its different n-grams, summed."""
     held = [set(ngrams(text, n)) for text in tokens]
-    sums = [sum(gram in other for gram in own for j, other in enumerate(held) if j != i) for i, own in enumerate(held)]
-    return sum(math.log(1 + found) for found in sums) / len(sums)
+    sums = [
+        sum(gram in other for gram in grams for j, other in enumerate(held) if j != i) for i, grams in enumerate(held)
+    ]
+    return sum(math.log(1 + total) for total in sums) / len(sums)
 
 
 def compression_ratio(texts):

@@ -37,13 +37,13 @@ def raised_flags(a, b, autojunk, distance=edit_distance):
 
 def redundant_pairs(sentences, autojunk, distance=edit_distance):
     sentences = [sentence.strip() for sentence in sentences]
-    found = []
+    pairs = []
     for i, a in enumerate(sentences):
         for j in range(i + 1, len(sentences)):
             flags = raised_flags(a, sentences[j], autojunk, distance)
             if flags:
-                found.append((i, j, flags))
-    return found
+                pairs.append((i, j, flags))
+    return pairs
 
 
 def normalize(text):
@@ -54,8 +54,8 @@ def normalize(text):
         text = new.join(text.split(old))
     while "  " in text:
         text = " ".join(text.split("  "))
-    while found := re.search(r"(\d+)\. (\d+)", text):
-        text = "UNK".join(text.split(found.group()))
+    while match := re.search(r"(\d+)\. (\d+)", text):
+        text = "UNK".join(text.split(match.group()))
     return text.strip()
 
 
@@ -100,7 +100,7 @@ def word_movers_distance(first, second, table):
     from scipy.optimize import linprog
 
     u, v = sorted(set(first)), sorted(set(second))
-    p, q = (np.log1p([words.count(word) for word in own]) for words, own in ((first, u), (second, v)))
+    p, q = (np.log1p([words.count(word) for word in distinct]) for words, distinct in ((first, u), (second, v)))
     ways = [math.dist(table[x], table[y]) for x in u for y in v]
     leaving, coming = np.kron(np.eye(len(u)), np.ones(len(v))), np.kron(np.ones(len(u)), np.eye(len(v)))
     return linprog(ways, A_eq=np.vstack([leaving, coming]), b_eq=np.concatenate([p / p.sum(), q / q.sum()])).fun

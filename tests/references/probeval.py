@@ -30,7 +30,7 @@ def wordnet_score(a, b, tokenize, wordnet):
 
 def parts_match(x, y, wordnet):
     synsets = [wordnet.synsets(part.replace(" ", "_")) for part in (x, y)]
-    return x == y or any(one == other for one in synsets[0] for other in synsets[1])
+    return x == y or not synsets[0].isdisjoint(synsets[1])
 
 
 def gp_scores(answers, gold, counts):
@@ -56,25 +56,3 @@ def kl(gold, model, clusters, smoothing=1.0):
         if x:
             total += x / sum(p) * np.log((x / sum(p)) / (y / sum(q)))
     return total
-
-
-def protoqa_score(matches, counts, rule):
-    """One of ProtoQA's rules: the assignment that wins most, over what the largest clusters would win."""
-    kind, _, k = rule.rpartition("_")
-    limit = int(k) if k.isdigit() else None
-    if rule == "set_intersection":
-        counts = [1] * len(counts)
-    rows = []
-    wrong = 0
-    for rank, row in enumerate(matches[: limit if kind == "max_answers" else None], 1):
-        discount = np.log2(rank + 1) if rule == "dcg" else 1
-        rows.append([count / discount if hit else 0 for hit, count in zip(row, counts, strict=True)])
-        wrong += not any(row)
-        if kind == "max_incorrect" and wrong >= limit:
-            break
-    table = np.array(rows, dtype=float)
-    won = table[linear_sum_assignment(-table)].sum()
-    best = sorted(counts, reverse=True)[: limit if kind == "max_answers" else None]
-    if rule == "dcg":
-        best = [count / np.log2(rank + 1) for rank, count in enumerate(best, 1)]
-    return won / sum(best)

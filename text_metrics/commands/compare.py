@@ -19,17 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import (
-    add_columns,
-    add_keys,
-    columns_of,
-    parse_columns,
-    to_arguments,
-)
-from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import data_files, parse_path, write_text
+from text_metrics.commands.shared.columns import add_columns, add_keys, columns_of, parse_columns, to_arguments
+from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.files import check_outputs, data_files, parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
-from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.commands.shared.settings import add_confidence, add_settings, load_metric, parse_settings
@@ -52,8 +45,7 @@ System = tuple[str, dict[str, Unit]]
 
 def read_systems(path: Path, options: argparse.Namespace, reader: Reader) -> list[System]:
     """Read the systems of a file, each with its sets; raises a ValueError that names the first bad row."""
-    source = Source(path, form_of(options))
-    source.check_columns(options.text_key, options.id_key, options.system_key)
+    source = Source(path, **form_of(options))
     systems: dict[str | None, dict[str, Unit]] = {}
     for unit in reader.units(source):
         for row in unit.bad:
@@ -69,9 +61,8 @@ def read_pair(options: argparse.Namespace, reader: Reader) -> list[System]:
 
     Raises a ValueError if there are not two, or for a prompt that only one has, or that is of two clusters.
     """
-    paths = [path for path in (options.a, options.b) if path is not None]
-    systems = [system for path in paths for system in read_systems(path, options, reader)]
-    if len(systems) != 2 or (len(paths) == 2) == bool(options.system_key):
+    systems = [system for path in options.files for system in read_systems(path, options, reader)]
+    if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
     key = options.id_key or "line"
@@ -136,12 +127,6 @@ def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.
     }
 
 
-def describe_differences(first: str, second: str) -> list[str]:
-    """List the entries of two signatures that differ, as in `q: 1 and 0.5`."""
-    differences = Signature.parse(first).difference(Signature.parse(second))
-    return [f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in differences.items()]
-
-
 def show(result: dict[str, Any]) -> str:
     """Format a comparison as text."""
     left_out = f" ({result['left_out']:,} without a score)" if result["left_out"] else ""
@@ -159,16 +144,18 @@ def show(result: dict[str, Any]) -> str:
         lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
         lines[-1] += f"; this one needs about {result['n_needed']:,}"
-    if differences := describe_differences(*result["signatures"]):
+    first, second = map(Signature.parse, result["signatures"])
+    if pairs := first.difference(second):
+        differences = (f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in pairs.items())
         lines.append(f"  the signatures differ in {'; '.join(differences)}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
-def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
-    parser = make_parser(__doc__)
-    parser.add_argument("a", type=parse_path, help="of any format that text-metrics score reads")
-    parser.add_argument("b", type=parse_path, nargs="?", help="the same, of the other system")
+def parse_options() -> argparse.Namespace:
+    """Read the command line, with `settings` by name."""
+    parser = Parser(__doc__)
+    help = "of any format that text-metrics score reads: one of each system, or one with --system-key"
+    parser.add_argument("files", nargs="+", type=parse_path, metavar="FILE", help=help)
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
     add_keys(parser, "--cluster-key")
     pairing = parser.add_mutually_exclusive_group(required=True)
@@ -183,28 +170,27 @@ def parse_arguments() -> argparse.Namespace:
     options = parser.parse_args()
     if options.by_line and options.system_key:
         raise ValueError("--system-key requires --id-key.")
+    parse_level(options.confidence, "--confidence")
+    options.settings = parse_settings(options.setting, options.metric)
+    reads = [file for path in options.files for file in data_files(path)]
+    check_outputs(reads, [options.out], {**options.settings, "metric": options.metric})
     return options
 
 
 @command
 def main() -> int:
     """Run the command."""
-    options = parse_arguments()
-    confidence, name = parse_level(options.confidence), options.result
-    settings = parse_settings(options.setting, options.metric)
-    files = [path for path in (options.a, options.b) if path is not None]
-    check_outputs(
-        [file for path in files for file in data_files(path)], [options.out], {**settings, "metric": options.metric}
-    )
+    options = parse_options()
+    confidence, settings, name = options.confidence, options.settings, options.result
     metric = load_metric(options.metric)
-    kind = getattr(metric, "items", None)
     # The range of each result, for the ends of intervals.
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
     columns = columns_of(metric, parse_columns(options), options.quality_scale)
-    keys = Keys(options.text_key, options.id_key, options.system_key, is_scattered=True)
-    sides = read_pair(options, Reader(keys, kind in (SETS, QUESTIONS), columns))
+    keys = Keys(options.text_key, options.id_key, options.system_key)
+    reads_sets = getattr(metric, "items", None) in (SETS, QUESTIONS)
+    sides = read_pair(options, Reader(keys, reads_sets, columns, is_scattered=True))
     ids = list(sides[0][1])
     scored = []
     for system, sets in sides:
@@ -220,7 +206,7 @@ def main() -> int:
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
     clusters = [unit.given["confidence_by"] for unit in sides[0][1].values()] if options.cluster_key else None
     units = parse_confidence_by(clusters, len(ids), "item")[have_scores]
-    first, second = (values[have_scores] for values in all_scores)
+    first, second = np.array(all_scores)[:, have_scores]
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
@@ -237,6 +223,6 @@ def main() -> int:
     print(show(result))
     if options.out:
         of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)
-        items = [{"id": i, "a": a, "b": b} for i, a, b in of_items]
-        write_text(options.out, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
+        result["items"] = [dict(zip(("id", "a", "b"), item, strict=True)) for item in of_items]
+        write_text(options.out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -10,7 +10,7 @@ compare meanings.
 from collections.abc import Sequence
 
 from text_metrics import load
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import Parser
 
 # A set of concepts of the CommonGen task, and sentences of ours that contain them.
 CONCEPTS = ("walk", "dog", "take", "park", "couple")
@@ -30,7 +30,7 @@ PARAPHRASES = [
 
 def main(words: Sequence[str] | None = None) -> int:
     """Score both sets and print a table."""
-    make_parser(__doc__).parse_args(words)
+    Parser(__doc__).parse_args(words)
     print(f"\nConcepts: {', '.join(CONCEPTS)}\n")
     for title, texts in (("A  different meanings", DIFFERENT), ("B  one meaning, four ways", PARAPHRASES)):
         print(f"  {title}")

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
-from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.files import check_outputs, write_jsonl
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import signature
@@ -64,27 +63,24 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
     """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
-    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments, arguments.out)
+    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
-    # An empty text makes no sense.
+    # An empty text makes no sense, and is not asked about.
+    ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
-    ratings: dict[str, float] = {text: 0.0 for text in texts if not text}
-    requests = []
-    for text in nonempty:
-        messages = few_shot(QUESTION, f"Text:\n{text}")
-        requests.append(Request(f"the text {text!r:.60}", messages, read_answer, top=_TOP))
-    answers, code = chat.ask(requests)
-    plain = 0
-    for text, answer in zip(nonempty, answers, strict=True):
-        if answer is not None:
-            ratings[text], by_probability = answer
-            plain += not by_probability
-    if plain:
+    answers, code = chat.ask(
+        [
+            Request(f"the text {text!r:.60}", few_shot(QUESTION, f"Text:\n{text}"), read_answer, top=_TOP)
+            for text in nonempty
+        ]
+    )
+    ratings |= {text: answer for text, answer in zip(nonempty, answers, strict=True) if answer is not None}
+    if plain := sum(not by_probability for _, by_probability in ratings.values()):
         said = f"{plain} of {len(ratings)} ratings are the answer itself, 1 or 0"
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
     print(f"{arguments.out}: {len(ratings)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return [{"text": text, "quality": rating, "signature": signed} for text, rating in ratings.items()], code
+    return [{"text": text, "quality": rating, "signature": signed} for text, (rating, _) in ratings.items()], code
 
 
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
@@ -154,19 +150,14 @@ def read_lines(path: Path) -> list[str]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
-    parser.add_argument("texts", type=Path, help="JSON lines: strings, or objects with text")
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"
-    )
+    parser = Parser(__doc__)
     parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
-    add_arguments(parser)
+    add_arguments(parser, "texts", "JSON lines: strings, or objects with text")
     arguments = parser.parse_args()
-    reads = [arguments.texts, arguments.model if arguments.likelihood else None]
-    check_outputs(reads, [arguments.out, journal_file(arguments.out)])
-    texts = read_lines(arguments.texts)
+    texts = read_lines(arguments.reads)
     unique = list(dict.fromkeys(texts))
     if arguments.likelihood:
+        check_outputs([arguments.reads, arguments.model], [arguments.out])
         lines, code = rate_by_likelihood(unique, arguments.model), 0
     else:
         lines, code = rate_by_asking(unique, arguments)

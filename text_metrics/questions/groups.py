@@ -64,7 +64,16 @@ def between_groups(
     """
     permutations, seed = parse_count(permutations, "permutations", 2), parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
-    _check(scorer)
+    if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
+        raise ValueError(
+            "metric must be vendi_embed or semantic_entropy, whose scores are effective numbers, or their logarithm. "
+            f"Got {scorer.metric.name}."
+        )
+    if np.ndim(q := settings.get("q", 1)) != 0 or q != 1:
+        raise ValueError(f"q must be 1: at other orders the parts of the diversity do not add up. Got {describe(q)}.")
+    for name in ("quality", "log_probs"):
+        if scorer.settings.get(name) is not None:
+            raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
     labels = _read_labels(groups, scorer.sets)
     if not any(len(set(row)) > 1 for row in labels):
         raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
@@ -87,20 +96,6 @@ def between_groups(
     }
 
 
-def _check(scorer: SubsetScorer) -> None:
-    if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
-        raise ValueError(
-            "metric must be vendi_embed or semantic_entropy, whose scores are effective numbers, or their logarithm. "
-            f"Got {scorer.metric.name}."
-        )
-    q = scorer.settings.get("q", 1)
-    if np.ndim(q) != 0 or q != 1:
-        raise ValueError(f"q must be 1: at other orders the parts of the diversity do not add up. Got {describe(q)}.")
-    for name in ("quality", "log_probs"):
-        if scorer.settings.get(name) is not None:
-            raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
-
-
 def _read_labels(groups: Any, sets: TextSets) -> list[list[Any]]:
     flat = flatten(groups, sets, "groups", "label")
     for i, label in enumerate(flat):
@@ -118,10 +113,9 @@ def _arrange(
     observed one: all texts, and those of each group.
     """
     start = int(scorer.starts[of_set])
-    texts = scorer.sets.texts[start : start + len(labels)]
-    weights = np.ones(len(texts))
-    if WEIGHTS in scorer.given:
-        weights = scorer.given[WEIGHTS][start : start + len(labels)]
+    part = slice(start, start + len(labels))
+    texts = scorer.sets.texts[part]
+    weights = scorer.given[WEIGHTS][part] if WEIGHTS in scorer.given else np.ones(len(texts))
     present = np.flatnonzero(weights > 0).tolist()
     slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()

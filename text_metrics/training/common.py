@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from torch import distributed
@@ -10,7 +11,7 @@ from torch import distributed
 import text_metrics
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_pairs import is_pair_model
-from text_metrics.metrics._core.core_results import result_numbers
+from text_metrics.metrics._core.core_results import TEXTS, result_numbers
 from text_metrics.metrics._core.core_settings import CALL
 
 CONTEXTS = "contexts"
@@ -29,17 +30,6 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
         if name in settings and declared.given != CALL and not is_known:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
-
-
-def takes_contexts(metric: Any, settings: Mapping[str, Any]) -> bool:
-    """Return whether a metric takes `contexts` beside these settings."""
-    if CONTEXTS not in metric.settings.declared() or CONTEXTS in settings:
-        return False
-    try:
-        metric.settings.read({**settings, CONTEXTS: []}, metric.name)
-    except ValueError:
-        return False
-    return True
 
 
 def shared_context(contexts: Iterable[str]) -> str:
@@ -70,6 +60,14 @@ def read_content(message: Mapping[str, Any], name: str) -> str:
     if not isinstance(content, str):
         raise TypeError(f"{name}: the content of a message must be a text or a list of parts. Got {describe(content)}.")
     return content
+
+
+def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Score sets, or their texts by a metric of texts, of which those of a set are not independent."""
+    if metric.items != TEXTS:
+        return metric.compute(predictions=sets, **settings)
+    owners = [i for i, members in enumerate(sets) for _ in members]
+    return metric.compute(predictions=list(chain.from_iterable(sets)), confidence_by=owners, **settings)
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:

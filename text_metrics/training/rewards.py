@@ -5,7 +5,7 @@ import inspect
 import itertools
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -119,15 +119,18 @@ class RewardFunction:
         settings = self.settings | contexts
         if self.reward == CONTRIBUTION:
             result, rows = score_contributions(self.metric, predictions, settings)
+            values = list(itertools.chain.from_iterable(rows))
         elif self.set_size is None:
             result = self.metric.compute(predictions=predictions, **settings)
-            rows = [result["scores"]]
+            values = result["scores"]
         else:
             result = self.metric.compute(predictions=predictions, details=True, **settings)
-            rows = [_distinct_shares(row["classes"]) for row in result["details"]]
+            classes = [(i, label) for i, row in enumerate(result["details"]) for label in row["classes"]]
+            n, sizes = self.set_size, Counter(classes)
+            values = [(n - sizes[label]) / (n - 1) for label in classes]
         signed = {"reward": self.reward} | ({"quality": "given"} if self.quality else {})
         self.signature = str(Signature.parse(result["signature"]).merge(**signed))
-        return [value for row in rows for value in row], result["scores"]
+        return values, result["scores"]
 
 
 def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
@@ -140,11 +143,6 @@ def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
             "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in "
             f"an evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions{seen}."
         )
-
-
-def _distinct_shares(classes: list[int]) -> list[float | None]:
-    n, sizes = len(classes), Counter(classes)
-    return [(n - sizes[label]) / (n - 1) for label in classes]
 
 
 def _read_completion(item: Any, i: int) -> str:
@@ -170,19 +168,15 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
     if all(each.kind is not each.VAR_KEYWORD for each in parameters.values()):
         columns = {name: column for name, column in columns.items() if name in parameters}
     given = quality(**columns)
-    if inspect.isawaitable(given):
+    if inspect.iscoroutine(given):
         # In a thread of its own, since this one may run an event loop.
         with ThreadPoolExecutor(1) as threads:
-            given = threads.submit(asyncio.run, _wait(given)).result()
+            given = threads.submit(asyncio.run, given).result()
     values = as_list(given, "quality", "a function that returns a list of ratings")
     if len(values) != n_texts:
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
     name = "quality of completions[{}]".format
     return [None if value is None else parse_number(value, name(i), 0, 1) for i, value in enumerate(values)]
-
-
-async def _wait(given: Awaitable[Any]) -> Any:
-    return await given
 
 
 for_rewards = RewardFunction

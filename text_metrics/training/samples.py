@@ -1,20 +1,20 @@
 """Sample texts from the model that trains, and score them, at each evaluation."""
 
 import copy
-import json
 from collections.abc import Iterable, Mapping
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import TrainerCallback
 
+from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
-from text_metrics.training.common import CONTEXTS, gather, name_numbers, read_metric, read_prompt, takes_contexts
+from text_metrics.metrics._core.core_results import QUESTIONS
+from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name_numbers, read_metric, read_prompt
 
 
 class SampleCallback(TrainerCallback):
@@ -57,8 +57,10 @@ class SampleCallback(TrainerCallback):
             metric = read_metric(each, settings, "SampleCallback")
             if metric.items == QUESTIONS:
                 raise ValueError(f"metrics must score texts or sets of texts: {metric.name} compares with references.")
-            if contexts and takes_contexts(metric, settings):
-                settings[CONTEXTS] = self.contexts
+            given = {CONTEXTS: self.contexts} if contexts else {}
+            with suppress(TypeError, ValueError):  # not every metric takes contexts, nor with all of its settings
+                metric.settings.read(settings | given, metric.name)
+                settings |= given
             self.metrics.append((metric, settings))
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **trainer: Any) -> None:
@@ -66,7 +68,7 @@ class SampleCallback(TrainerCallback):
         if (tokenizer := trainer.get("processing_class")) is None:
             raise ValueError("SampleCallback needs a tokenizer: pass it to the Trainer as processing_class.")
         sets = self._sample(trainer["model"], copy.deepcopy(getattr(tokenizer, "tokenizer", tokenizer)), args)
-        scores = gather(self._score(sets) if gather(None)[1] == 0 else None)[0][0]
+        scores = gather(self._score(sets) if state.is_world_process_zero else None)[0][0]
         prefix = next((name.removesuffix("_runtime") for name in metrics or () if name.endswith("_runtime")), "eval")
         named = {f"{prefix}_{name}": value for name, value in scores.items()}
         for logged in filter(None, (metrics, *state.log_history[-1:])):
@@ -74,15 +76,21 @@ class SampleCallback(TrainerCallback):
         if self.log is not None:
             self.log(named)
         if state.is_world_process_zero:
-            self._save(Path(self.path or Path(args.output_dir) / "samples.jsonl"), state.global_step, sets)
+            path, step = Path(self.path or Path(args.output_dir) / "samples.jsonl"), state.global_step
+            try:
+                rows = [row for _, row in read_rows(path) if row["step"] < step] if path.exists() else []
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"path {str(path)!r} has rows that are no samples.") from error
+            rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
+            write_jsonl(path, rows)
 
     def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
         is_seq2seq, is_chat = model.config.is_encoder_decoder, not isinstance(self.prompts[0], str)
         # A decoder continues the end of a row.
         tokenizer.padding_side = tokenizer.padding_side if is_seq2seq else "left"
-        template = partial(tokenizer.apply_chat_template, tokenize=False, add_generation_prompt=True)
-        prompts = template(self.prompts) if is_chat else self.prompts
+        form = {"tokenize": False, "add_generation_prompt": True}
+        prompts = tokenizer.apply_chat_template(self.prompts, **form) if is_chat else self.prompts
         processes, rank = gather(None)
         # All processes call the model equally often, which they must if it is divided among them.
         share, size = -(-len(prompts) // len(processes)), max(1, args.per_device_eval_batch_size // self.n)
@@ -93,8 +101,8 @@ class SampleCallback(TrainerCallback):
             model.eval()
             for start in range(0, share, size):
                 batch = [prompts[i] for i in places[start : start + size]]
-                encoded = tokenizer(batch, padding=True, add_special_tokens=not is_chat, return_tensors="pt")
-                inputs = {name: encoded[name].to(model.device) for name in ("input_ids", "attention_mask")}
+                form = {"padding": True, "add_special_tokens": not is_chat, "return_token_type_ids": False}
+                inputs = tokenizer(batch, return_tensors="pt", **form).to(model.device)
                 settings = {"num_return_sequences": self.n, "pad_token_id": tokenizer.pad_token_id, **self.generation}
                 ids = model.generate(**inputs, **settings)[:, 0 if is_seq2seq else inputs["input_ids"].shape[1] :]
                 texts += [text.strip() for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
@@ -106,18 +114,7 @@ class SampleCallback(TrainerCallback):
     def _score(self, sets: list[list[str]]) -> dict[str, float]:
         named: dict[str, float] = {}
         for metric, settings in self.metrics:
-            texts, owners = [text for members in sets for text in members], np.repeat(range(len(sets)), self.n).tolist()
-            given = {"predictions": texts, "confidence_by": owners} if metric.items == TEXTS else {"predictions": sets}
-            result = metric.compute(**given, **settings)
+            result = compute_of_sets(metric, sets, settings)
             self.signatures[metric.name] = result["signature"]
             named |= name_numbers(metric, result)
         return named
-
-    def _save(self, path: Path, step: int, sets: list[list[str]]) -> None:
-        try:
-            rows = [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
-            rows = [row for row in rows if row["step"] < step]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"path {str(path)!r} has rows that are no samples.") from error
-        rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

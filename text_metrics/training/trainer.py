@@ -1,14 +1,13 @@
 """A metric as a `compute_metrics` for the Trainer of `transformers`."""
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
-from text_metrics.training.common import CONTEXTS, gather, name_numbers, read_metric, shared_context
+from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name_numbers, read_metric, shared_context
 
 
 class TrainerMetric:
@@ -93,7 +92,10 @@ class TrainerMetric:
                     f"inputs must be as many as labels. Got {len(inputs)} for {n}: in several processes, "
                     "batch_eval_metrics passes those of one."
                 )
-            rows = [_without_prompt(row, inputs[i // each]) for i, row in enumerate(rows)]
+            # A decoder-only model repeats the prompt before its generation.
+            for i, row in enumerate(rows):
+                size = len(prompt := inputs[i // each])
+                rows[i] = row[size:] if len(row) > size and np.array_equal(row[:size], prompt) else row
             columns["inputs"] = self._decode(inputs)
         texts = self._decode(rows)
         columns["texts"] = [texts[i : i + each] for i in range(0, len(texts), each)]
@@ -132,15 +134,12 @@ class TrainerMetric:
 
     def _score(self, sets: list[list[dict[str, Any]]]) -> dict[str, Any]:
         texts = [[text for example in examples for text in example["texts"]] for examples in sets]
-        if self.metric.items == TEXTS:
-            owners = [i for i, members in enumerate(texts) for _ in members]
-            return self.metric.compute(predictions=list(chain(*texts)), confidence_by=owners, **self.settings)
-        given: dict[str, Any] = {}
+        given = dict(self.settings)
         if self.contexts is not None:
             given[CONTEXTS] = [shared_context(example[self.contexts] for example in examples) for examples in sets]
         if self.metric.items == QUESTIONS:
             given["references"] = [[example["labels"] for example in examples] for examples in sets]
-        return self.metric.compute(predictions=texts, **given, **self.settings)
+        return compute_of_sets(self.metric, texts, given)
 
 
 def _token_rows(value: Any) -> list[np.ndarray]:
@@ -153,12 +152,6 @@ def _token_rows(value: Any) -> list[np.ndarray]:
             "logits, pass predict_with_generate=True to Seq2SeqTrainingArguments, or preprocess_logits_for_metrics."
         )
     return [row[row >= 0] for row in ids]
-
-
-def _without_prompt(row: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-    """Remove the prompt, which a decoder-only model repeats before its generation."""
-    n = len(prompt)
-    return row[n:] if len(row) > n and np.array_equal(row[:n], prompt) else row
 
 
 for_trainer = TrainerMetric

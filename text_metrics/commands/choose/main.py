@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score
-from text_metrics.commands.jobs.job import Job, Step, run_job, score_valid_units, show
+from text_metrics.commands.jobs.job import Done, Job, run_job, score_valid_units, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared.columns import Column, add_columns, parse_cell
-from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import to_line
+from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.files import to_json
 from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.settings import add_settings, settings_checked
@@ -41,7 +41,7 @@ _SEED = 0
 
 def parse_command(words: Sequence[str] | None = None) -> Command:
     """Read the command line, as `parse` does."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     add_arguments(parser, "group", "chosen", clusters=False)
     parser.add_argument("--keep", type=_keep, required=True, metavar="K", help="texts to choose of each group, or all")
     parser.add_argument(
@@ -72,46 +72,43 @@ def read_encoder(command: Command) -> EncoderSettings:
         return EncoderSettings.read({"progress": not command.quiet, **command.settings}, "choose")
 
 
-def open_choice(command: Command, has_cells: bool) -> Step:
-    """Return the function that chooses texts of groups, and makes the rows to write; lists may be cells of CSV."""
-    encoder = read_encoder(command).passed()
-
-    def choose_of(units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        texts = [text for unit in units for text in unit.texts]
-        sizes = np.array([len(unit.texts) for unit in units])
-        contexts = [unit.given["contexts"] for unit in units] if command.context_key else None
-        settings = EmbeddedSetSettings(**encoder, contexts=contexts)
-        embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
-        qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
-        quality = np.concatenate(qualities)
-        candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
-        starts, n_candidates = np.cumsum(sizes) - sizes, np.array(list(map(len, candidates)))
-        rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
-        keep = n_candidates if command.keep == "all" else np.minimum(command.keep, n_candidates)
-        ranks = content_ranks([texts[i] for i in rows])
-        chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, command.min_distance)
-        chosen = [places[of_unit] for places, of_unit in zip(candidates, chosen, strict=True)]
-        drawn = [
-            np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
-            for size, places in zip(sizes.tolist(), chosen, strict=True)
-        ]
-        facts: dict[str, Any] = {
-            "n_groups": len(units),
-            "n_chosen": sum(map(len, chosen)),
-            "n_merged": int((sizes - n_candidates).sum()),
-            "chosen": _total_score(embeddings, quality, starts, chosen),
-            "random": _total_score(embeddings, quality, starts, drawn),
-            "signed": signed,
-        }
-        of_units = zip(units, chosen, strict=True)
-        return facts, [
-            row for unit, places in of_units for row in _rows(command, unit, np.sort(places).tolist(), has_cells)
-        ]
-
-    return lambda units: [done for _, done in score_valid_units(choose_of, units)]
+def choose_units(command: Command, has_cells: bool, units: list[Unit]) -> Done:
+    """Choose texts of groups, and make the rows to write; lists may be cells of CSV."""
+    return [done for _, done in score_valid_units(partial(_choose, command, has_cells), units)]
 
 
-def _rows(command: Command, unit: Unit, places: list[int], has_cells: bool) -> list[dict[str, Any]]:
+def _choose(command: Command, has_cells: bool, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    texts = [text for unit in units for text in unit.texts]
+    sizes = np.array([len(unit.texts) for unit in units])
+    contexts = [unit.given["contexts"] for unit in units] if command.context_key else None
+    settings = EmbeddedSetSettings(**read_encoder(command).passed(), contexts=contexts)
+    embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
+    qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
+    quality = np.concatenate(qualities)
+    candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
+    starts, n_candidates = np.cumsum(sizes) - sizes, np.array(list(map(len, candidates)))
+    rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
+    keep = n_candidates if command.keep == "all" else np.minimum(command.keep, n_candidates)
+    ranks = content_ranks([texts[i] for i in rows])
+    chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, command.min_distance)
+    chosen = [places[of_unit] for places, of_unit in zip(candidates, chosen, strict=True)]
+    drawn = [
+        np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
+        for size, places in zip(sizes.tolist(), chosen, strict=True)
+    ]
+    facts: dict[str, Any] = {
+        "n_groups": len(units),
+        "n_chosen": sum(map(len, chosen)),
+        "n_merged": int((sizes - n_candidates).sum()),
+        "chosen": _total_score(embeddings, quality, starts, chosen),
+        "random": _total_score(embeddings, quality, starts, drawn),
+        "signed": signed,
+    }
+    of_units = zip(units, chosen, strict=True)
+    return facts, [row for unit, places in of_units for row in _rows(command, unit, np.sort(places), has_cells)]
+
+
+def _rows(command: Command, unit: Unit, places: np.ndarray, has_cells: bool) -> list[dict[str, Any]]:
     """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
     if command.keys.is_grouped:
         return [unit.rows[i].as_object() for i in places]
@@ -121,13 +118,13 @@ def _rows(command: Command, unit: Unit, places: list[int], has_cells: bool) -> l
     return [{name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()}]
 
 
-def _shortened(value: Any, n_texts: int, places: list[int], has_cells: bool) -> Any:
+def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) -> Any:
     """Keep the entries of a list that is parallel to the texts; in CSV, it is a string."""
     entries = parse_cell(value) if has_cells else value
     if not isinstance(entries, list) or len(entries) != n_texts:
         return value
     entries = [entries[i] for i in places]
-    return to_line(entries).rstrip("\n") if isinstance(value, str) else entries
+    return to_json(entries) if isinstance(value, str) else entries
 
 
 def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
@@ -165,8 +162,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def run(command: Command) -> int:
     """Choose texts of the file; returns the exit code."""
-    source = Source(command.data, form_of(command))
-    source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
+    source = Source(command.data, **form_of(command))
     columns = [
         Column("quality", name, per_text=True, numbers=(0, 1), scale=command.quality_scale)
         if argument == "quality"
@@ -177,10 +173,9 @@ def run(command: Command) -> int:
     saved = SavedJob(command.output("chosen"), command)
     summary = saved.finished()
     if summary is None:
-        make_reader = partial(Reader, reads_sets=True, columns=columns, chooses=True)
-        open_step = partial(open_choice, command, source.has_cells)
-        job = Job(command, source, command.keys, make_reader, open_step, source.schema, command.batch_size)
-        summary = run_job(job, saved, summarize)
+        reader = Reader(command.keys, True, columns, chooses=True)
+        step = partial(choose_units, command, source.has_cells)
+        summary = run_job(Job(command, source, reader, step, command.batch_size, source.schema), saved, summarize)
     saved.finish(summary)
     return show(summary, saved)
 

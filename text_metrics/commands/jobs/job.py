@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import platform
 import sys
 from collections import Counter
@@ -18,12 +19,11 @@ from text_metrics.commands.jobs.on_ray import score_on_ray
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.jobs.tables import write_rows
-from text_metrics.commands.shared.command import Notices
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices
 from text_metrics.commands.shared.files import data_files
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.sets import Keys, Reader, Unit, find_scattered
+from text_metrics.commands.shared.sets import Reader, Unit
 
-EXIT_BAD_ROWS = 3
 # A job ends if this many rows are bad and none is good.
 HOPELESS_ROWS = 1000
 # What is wrong with the values of a row, whatever code finds it.
@@ -41,24 +41,22 @@ Step = Callable[[list[Unit]], Done]
 class Job(NamedTuple):
     """What is done with the rows of a file.
 
-    make_reader : makes what joins rows to units of what makes a set
-    open_step : loads what processes units
-    schema : of the rows to write; None if the columns have no types
+    step : processes units
     n_texts : texts processed at a time: those of a piece, which holds whole units
+    schema : of columns to write whose types are known
     """
 
     command: Command
     source: Source
-    keys: Keys
-    make_reader: Callable[[Keys], Reader]
-    open_step: Callable[[], Step]
-    schema: pa.Schema | None
+    reader: Reader
+    step: Step
     n_texts: int
+    schema: pa.Schema | None = None
 
     def pieces(self) -> Iterator[list[Unit]]:
         """Read the file in pieces, which are the same at each reading."""
         size, piece = 0, list[Unit]()
-        for unit in self.make_reader(self.keys).units(self.source):
+        for unit in self.reader.units(self.source):
             piece.append(unit)
             # A unit of bad rows counts too, because these are kept in memory.
             size += len(unit.texts) or 1
@@ -72,15 +70,11 @@ class Job(NamedTuple):
 class Worker:
     """A process that scores pieces of a job by their numbers; it reads the file once if the numbers grow."""
 
-    def __init__(self, job: Job, saved: SavedJob, folder: str) -> None:
-        # On another machine, too, paths may be relative to the folder of the command.
-        with suppress(OSError):
-            os.chdir(folder)
+    def __init__(self, job: Job, saved: SavedJob) -> None:
         self._job, self._saved = job, saved
         self._pieces: Iterator[list[Unit]] = iter(())
         # Of the piece that comes next.
         self._number = sys.maxsize
-        self._step: Step | None = None
 
     def score_piece(self, number: int) -> bool:
         """Score a piece of the file, and save it; returns False if the file has fewer pieces."""
@@ -90,24 +84,37 @@ class Worker:
         self._number = number + 1
         if units is None:
             return False
-        self._step = self._step or self._job.open_step()
-        self._saved.write(number, *process(self._step, units))
+        self._saved.write(number, *process(self._job.step, units))
         return True
 
     def _open(self) -> Iterator[list[Unit]]:
         """Begin to read the file; raises a ValueError if this machine does not see what that of the command sees."""
-        data = self._job.command.data
-        for path in (data, self._saved.folder):
-            try:
-                data_files(path)
-            except ValueError:
-                name = platform.node()
-                raise ValueError(
-                    f"{path} does not exist on {name}: all machines must see the data and --out."
-                ) from None
-        if self._job.command.decisive() != self._saved.decisive:
-            raise ValueError(f"{data} has changed, or is another file on {platform.node()}: start again.")
+        data, machine = self._job.command.data, platform.node()
+        try:
+            data_files(self._saved.folder)
+            decisive = self._job.command.decisive()
+        except ValueError as error:
+            raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
+        if decisive != self._saved.decisive:
+            raise ValueError(f"{data} has changed, or is another file on {machine}: start again.")
         return self._job.pieces()
+
+
+class RemoteWorker:
+    """A worker on any machine, which loads the job at its first piece."""
+
+    def __init__(self, folder: str, job: bytes) -> None:
+        self._folder, self._job = folder, job
+        self._worker: Worker | None = None
+
+    def score_piece(self, number: int) -> bool:
+        """Score a piece as `Worker` does."""
+        if self._worker is None:
+            # Paths may be relative to the folder of the command.
+            with suppress(OSError):
+                os.chdir(self._folder)
+            self._worker = Worker(*pickle.loads(self._job))
+        return self._worker.score_piece(number)
 
 
 def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
@@ -149,19 +156,20 @@ def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, An
     `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
     """
     with saved.opened() as done:
-        if job.keys.id is not None:
-            job = job._replace(keys=job.keys._replace(is_scattered=find_scattered(job.source, job.keys)))
+        job.reader.prepare(job.source)
         n_pieces = _score_all(job, saved, done)
         counts = Counter[str]()
-        for record in saved.records(n_pieces):
-            counts.update(n_texts=record["n_texts"], n_incomplete=record["n_incomplete"])
-            counts["n_bad"] += len(record["bad"])
-        facts = chain.from_iterable(record["facts"] for record in saved.records(n_pieces))
-        summary = {**summarize(facts), **counts, "command": saved.decisive}
+
+        def facts() -> Facts:
+            for record in saved.records(n_pieces):
+                counts.update(n_texts=record["n_texts"], n_incomplete=record["n_incomplete"], n_bad=len(record["bad"]))
+                yield from record["facts"]
+
+        summary = {**summarize(facts()), **counts, "command": saved.decisive}
         if saved.out.suffix != ".json":
             with saved.written(saved.out) as temporary:
                 write_rows(partial(saved.rows, n_pieces), job.schema, temporary, saved.out.suffix)
-        saved.write_bad(row for record in saved.records(n_pieces) for row in record["bad"])
+        saved.write_bad(n_pieces)
     return summary
 
 
@@ -171,30 +179,24 @@ def _score_all(job: Job, saved: SavedJob, done: list[int]) -> int:
     Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
     """
     numbers = filterfalse(set(done).__contains__, count())
-    worker = job, saved, os.getcwd()
     if job.command.engine == "ray":
-        scored = score_on_ray(job.command, Worker, worker, numbers)
+        scored = score_on_ray(job.command, RemoteWorker, (os.getcwd(), pickle.dumps((job, saved))), numbers)
     else:
-        scored = takewhile(Worker(*worker).score_piece, numbers)
+        scored = takewhile(Worker(job, saved).score_piece, numbers)
     held: list[str] = []
     notices, is_any_good, n_pieces = Notices(), False, 0
-    # Pieces are done in any order on a cluster, and are looked at in that of the file.
-    ready = set[int]()
     with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
-        for number in chain(done, scored):
-            ready.add(number)
-            while n_pieces in ready and (is_any_good or len(held) < HOPELESS_ROWS):
-                record = saved.record(n_pieces)
-                n_pieces += 1
-                held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
-                is_any_good = is_any_good or bool(record["facts"])
-                if is_any_good:
-                    for line in held:
-                        notices.add(line)
-                    held.clear()
-                bar.update(record["n_texts"])
-            if len(held) >= HOPELESS_ROWS:
+        for number in _in_order(chain(done, scored)):
+            record, n_pieces = saved.record(number), number + 1
+            held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
+            is_any_good = is_any_good or bool(record["facts"])
+            if is_any_good:
+                for line in held:
+                    notices.add(line)
+                held.clear()
+            elif len(held) >= HOPELESS_ROWS:
                 break
+            bar.update(record["n_texts"])
     if not is_any_good:
         # The next command may have other settings.
         saved.remove()
@@ -202,6 +204,16 @@ def _score_all(job: Job, saved: SavedJob, done: list[int]) -> int:
         raise ValueError(f"{saved.decisive['data']}: {why}")
     notices.end("rows were skipped")
     return n_pieces
+
+
+def _in_order(numbers: Iterator[int]) -> Iterator[int]:
+    """Yield the numbers of pieces in the order of the file, each as soon as it is done; a cluster has any order."""
+    ready, following = set[int](), 0
+    for number in numbers:
+        ready.add(number)
+        while following in ready:
+            yield following
+            following += 1
 
 
 def show(summary: Mapping[str, Any], saved: SavedJob) -> int:

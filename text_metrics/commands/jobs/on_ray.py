@@ -3,16 +3,13 @@
 import logging
 import os
 import socket
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 from text_metrics.commands.jobs.options import Command
 
 _CONNECT_SECONDS = 5
-# A piece that ends more actors ends the job.
+# A worker that dies more often, such as at a piece that is too large for it, ends the job.
 _MOST_DEATHS = 5
 
 
@@ -21,8 +18,8 @@ def score_on_ray(
 ) -> Iterator[int]:
     """Score pieces on the cluster of a command until the file ends; yields the number of each, in any order.
 
-    Actors are made of the class of a worker, which has a method `score_piece`, and of its arguments. What an actor held
-    that died is done again by another; on machines that are left, if its machine is dead.
+    Actors are made of the class of a worker, which has a method `score_piece`, and of its arguments. Ray starts an
+    actor that died again, where there is room, and it does its piece again.
     """
     ray = _connect(command)
     try:
@@ -30,21 +27,17 @@ def score_on_ray(
         device = "GPU" if resources.get("GPU", 0) >= 1 else "CPU"
         n_workers = command.workers or max(1, int(resources.get(device, 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
-        actor_class = ray.remote(**{f"num_{device.lower()}s": 1}, max_restarts=0, max_task_retries=-1)(worker)
-        yield from _score(ray, lambda: actor_class.remote(*arguments), n_workers, numbers)
+        options = {f"num_{device.lower()}s": 1, "max_restarts": _MOST_DEATHS, "max_task_retries": -1}
+        actor_class = ray.remote(**options)(worker)
+        yield from _score(ray, [actor_class.remote(*arguments) for _ in range(n_workers)], numbers)
     finally:
         ray.shutdown()
 
 
-def _score(ray: Any, make_actor: Callable[[], Any], n_workers: int, numbers: Iterator[int]) -> Iterator[int]:
-    n_machines = _count_machines(ray)
-    deaths = Counter[int]()
-    # Actors with the numbers of their next pieces.
-    new = [(make_actor(), number) for number in islice(numbers, n_workers)]
-    waiting: dict[Any, tuple[Any, int]] = {}
-    while new or waiting:
-        waiting |= {actor.score_piece.remote(number): (actor, number) for actor, number in new}
-        new = []
+def _score(ray: Any, actors: list[Any], numbers: Iterator[int]) -> Iterator[int]:
+    pairs = zip(actors, numbers, strict=False)
+    waiting = {actor.score_piece.remote(number): (actor, number) for actor, number in pairs}
+    while waiting:
         (result,), _ = ray.wait(list(waiting))
         actor, number = waiting.pop(result)
         try:
@@ -52,25 +45,14 @@ def _score(ray: Any, make_actor: Callable[[], Any], n_workers: int, numbers: Ite
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except ray.exceptions.RayActorError as error:
-            deaths[number] += 1
-            if deaths[number] > _MOST_DEATHS:
-                died = f"{deaths[number]} workers died at one piece"
-                raise ValueError(f"{died}; the others are saved: {error}") from None
-            n_dead = n_machines - _count_machines(ray)
-            cause = f"{n_dead} of {n_machines} machines died" if n_dead else "a worker died"
-            print(f"A piece is done again by another worker, because {cause}.", file=sys.stderr)
-            new = [(make_actor(), number)]
-            continue
+            raise ValueError(f"a worker died {_MOST_DEATHS + 1} times; the other pieces are saved: {error}") from None
         if is_piece:
             yield number
-            new = [(actor, next(numbers))]
+            number = next(numbers)
+            waiting[actor.score_piece.remote(number)] = actor, number
         else:
-            # On a smaller cluster, a new actor waits for its place.
+            # On a smaller cluster, another actor waits for its place.
             ray.kill(actor)
-
-
-def _count_machines(ray: Any) -> int:
-    return sum(node["Alive"] for node in ray.nodes())
 
 
 def _connect(command: Command) -> Any:

@@ -4,19 +4,18 @@ import fcntl
 import json
 import pickle
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.files import written_whole
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, written_whole
 
-# Files of the folder of pieces besides these: the record of the job, what is locked, and what is not complete.
+# The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
+_PIECE = "part-????????"
 _RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
 
 
@@ -77,12 +76,12 @@ class SavedJob:
                     temporary.write_text(json.dumps({"command": self.decisive}) + "\n", encoding="utf-8")
             elif _first_value(record).get("command") != self.decisive:
                 raise ValueError(f"{self.folder} is of another command or file: pass --restart, or another --out.")
-            numbers = sorted(int(path.stem.removeprefix("part-")) for path in self.folder.glob("part-????????.json"))
+            numbers = sorted(int(path.name.removeprefix("part-")) for path in self.folder.glob(_PIECE))
             numbers = [number for number in numbers if self._is_whole(number)]
             try:
                 yield numbers
             except ValueError:
-                if not any(self.folder.glob("part-????????.json")):
+                if not any(self.folder.glob(_PIECE)):
                     self.remove()
                 raise
             except KeyboardInterrupt:
@@ -99,23 +98,20 @@ class SavedJob:
             yield
 
     def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-        """Save a piece: its rows to part-N, and then its record to part-N.json."""
-        data = pickle.dumps(rows)
-        text = json.dumps({**record, "rows": zlib.crc32(data)}, default=np.ndarray.tolist)
-        for path, content in ((self._part(number), data), (self._record(number), text.encode())):
-            # A worker that was taken for dead may write the same piece.
-            with written_whole(path, path.with_name(f"{path.name}.{uuid4().hex}")) as temporary:
-                temporary.write_bytes(content)
+        """Save a piece in a file: its record, its rows, and their checksum."""
+        data, path = pickle.dumps(record) + pickle.dumps(rows), self._part(number)
+        # A worker that was taken for dead may write the same piece.
+        with written_whole(path, path.with_name(f"{path.name}.{uuid4().hex}")) as temporary:
+            temporary.write_bytes(data + _checksum(data))
 
     def _is_whole(self, number: int) -> bool:
-        """Whether a piece has a record, and the rows that it was written with."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            return self.record(number)["rows"] == zlib.crc32(self._part(number).read_bytes())
-        return False
+        data = self._part(number).read_bytes()
+        return data[-4:] == _checksum(data[:-4])
 
     def record(self, number: int) -> dict[str, Any]:
         """Read the record of a piece."""
-        return json.loads(self._record(number).read_text(encoding="utf-8"))
+        with self._part(number).open("rb") as file:
+            return pickle.load(file)
 
     def records(self, n: int) -> Iterator[dict[str, Any]]:
         """Read the records of all n pieces, in order."""
@@ -123,22 +119,22 @@ class SavedJob:
 
     def rows(self, n: int) -> Iterator[list[dict[str, Any]]]:
         """Read the rows of all n pieces, in order."""
-        return (pickle.loads(self._part(number).read_bytes()) for number in range(n))
+        for number in range(n):
+            with self._part(number).open("rb") as file:
+                _, rows = pickle.load(file), pickle.load(file)
+            yield rows
 
     def _part(self, number: int) -> Path:
         return self.folder / f"part-{number:08d}"
-
-    def _record(self, number: int) -> Path:
-        return self.folder / f"part-{number:08d}.json"
 
     def written(self, path: Path) -> Any:
         """Write a file as `written_whole` does, with the temporary file in the folder of the pieces."""
         return written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
 
-    def write_bad(self, bad: Iterator[Sequence[Any]]) -> None:
-        """Write what was skipped, with the reasons; without any, remove the file of an earlier run."""
+    def write_bad(self, n: int) -> None:
+        """Write the rows of all n pieces that were skipped; without any, remove the file of an earlier run."""
         with self.written(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
-            for number, error, text in bad:
+            for number, error, text in chain.from_iterable(record["bad"] for record in self.records(n)):
                 file.write(json.dumps({"row": number, "error": error, "text": text}) + "\n")
         if not self.bad.stat().st_size:
             self.bad.unlink()
@@ -156,6 +152,10 @@ class SavedJob:
         with self.written(self._summary) as temporary:
             temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         self.remove()
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "big")
 
 
 def _first_value(path: Path) -> dict[str, Any]:

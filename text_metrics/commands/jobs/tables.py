@@ -2,37 +2,43 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.shared.files import to_line, to_plain
+from text_metrics.commands.shared.files import to_json
 
 Blocks = Iterator[list[dict[str, Any]]]
 
 
 def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path, suffix: str) -> None:
-    """Write blocks of rows to a file in the format of a suffix; types of columns are inferred where there are none."""
+    """Write blocks of rows to a file in the format of a suffix; columns that the schema lacks have inferred types."""
+    schema = schema or pa.schema([])
     if suffix == ".parquet":
-        schema = schema or _infer_schema(read)
+        schema = _with_inferred(schema, read)
         with pq.ParquetWriter(path, schema) as table:
             for rows in read():
                 table.write_table(_to_table(rows, schema))
         return
     with path.open("w", encoding="utf-8", newline="") as output:
         if suffix == ".csv":
-            names = schema.names if schema else dict.fromkeys(name for rows in read() for row in rows for name in row)
-            writer = csv.DictWriter(output, names)
+            writer = csv.DictWriter(output, dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))]))
             writer.writeheader()
             for rows in read():
                 writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
         else:
             for rows in read():
-                output.writelines(map(to_line, rows))
+                output.writelines(f"{to_json(row)}\n" for row in rows)
+
+
+def _names(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
+    return dict.fromkeys(name for row in rows for name in row)
 
 
 def _to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -43,11 +49,11 @@ def _to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-def _infer_schema(read: Callable[[], Blocks]) -> pa.Schema:
-    """Infer the types of the columns of JSON rows; a column that no type holds, in all blocks, is one of strings."""
+def _with_inferred(schema: pa.Schema, read: Callable[[], Blocks]) -> pa.Schema:
+    """Add the columns of rows with their types; a column that no type holds, in all blocks, is one of strings."""
     types: dict[str, pa.DataType] = {}
     for rows in read():
-        for name in dict.fromkeys(name for row in rows for name in row):
+        for name in (name for name in _names(rows) if name not in schema.names):
             with _as_strings(types, name):
                 kind = pa.array([row.get(name) for row in rows]).type
                 pair = [pa.schema([(name, kind)]) for kind in (types.get(name, kind), kind)]
@@ -58,7 +64,8 @@ def _infer_schema(read: Callable[[], Blocks]) -> pa.Schema:
             pq.write_table(pa.schema([(name, kind)]).empty_table(), io.BytesIO())
             for rows in read() if not pa.types.is_string(kind) else ():
                 pa.array([row.get(name) for row in rows], kind)
-    return pa.schema(list(types.items()))
+        schema = schema.append(pa.field(name, types[name]))
+    return schema
 
 
 @contextmanager
@@ -71,10 +78,10 @@ def _as_strings(types: dict[str, pa.DataType], name: str) -> Iterator[None]:
 
 
 def _as_text(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else to_line(value).rstrip("\n")
+    return value if value is None or isinstance(value, str) else to_json(value)
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, dict)):
-        return to_line(value).rstrip("\n")
-    return to_plain(value) if isinstance(value, bytes) else value
+        return to_json(value)
+    return msgspec.to_builtins(value) if isinstance(value, bytes) else value

@@ -20,13 +20,7 @@ LEVEL = 0.95
 _TIE = 1e-9
 _RESAMPLES = 1000
 _SEED = 0
-_KAPPAS = (
-    "form with form",
-    "content with content",
-    "form with content",
-    "form with judge",
-    "content with judge",
-)
+_KAPPAS = ("form with form", "content with content", "form with content", "form with judge", "content with judge")
 
 
 def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
-from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.files import check_outputs, write_text
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="judged pairs")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder")
     parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +74,6 @@ def add_set(texts: list[str], sets: Sets) -> int:
     return sets.setdefault(tuple(texts), len(sets))
 
 
-def is_clear(record: dict[str, Any]) -> bool:
-    """Whether the judge's scores of two sets are 0.5 or more apart, or unknown: the paper leaves the others out."""
-    first: Any = record.get("Diversity_Set1")
-    second: Any = record.get("Diversity_Set2")
-    try:
-        # Ratings are means: 3.4 - 2.9 is a little less than 0.5 in binary.
-        return not abs(first - second) < 0.5 - 1e-9
-    except (TypeError, OverflowError):
-        return True
-
-
 def _with_concepts(rows: list[dict[str, Any]]) -> Any:
     """Add the number of the topic of each row; a row without a topic is about something of its own."""
     # Its import takes a second.
@@ -102,7 +92,11 @@ def _read_judged(record: dict[str, Any], where: str, file: str) -> dict[str, Any
     if part not in ("high", "low"):
         stem = file
         part = "low" if _LOW & {first, second} else "high" if _HIGH & {first, second} else ""
-    row = {"verdict": int(verdict), "clear": is_clear(record), "data": stem, "part": part}
+    is_clear = True
+    with suppress(KeyError, TypeError, OverflowError):  # scores may be missing, or no numbers
+        # They are means: 3.4 - 2.9 is a little less than 0.5 in binary.
+        is_clear = not abs(record["Diversity_Set1"] - record["Diversity_Set2"]) < 0.5 - 1e-9
+    row = {"verdict": int(verdict), "clear": is_clear, "data": stem, "part": part}
     return {**row, "label1": first, "label2": second}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from text_metrics import load
 from text_metrics.commands.probe.files import Rows
 from text_metrics.commands.shared.formats import number
+from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 
 DESCRIPTION = """\
@@ -54,8 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
     """Compute the divergence at some numbers of people."""
-    if min(arguments.sizes) < 1:
-        raise ValueError(f"--sizes must be at least 1. Got {min(arguments.sizes)}.")
+    parse_count(min(arguments.sizes), "--sizes")
     rng = np.random.default_rng(0)
     result = score_people(references, settings)
     details = result["details"]

@@ -5,14 +5,12 @@ import sys
 from collections import defaultdict
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
-from text_metrics.commands.shared.command import add_command
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
 from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.metrics._core.core_numbers import parse_count
 
 DESCRIPTION = """\
 Ask a chat model each question many times, and write its answers.
@@ -30,14 +28,10 @@ INSTRUCTIONS = (
 )
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = add_command(commands, "ask", "have a model answer questions many times over", DESCRIPTION)
-    parser.add_argument("questions", type=Path, help="questions, as JSON lines")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the answers")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_arguments(parser, "questions", "questions, as JSON lines")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
-    add_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def read_questions(path: Path) -> dict[str, str]:
@@ -54,20 +48,16 @@ def read_questions(path: Path) -> dict[str, str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    if arguments.samples < 1:
-        raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    out = arguments.out
-    check_outputs([arguments.questions], [out, journal_file(out)])
-    questions = read_questions(arguments.questions)
+    parse_count(arguments.samples, "--samples")
+    chat, questions = Chat(arguments), read_questions(arguments.reads)
     names = [name for name in questions for _ in range(arguments.samples)]
-    requests = []
     # Identical questions are asked separately.
     samples: dict[str, count[int]] = defaultdict(count)
+    requests = []
     for name in names:
-        text = questions[name]
-        messages = few_shot(INSTRUCTIONS, text)
-        requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, next(samples[text])))
-    answers, code = Chat(arguments, out).ask(requests)
+        messages, number = few_shot(INSTRUCTIONS, questions[name]), next(samples[questions[name]])
+        requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
+    answers, code = chat.ask(requests)
     given: dict[str, list[str]] = defaultdict(list)
     for name, answer in zip(names, answers, strict=True):
         if answer is not None:
@@ -76,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, raw in given.items():
         row = {"id": name, "question": questions[name], "answers": list(map(clean, raw)), "raw": raw}
         rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
-    write_jsonl(out, rows)
+    write_jsonl(arguments.out, rows)
     n_complete = sum(len(raw) == arguments.samples for raw in given.values())
-    print(f"{out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
+    print(f"{arguments.out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return code

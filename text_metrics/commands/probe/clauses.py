@@ -49,7 +49,8 @@ def question(graph: Graph, variable: str, roleset: Roleset, slot: str) -> str:
     # What arrives or falls is ARG1: then it is the subject.
     first = next((role for role in ("ARG0", "ARG1") if role in roleset.roles or role in filled), "ARG0")
     subject = phrase(graph, filled[first]) if first in filled else "someone"
-    verb = _verb(graph.concepts[variable], roleset.part)
+    lemma = PREDICATE.sub(r"\g<lemma>", graph.concepts[variable]).replace("-", " ")
+    verb = {"v": "", "j": "be ", "n": "take part in the "}[roleset.part] + lemma
     if filled.get("polarity") == "-":
         verb = f"not {verb}"
     thing = phrase(graph, filled["ARG1"], as_object=True) if first == "ARG0" and "ARG1" in filled else ""
@@ -74,9 +75,8 @@ def phrase(graph: Graph, variable: str, as_object: bool = False, depth: int = 0)
     if concept is None:
         return variable.strip('"')
     if concept in _OBJECTS:
-        if as_object:
-            return _OBJECTS[concept]
-        return "I" if concept == "i" else concept
+        subject = "I" if concept == "i" else concept
+        return _OBJECTS[concept] if as_object else subject
     edges = [(role, target) for source, role, target in graph.edges if source == variable]
     names = [target for role, target in edges if role == "name"]
     parts = [(role, target) for role, target in edges if re.fullmatch(r"op\d+", role)]
@@ -91,8 +91,3 @@ def phrase(graph: Graph, variable: str, as_object: bool = False, depth: int = 0)
     modifiers = [graph.concepts.get(target, target) for role, target in edges if role == "mod"]
     words = [PREDICATE.sub(r"\g<lemma>", word).strip('"') for word in [*modifiers, concept]]
     return f"the {' '.join(words)}".replace("-", " ")
-
-
-def _verb(concept: str, part: str) -> str:
-    lemma = PREDICATE.sub(r"\g<lemma>", concept).replace("-", " ")
-    return {"v": lemma, "j": f"be {lemma}", "n": f"take part in the {lemma}"}[part]

@@ -6,7 +6,7 @@ from typing import Any
 
 from text_metrics.commands.shared.files import read_json
 from text_metrics.commands.shared.rows import read_rows
-from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, parse_row, read_questions
+from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
 
 Rows = list[dict[str, Any]]
@@ -43,11 +43,11 @@ def read_references(path: Path) -> Rows:
     return references
 
 
-def read_predictions(path: Path, references: Rows) -> tuple[list[Question], list[str]]:
+def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list[str]]]:
     """Read a model's answers, in any released format or as `ask` writes them, to the questions of some references.
 
-    Returns the questions that both have, and the ids of the model's others. Raises a ValueError that names the file if
-    it is not valid, or if they share no question.
+    Returns the answers to questions that both have, and the ids that are "unknown" to the references or "missing" in
+    the file. Raises a ValueError that names the file if it is not valid, or if they share no question.
     """
     try:
         released = read_json(path)
@@ -56,7 +56,7 @@ def read_predictions(path: Path, references: Rows) -> tuple[list[Question], list
     if not isinstance(released, (dict, list)):
         raise ValueError(f"{path} must be a JSON object or a list. Got {type(released).__name__}.")
     try:
-        predictions, gold, skipped = pair_rows(read_answers(released), references, unknown="skip", missing="skip")
+        predictions, _, skipped = pair_rows(read_answers(released), references, unknown="skip", missing="skip")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-    return read_questions(predictions, gold), skipped["unknown"]
+    return predictions, skipped

@@ -7,14 +7,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
-from text_metrics.commands.shared.command import add_command
-from text_metrics.commands.shared.files import open_file, write_jsonl, write_text
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, open_file, write_jsonl, write_text
 from text_metrics.commands.shared.rows import read_rows
+from text_metrics.metrics._core.core_numbers import parse_count
 
 DESCRIPTION = """\
 Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
@@ -35,9 +33,8 @@ _PARSED = "# Parsed by text-metrics probe frames."
 EXIT_SKIPPED = 3
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = add_command(commands, "frames", "make questions about what sentences leave open", DESCRIPTION)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
@@ -47,14 +44,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     out, sheet, n = arguments.out, arguments.people, arguments.per_context
-    if n is not None and n < 1:
-        raise ValueError(f"--per-context must be at least 1. Got {n}.")
+    if n is not None:
+        parse_count(n, "--per-context")
     graphs = out.with_name(f"{out.name}.amr") if arguments.parse else arguments.sentences
     check_outputs([arguments.sentences, arguments.rolesets], [out, sheet, graphs if arguments.parse else None])
     rolesets = read_rolesets(arguments.rolesets)

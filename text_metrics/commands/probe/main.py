@@ -17,12 +17,14 @@ from typing import Any
 
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.shared.command import add_command, command, make_parser
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.files import check_outputs, write_text
 from text_metrics.commands.shared.settings import add_settings, parse_settings
+from text_metrics.commands.shared.systems import named_files
 
-REPORTS: dict[str, tuple[Any, str]] = {
+COMMANDS: dict[str, tuple[Any, str]] = {
+    "frames": (frames, "make questions about what sentences leave open"),
+    "ask": (ask, "have a model answer questions many times over"),
     "report": (report, "score the answers of models beside people's"),
     "annotators": (annotators, "how many people's answers a question needs"),
     "sensitivity": (sensitivity, "how scores respond as answers move away from people's"),
@@ -32,8 +34,8 @@ REPORTS: dict[str, tuple[Any, str]] = {
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting, "probeval")
-    reads = [arguments.targets, *(path for _, path in getattr(arguments, "answers", ()))]
-    check_outputs(reads, [arguments.out], settings)
+    arguments.answers = named_files(getattr(arguments, "answers", ()))
+    check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
     result = module.measure(arguments, read_references(arguments.targets), settings)
     # Its import takes a second.
     from pandas import DataFrame
@@ -52,21 +54,20 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
 @command
 def main() -> int:
     """Run the command."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    ask.add_parser(commands)
-    frames.add_parser(commands)
-    for name, (module, purpose) in REPORTS.items():
-        part = add_command(commands, name, purpose, module.DESCRIPTION)
-        part.add_argument("targets", type=Path, help="questions with people's answers")
+    help = "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them"
+    for name, (module, purpose) in COMMANDS.items():
+        part = commands.add_parser(name, help=purpose, description=module.DESCRIPTION)
+        if hasattr(module, "run"):
+            part.set_defaults(run=module.run)
+        else:
+            part.add_argument("targets", type=Path, help="questions with people's answers")
+            add_settings(part, help)
+            part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
+            part.set_defaults(run=partial(write_report, module))
         if hasattr(module, "add_options"):
             module.add_options(part)
-        add_settings(
-            part,
-            "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them",
-        )
-        part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
-        part.set_defaults(run=partial(write_report, module))
     arguments = parser.parse_args()
     try:
         return arguments.run(arguments)

@@ -5,7 +5,6 @@ import sys
 import tempfile
 from collections import Counter
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from text_metrics.commands.probe.files import Rows, read_predictions
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
 from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.commands.shared.statistics import holm, randomization_p
-from text_metrics.metrics._core.core_numbers import tied_ranks
+from text_metrics.metrics._core.core_numbers import parse_count, tied_ranks
 from text_metrics.metrics._core.core_results import mean_estimate
-from text_metrics.metrics.probeval.probeval_formats import Question
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -44,28 +42,20 @@ p: paired randomization test over questions, after Holm's correction for all mod
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("answers", nargs="+", type=_named_file, metavar="[NAME=]FILE", help="a model's answers")
+    parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
     parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
     add_confidence(parser)
 
 
-def _named_file(word: str) -> tuple[str, Path]:
-    name, equals, path = word.partition("=")
-    return (name, Path(path)) if equals else (Path(word).stem, Path(word))
-
-
 def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
     """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
-    if arguments.rounds < 1:
-        raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
+    parse_count(arguments.rounds, "--rounds")
     files: dict[str, dict[str, Counter[str]]] = {}
-    for name, path in arguments.answers:
-        if not name or name in files:
-            raise ValueError(f"each file of answers needs a name of its own. Got {name!r} for {path}: pass NAME=FILE.")
-        questions, unknown = read_predictions(path, references)
+    for name, path in arguments.answers.items():
+        questions, skipped = read_predictions(path, references)
         files[name] = count_answers(name, questions)
-        missing = [row["id"] for row in references if row["id"] not in files[name]]
-        for kind, ids in (("unknown", unknown), ("missing", missing)):
+        skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
+        for kind, ids in skipped.items():
             if ids:
                 print(f"{name}: {kind}: {', '.join(ids)}", file=sys.stderr)
     rows = []
@@ -86,15 +76,15 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     return {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
 
 
-def count_answers(name: str, questions: list[Question]) -> dict[str, Counter[str]]:
+def count_answers(name: str, questions: Rows) -> dict[str, Counter[str]]:
     """Clean and count the answers to each question; questions with blank ones only are left out."""
-    counts: dict[str, Counter[str]] = {}
+    counts = {}
     for question in questions:
-        answers: Counter[str] = Counter()
-        for text, count in zip(question.answers, question.counts.tolist(), strict=True):
-            answers[clean(text)] += count
-        if any(text.strip() for text in answers):
-            counts[question.name] = answers
+        answers = Counter[str]()
+        for answer in question["answers"]:
+            answers[clean(answer["text"])] += answer["count"]
+        if any(answers):
+            counts[question["id"]] = answers
     if not counts:
         raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
     return counts
@@ -111,33 +101,22 @@ def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str,
 
 def halve(reference: dict[str, Any], rng: np.random.Generator) -> tuple[dict[str, Any], Counter[str]]:
     """Split people's answers at random: a reference with half of them, and the counts of the others, both rounded."""
-    answers = reference["answers"]
-    counts = np.array([round(answer["count"]) for answer in answers])
-    drawn = rng.multivariate_hypergeometric(counts, (int(counts.sum()) + 1) // 2)
-    half = [{**answer, "count": int(n)} for answer, n in zip(answers, drawn, strict=True) if n]
-    rest: Counter[str] = Counter()
-    for answer, n in zip(answers, counts - drawn, strict=True):
-        rest[answer["text"]] += int(n)
+    half, rest, answers = [], Counter[str](), reference["answers"]
+    counts = [round(answer["count"]) for answer in answers]
+    drawn = rng.multivariate_hypergeometric(counts, (sum(counts) + 1) // 2).tolist()
+    for answer, n, n_drawn in zip(answers, counts, drawn, strict=True):
+        half += [{**answer, "count": n_drawn}] if n_drawn else []
+        rest[answer["text"]] += n - n_drawn
     return {"answers": half}, rest
 
 
 def against_people(
     metric: Any, answers: list[Counter[str]], references: list[dict[str, Any]], rounds: int, level: float
 ) -> dict[str, Any]:
-    """Compare a model's answers with people's at the same number of answers.
+    """Compare a model's answers with people's, a question each, at the same number of answers, as `_AGAINST` says.
 
-    In each round, people's answers are split at random: one half is the gold answers, the other half answers like a
-    model. The larger of the two samples is drawn down to the size of the smaller, question by question.
-
-    Parameters
-    ----------
-    metric : `compute` of probeval, with its settings
-    answers, references : the model's answers and people's, a question each
-
-    Returns
-    -------
-    dict: the mean divergences of the model, "own", and of "people"; their "difference", with an "interval", and the "p"
-    of a paired randomization test over questions
+    `metric` is `compute` of probeval, with its settings. Returns a dict: the mean divergences of the model, "own", and
+    of "people"; their "difference", with an "interval", and the "p" of a paired randomization test over questions.
     """
     # The splits are those of every other model.
     splits, draws = np.random.default_rng(0).spawn(2)
@@ -162,30 +141,22 @@ def against_people(
 
 def sections(report: dict[str, Any]) -> list[tuple[str, str, Any]]:
     """Return the title, the text and the table of each section, as pandas makes it."""
-    scored, compared = [], []
-    for row in report["rows"]:
-        entropy, against = row["distribution_entropy"], row["against_people"]
-        scored.append(
-            {
-                "answers of": row["name"],
-                "questions": str(len(row["questions"])),
-                "answers to each": f"{min(row['n_answers'])}–{max(row['n_answers'])}",
-                "KL": estimate(row["probeval"], row["confidence_interval"], 3),
-                "coverage": percent(row["coverage"]),
-                "wrong": percent(row["wrong_rate"]),
-                "entropy": f"{number(entropy['model'], 2)} ({number(entropy['gold'], 2)})",
-            }
-        )
-        compared.append(
-            {
-                "answers of": row["name"],
-                "KL": number(against["own"], 3),
-                "KL of people": number(against["people"], 3),
-                "difference": estimate(against["difference"], against["interval"], 3),
-                "p": p_value(against["p_holm"]),
-            }
-        )
-    return [
-        ("All answers", _ALL, scored),
-        ("Against people", _AGAINST.format(**report), compared),
-    ]
+    rows = report["rows"]
+    names = {"answers of": [row["name"] for row in rows]}
+    entropies = [row["distribution_entropy"] for row in rows]
+    scored = {
+        "questions": [str(len(row["questions"])) for row in rows],
+        "answers to each": [f"{min(row['n_answers'])}–{max(row['n_answers'])}" for row in rows],
+        "KL": [estimate(row["probeval"], row["confidence_interval"], 3) for row in rows],
+        "coverage": [percent(row["coverage"]) for row in rows],
+        "wrong": [percent(row["wrong_rate"]) for row in rows],
+        "entropy": [f"{number(each['model'], 2)} ({number(each['gold'], 2)})" for each in entropies],
+    }
+    against = [row["against_people"] for row in rows]
+    compared = {
+        "KL": [number(each["own"], 3) for each in against],
+        "KL of people": [number(each["people"], 3) for each in against],
+        "difference": [estimate(each["difference"], each["interval"], 3) for each in against],
+        "p": [p_value(each["p_holm"]) for each in against],
+    }
+    return [("All answers", _ALL, names | scored), ("Against people", _AGAINST.format(**report), names | compared)]

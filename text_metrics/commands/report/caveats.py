@@ -31,9 +31,8 @@ BY_GRUEN = ("quality", "quality_vendi_embed")
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
 # What spaces separate; each character of Chinese and Japanese, which are written without spaces.
-_WORDS = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
-)
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORDS = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 
 
 def word_counts(texts: Iterable[str]) -> np.ndarray:
@@ -106,17 +105,18 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
 
 def _of_languages(inputs: Inputs, by_default: bool, by_gruen: bool) -> Iterator[Caveat]:
     """Name systems with texts that are empty, or that the default encoder or gruen do not read."""
-    metrics = sorted({*(BY_ENCODER if by_default else ()), *(BY_GRUEN if by_gruen else ())})
-    who = listed([*(["the default encoder"] if by_default else []), *(["GRUEN"] if by_gruen else [])] or [""])
+    readers: dict[str, tuple[str, ...]] = {"the default encoder": BY_ENCODER} if by_default else {}
+    readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
+    who, metrics = listed(readers or [""]), sorted(set().union(*readers.values()))
     for i, (name, texts) in enumerate(inputs.by_system().items()):
         n_empty = sum(not text.strip() for text in texts)
         if n_empty:
             yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
-        sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if metrics else []
+        sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if readers else []
         unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
         foreign = set().union(*find_unread(sample)) - unknown
         is_most = len(unknown | foreign) >= MOST * len(sample)
-        marks: Any = {"systems": [i], "metrics": metrics} if sample and is_most else {}
+        marks: Any = {"systems": [i], "metrics": metrics} if is_most else {}
         of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
         if unknown:
             end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"

@@ -17,17 +17,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from text_metrics.commands.report.model import METRICS
-from text_metrics.commands.report.systems import read_inputs
+from text_metrics.commands.report.inputs import SETTINGS, read_inputs
+from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.columns import add_keys
-from text_metrics.commands.shared.command import Notices, command, make_parser
-from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.command import Notices, Parser, command
+from text_metrics.commands.shared.files import check_outputs, parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
 from text_metrics.commands.shared.systems import named_files
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
-_SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns")
 _EXIT_BAD_ROWS = 3
@@ -37,7 +35,7 @@ _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line, with `files` by name; raises a ValueError if it is invalid."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     help = "a system: a file or folder that `text-metrics score` reads, or after NAME= several, as in NAME=runs/*.jsonl"
     parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", help=help)
     add_keys(parser, clusters=False)
@@ -53,7 +51,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help="divide it by this, such as 10")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
-    add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(_SETTINGS)}")
+    add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
     parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
@@ -66,14 +64,13 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         raise ValueError("--system-key and --people require --id-key.")
     options.setting = parse_settings(options.setting)
     for name in options.setting:
-        if name not in _SETTINGS:
-            raise ValueError(f"--setting must be one of {', '.join(_SETTINGS)}. Got {name}.")
+        parse_choice(name, "--setting", SETTINGS)
     parse_level(options.confidence, "--confidence")
     if not options.quality_scale > 0:
         raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
     options.columns = options.columns.split(",") if options.columns else []
     for name in options.columns:
-        parse_choice(name, "--columns", METRICS)
+        parse_choice(name, "--columns", tuple(MEASURES))
     return options
 
 
@@ -85,20 +82,18 @@ def _check_outputs(options: argparse.Namespace) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     if out.is_dir() and any(out.iterdir()):
-        if not _is_report(out / "report.json"):
+        earlier = None
+        with suppress(ValueError):
+            earlier = read_json(out / "report.json")
+        if not isinstance(earlier, dict) or not {"version", "rarefied_to", "sentences"} <= earlier.keys():
             raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
         print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
 
 
-def _is_report(path: Path) -> bool:
-    """Whether a file is the JSON of a report."""
-    with suppress(ValueError, TypeError):
-        return {"version", "rarefied_to", "sentences"} <= set(read_json(path))
-    return False
-
-
-def _run(options: argparse.Namespace) -> int:
-    """Make the report; returns the exit code."""
+@command
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = parse_options(words)
     _check_outputs(options)
     inputs = read_inputs(options)
     notices = Notices()
@@ -128,9 +123,3 @@ def _run(options: argparse.Namespace) -> int:
         write_jsonl(options.out / "bad.jsonl", inputs.bad)
     print(options.out / "index.html")
     return _EXIT_BAD_ROWS if inputs.bad else 0
-
-
-@command
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return _run(parse_options(words))

@@ -1,20 +1,48 @@
 """What a report holds, as it is saved in `report.json`."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from text_metrics.metrics._core.core_results import Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Interval = list[float] | None
-# The names of the metrics, in order of display; a report may lack some of them.
-METRICS = (
-    *("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio", "length"),
-    *("quality", "quality_vendi_embed"),
+
+
+class Measure(NamedTuple):
+    """A number of each set, and how it is shown.
+
+    better : "higher" or "lower"; None where neither is
+    bounds : range of the number, of which the upper end may be a function of the number of texts
+    """
+
+    name: str
+    title: str
+    better: str | None
+    bounds: Bounds
+    section: str = "diversity"
+
+
+_POSITIVE = (0.0, math.inf)
+# In order of display; a report may lack some of them.
+_MEASURES = (
+    Measure("vendi_embed", "Vendi score", "higher", (1.0, float)),
+    Measure("n_classes", "Meanings", "higher", (1.0, float)),
+    Measure("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
+    Measure("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
+    Measure("distinct", "Distinct-2", "higher", (0.0, 1.0)),
+    Measure("compression_ratio", "Compression ratio", "lower", _POSITIVE),
+    Measure("length", "Length", None, _POSITIVE),
+    Measure("quality", "GRUEN", "higher", (0.0, 1.0), "quality"),
+    Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE, "quality"),
 )
+MEASURES = {measure.name: measure for measure in _MEASURES}
 
 
 @dataclass(frozen=True)
@@ -29,11 +57,17 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Value:
-    """The score of each prompt of a system, their mean, and whether the metric can measure most of its texts."""
+class Mean:
+    """A mean over prompts with its interval."""
 
     mean: float
     interval: Interval
+
+
+@dataclass(frozen=True)
+class Value(Mean):
+    """The score of each prompt of a system, their mean, and whether the metric can measure most of its texts."""
+
     scores: list[float]
     is_reliable: bool = True
 
@@ -79,14 +113,6 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Mean:
-    """A mean over prompts with its interval."""
-
-    mean: float | None
-    interval: Interval
-
-
-@dataclass(frozen=True)
 class Similarity(Mean):
     """The mean cosine of two texts on one prompt, one of system a and one of system b, which may be the same."""
 
@@ -120,7 +146,6 @@ class Pair(Partition):
     a: int
     b: int
     p_holm: float | None = None
-    least_p_holm: float | None = None
 
 
 @dataclass(frozen=True)
@@ -198,34 +223,26 @@ class Report:
         """Means and the ends of their intervals, a row for each system, the most diverse first."""
         import pandas as pd
 
-        columns: dict[str, list[float | None]] = {}
+        index, frames = pd.Index(self.systems, name="system"), []
         for metric in self.metrics:
-            low, high = zip(*(value.interval or (None, None) for value in metric.values), strict=True)
-            columns[metric.name] = [value.mean for value in metric.values]
-            columns |= {f"{metric.name}_low": list(low), f"{metric.name}_high": list(high)}
-        frame = pd.DataFrame(columns, index=pd.Index(self.systems, name="system"), dtype=float)
-        return frame.iloc[self.metrics[0].order]
+            rows = [(value.mean, *(value.interval or (None, None))) for value in metric.values]
+            names = [metric.name, f"{metric.name}_low", f"{metric.name}_high"]
+            frames.append(pd.DataFrame(rows, index, names, dtype=float))
+        return pd.concat(frames, axis=1).iloc[self.metrics[0].order]
 
     @property
     def tests(self) -> "pd.DataFrame":
         """The paired tests of all metrics: a row for each metric and pair of systems."""
         import pandas as pd
 
-        rows = [
-            {
-                "metric": metric.name,
-                "a": self.systems[test.a],
-                "b": self.systems[test.b],
-                "difference": test.difference,
-                **dict(zip(("low", "high"), test.interval or (None, None), strict=True)),
-                "p": test.p,
-                "p_holm": test.p_holm,
-                "smallest_difference": test.smallest_difference,
-            }
-            for metric in self.metrics
-            for test in metric.tests
-        ]
-        return pd.DataFrame(rows)
+        rows = []
+        for metric in self.metrics:
+            for test in metric.tests:
+                numbers = (test.difference, *(test.interval or (None, None)), test.p, test.p_holm)
+                pair = (self.systems[test.a], self.systems[test.b])
+                rows.append((metric.name, *pair, *numbers, test.smallest_difference))
+        names = ("metric", "a", "b", "difference", "low", "high", "p", "p_holm", "smallest_difference")
+        return pd.DataFrame(rows, columns=names)
 
     def to_json(self) -> str:
         """Format all numbers as JSON."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
-from text_metrics.commands.report.model import METRICS, Report
+from text_metrics.commands.report.model import MEASURES, Report
 from text_metrics.commands.report.pictures import pictures
-from text_metrics.commands.report.tables import Table, scores, tables
+from text_metrics.commands.report.tables import scores, tables
 from text_metrics.commands.shared.files import write_text, written_whole
 from text_metrics.commands.shared.formats import listed, printable
 from text_metrics.commands.shared.plots import COLORS, themed
@@ -28,42 +28,38 @@ _PRINTED = ("diversity", "quality", "likeness", "similarity", "people")
 
 def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
     """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is no metric."""
-    shown = tables(report)
-    printed = [shown[name] for name in _PRINTED if name in shown]
-    chosen = columns_table(report, columns)
-    for_paper = [chosen] if chosen else printed
-    drawn = pictures(report)
-    write_text(folder / "report.json", report.to_json())
+    by_name = {metric.name: metric for metric in report.metrics}
+    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", tuple(MEASURES)) in by_name]
+    shown, drawn = tables(report), pictures(report)
+    printed = for_paper = [shown[name] for name in _PRINTED if name in shown]
+    if chosen:
+        for_paper = [scores(report, chosen, "Diversity and quality" if report.section("quality") else "Diversity")]
     for section, picture in drawn.items():
         write_text(folder / "figures" / f"{section}.svg", f"{picture.svg}\n")
-        with written_whole(folder / "figures" / f"{section}.pdf") as name:
-            name.write_bytes(picture.pdf)
-    write_text(folder / "table.md", "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed))
-    write_text(folder / "table.tex", _LATEX + "\n".join(latex(table.frame, table.caption) for table in for_paper))
-    write_text(folder / "methods.tex", methods(report))
-    write_text(folder / "refs.bib", references(report))
+        with written_whole(folder / "figures" / f"{section}.pdf") as path:
+            path.write_bytes(picture.pdf)
     page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
         report=report,
         colors=COLORS,
-        pictures={section: themed(picture.svg) for section, picture in drawn.items()},
-        captions={section: picture.caption for section, picture in drawn.items()},
+        pictures={section: picture._replace(svg=themed(picture.svg)) for section, picture in drawn.items()},
         tables=shown,
     )
-    write_text(folder / "index.html", printable(page))
+    files = {
+        "report.json": report.to_json(),
+        "table.md": "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed),
+        "table.tex": _LATEX + "\n".join(latex(table.frame, table.caption) for table in for_paper),
+        "methods.tex": methods(report),
+        "refs.bib": references(report),
+        "index.html": printable(page),
+    }
+    for name, text in files.items():
+        write_text(folder / name, text)
 
 
 def to_notebook(report: Report) -> str:
     """Return the summary and the tables of scores as HTML for a notebook."""
     return printable(_ENVIRONMENT.get_template("notebook.html").render(report=report, tables=tables(report)))
-
-
-def columns_table(report: Report, columns: Sequence[str]) -> Table | None:
-    """Return one table of the named metrics, the best system by the first of them first; None if it would be empty."""
-    by_name = {metric.name: metric for metric in report.metrics}
-    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", METRICS) in by_name]
-    title = "Diversity and quality" if report.section("quality") else "Diversity"
-    return scores(report, chosen, title) if chosen else None
 
 
 def methods(report: Report) -> str:

@@ -1,81 +1,36 @@
 """The numbers of a report, from the sets of its systems."""
 
-import math
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from text_metrics.commands.report.caveats import MOST, find_caveats, word_counts
-from text_metrics.commands.report.inputs import Inputs, read_sets
-from text_metrics.commands.report.likeness import (
-    compare_systems,
-    compare_with_people,
-    equal_numbers,
-    shuffled,
-    similarities,
-    split_people,
-)
-from text_metrics.commands.report.model import Caveat, Collapse, Likeness, Mean, Metric, Report, Test, Value
+from text_metrics.commands.report.inputs import SETTINGS, Inputs, read_sets
+from text_metrics.commands.report.likeness import compare_systems, compare_with_people
+from text_metrics.commands.report.model import MEASURES, Caveat, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
-from text_metrics.metrics._core.core_inputs import mean_by_set
+from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level, tied_ranks
-from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Bounds, mean_estimate, signature
+from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, mean_estimate, signature
+from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Settings of the encoder, and of one metric each.
-SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 GRUEN, NO_MEANINGS = "gruen", "none"
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
-_POSITIVE = (0.0, math.inf)
-
-
-class Measure(NamedTuple):
-    """A number of each set, and how it is shown.
-
-    better : "higher" or "lower"; None where neither is
-    bounds : range of the number, of which the upper end may be a function of the number of texts
-    """
-
-    name: str
-    title: str
-    better: str | None
-    bounds: Bounds
-
-
-# In order of display.
-DIVERSITY = [
-    Measure("vendi_embed", "Vendi score", "higher", (1.0, float)),
-    Measure("n_classes", "Meanings", "higher", (1.0, float)),
-    Measure("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
-    Measure("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
-    Measure("distinct", "Distinct-2", "higher", (0.0, 1.0)),
-    Measure("compression_ratio", "Compression ratio", "lower", _POSITIVE),
-    Measure("length", "Length", None, _POSITIVE),
-]
-_GRUEN = Measure("quality", "GRUEN", "higher", (0.0, 1.0))
-_QUALITY_VENDI = Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE)
-
-
-class Rated(NamedTuple):
-    """Ratings of all texts, (n,), with their measure and their signature."""
-
-    measure: Measure
-    ratings: np.ndarray
-    signature: str
 
 
 @dataclass(frozen=True)
@@ -175,54 +130,36 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     import pandas as pd
 
     rated = quality if quality is None or isinstance(quality, str) else {"sets": quality}
-    rows = {}
+    rows = []
     for metric in report({"sets": sets}, quality=rated, **options).metrics:
         (value,) = metric.values
-        rows[metric.name] = {
-            "title": metric.title,
-            "score": value.mean,
-            **dict(zip(("low", "high"), value.interval or (None, None), strict=True)),
-            "better": metric.better or "",
-            "is_reliable": value.is_reliable,
-            "signature": metric.signature,
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+        numbers = (value.mean, *(value.interval or (None, None)))
+        rows.append((metric.name, metric.title, *numbers, metric.better or "", value.is_reliable, metric.signature))
+    names = ("metric", "title", "score", "low", "high", "better", "is_reliable", "signature")
+    return pd.DataFrame(rows, columns=names).set_index("metric")
 
 
 def build(inputs: Inputs, options: Options) -> Report:
     """Compute a report; raises a ValueError for an invalid setting."""
     encoder = {name: value for name, value in options.settings.items() if name not in ("same", "tokenizer")}
     same = options.settings.get("same")
-    if same != NO_MEANINGS:
-        if same is None and not EncoderSettings(**encoder).is_default:
+    with settings_checked():
+        is_default = EncoderSettings(**encoder).is_default
+        if same is None and not is_default:
             raise ValueError(
                 "another model needs the setting same, the cosine from which on two texts say the same, or same=none, "
                 "which leaves out the meanings."
             )
-        with settings_checked():
+        if same != NO_MEANINGS:
             SemanticEntropySettings(same=same, **encoder).check_found()
+    ids, level = inputs.ids, options.confidence
     caveats = find_caveats(inputs, options.settings, options.by_gruen)
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(options.cache_dir or folder)
         metrics = score(inputs, options, encoder, caveats)
-        return _complete(inputs, options, encoder, caveats, metrics)
-
-
-def _complete(
-    inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat], metrics: list[Metric]
-) -> Report:
-    """Add to the metrics what compares the texts of systems."""
-    ids, level = inputs.ids, options.confidence
-    drawn = [list(map(shuffled, sets, ids)) for sets in inputs.texts]
-    likeness = people = None
-    parts = compare_systems(*equal_numbers(drawn, inputs.contexts), level, encoder)
-    if parts is not None:
-        likeness = Likeness(*parts, *similarities(inputs.texts, inputs.contexts, level, encoder))
-    if inputs.people is not None:
-        halves = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in ids])
-        sides = equal_numbers([halves[0], *drawn, *halves[1:]], inputs.contexts)
-        people = compare_with_people(*sides, level, encoder)
-    is_default = EncoderSettings(**encoder).is_default
+        likeness = compare_systems(inputs, level, encoder)
+        people = compare_with_people(inputs, level, encoder)
+        pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
     report = Report(
         version=VERSION,
         options=options.record,
@@ -232,7 +169,7 @@ def _complete(
         prompts=ids,
         rarefied_to=inputs.smallest,
         metrics=metrics,
-        pairs=pairs_of_all_texts(inputs, level, encoder),
+        pairs=pairs,
         likeness=likeness,
         people=people,
         collapse=[
@@ -249,7 +186,7 @@ def least_diverse(
 ) -> list[Collapse]:
     """Find the prompts of least diversity, without those most of whose texts the default encoder cannot read."""
     entries = []
-    for p in np.argsort(tied_ranks(np.array(scores)), kind="stable").tolist():
+    for p in np.argsort(tied_ranks(scores), kind="stable").tolist():
         if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST:
             equal = sum(n for n in Counter(sets[p]).values() if n > 1)
             entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
@@ -258,43 +195,43 @@ def least_diverse(
     return entries
 
 
-def rate(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat]) -> Rated | None:
-    """Rate all n texts by gruen, or take their ratings; None without quality, or if gruen can read no system."""
+def rate(inputs: Inputs, options: Options, encoder: dict[str, Any]) -> tuple[Measure, np.ndarray, str]:
+    """Rate all n texts by gruen, or take their ratings: their measure, ratings (n,) and signature."""
+    measure = MEASURES["quality"]
     if options.ratings is not None:
-        measure = _GRUEN._replace(title=options.ratings, bounds=UNBOUNDED)
-        return Rated(measure, inputs.quality, signature("quality", column=options.ratings))
-    unread = {i for name, i in _unreliable(caveats) if name == _GRUEN.name}
-    if not options.by_gruen or len(unread) == len(inputs.systems):
-        return None
-    texts = [text for of_system in inputs.by_system().values() for text in of_system]
-    unique = sorted(set(texts))
+        signed = signature("quality", column=options.ratings)
+        return measure._replace(title=options.ratings, bounds=UNBOUNDED), inputs.quality, signed
+    texts = list(chain.from_iterable(inputs.by_system().values()))
     # Its models are its own.
     settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-    result = load_metric("gruen").compute(predictions=unique, progress=options.progress, **settings)
-    ratings = dict(zip(unique, result["scores"], strict=True))
-    return Rated(_GRUEN, np.array([ratings[text] for text in texts]), result["signature"])
+    result = load_metric(GRUEN).compute(predictions=texts, progress=options.progress, **settings)
+    return measure, np.array(result["scores"]), result["signature"]
 
 
 def score(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat]) -> list[Metric]:
     """Score the sets of all systems by one call of each metric; returns the metrics in order of display."""
-    rated = rate(inputs, options, encoder, caveats)
-    sets = [texts for of_system in inputs.texts for texts in of_system]
-    sizes, k = inputs.sizes.ravel(), inputs.smallest
-    contexts = {} if inputs.contexts is None else {"contexts": inputs.contexts * len(inputs.systems)}
+    sets = list(chain.from_iterable(inputs.texts))
+    sizes, k, same = inputs.sizes.ravel(), inputs.smallest, options.settings.get("same")
+    of_meaning = {**encoder, "contexts": inputs.contexts and inputs.contexts * len(inputs.systems)}
+
+    def unread(name: str) -> set[int]:
+        return {i for caveat in caveats if name in caveat.metrics for i in caveat.systems}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
         metric = load_metric(name)
         return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
-    by_set = {}
-    if rated is not None and rated.ratings.min() >= 0 and rated.ratings.max() <= 1:
-        by_set["quality"] = [part.tolist() for part in np.split(rated.ratings, np.cumsum(sizes)[:-1])]
-    vendi = compute("vendi_embed", **encoder, **contexts, progress=options.progress, **by_set)
-    chamfer = compute("chamfer_diversity", **encoder, **contexts)
-    words = {name: value for name, value in options.settings.items() if name == "tokenizer"}
-    bleu = compute("self_bleu", repetition=True, details=True, **words)
-    lengths = mean_by_set(word_counts(text for texts in sets for text in texts), sizes)
-    scores: dict[str, tuple[Any, str]] = {
+    measures, scores, by_set = dict(MEASURES), dict[str, tuple[Any, str]](), None
+    if options.ratings is not None or (options.by_gruen and len(unread("quality")) < len(inputs.systems)):
+        measures["quality"], ratings, signed = rate(inputs, options, encoder)
+        scores["quality"] = (mean_by_set(ratings, sizes), signed)
+        if ratings.min() >= 0 and ratings.max() <= 1:
+            by_set = split_list(ratings.tolist(), sizes)
+    vendi = compute("vendi_embed", **of_meaning, progress=options.progress, quality=by_set)
+    chamfer = compute("chamfer_diversity", **of_meaning)
+    bleu = compute("self_bleu", repetition=True, details=True, tokenizer=options.settings.get("tokenizer", WHITESPACE))
+    lengths = mean_by_set(word_counts(chain.from_iterable(sets)), sizes)
+    scores |= {
         "vendi_embed": (vendi["scores"], vendi["signature"]),
         "chamfer_diversity": (chamfer["scores"], chamfer["signature"]),
         "self_bleu": (bleu["scores"], bleu["signature"]),
@@ -302,46 +239,23 @@ def score(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: li
         "compression_ratio": ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
         "length": (lengths, signature("length", unit="words")),
     }
-    if options.settings.get("same") != NO_MEANINGS:
-        same = {name: value for name, value in options.settings.items() if name == "same"}
-        meanings = compute("semantic_entropy", **encoder, **contexts, **same)
+    if same != NO_MEANINGS:
+        meanings = compute("semantic_entropy", **of_meaning, same=same)
         scores["n_classes"] = (meanings["n_classes_scores"], meanings["signature"])
-    measures = [measure for measure in DIVERSITY if measure.name in scores]
-    if rated is not None:
-        measures.append(rated.measure)
-        scores["quality"] = (mean_by_set(rated.ratings, sizes), rated.signature)
-    if by_set:
-        measures.append(_QUALITY_VENDI)
+    if by_set is not None:
         scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])
-    shape, size, unreliable = (len(inputs.systems), -1), k or float(sizes[0]), _unreliable(caveats)
+    shape, size = (len(inputs.systems), -1), k or float(sizes[0])
     return [
-        summarize(
-            measure,
-            np.reshape(scores[measure.name][0], shape),
-            scores[measure.name][1],
-            size,
-            options.confidence,
-            {i for name, i in unreliable if name == measure.name},
-        )
-        for measure in measures
+        summarize(measure, np.reshape(scores[name][0], shape), scores[name][1], size, options.confidence, unread(name))
+        for name, measure in measures.items()
+        if name in scores
     ]
 
 
-def _unreliable(caveats: Sequence[Caveat]) -> set[tuple[str, int]]:
-    """Return the metrics that say nothing about a system."""
-    return {(name, i) for caveat in caveats for name in caveat.metrics for i in caveat.systems}
-
-
-def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean] | None:
-    """Score pairs of all texts, where sizes differ; None for sets of one size."""
-    if inputs.smallest is None:
-        return None
-    vendi = load_metric("vendi_embed")
-    contexts = {} if inputs.contexts is None else {"contexts": inputs.contexts}
-    results = [
-        vendi.compute(predictions=sets, **encoder, **contexts, pairs=True, confidence=level, progress=False)
-        for sets in inputs.texts
-    ]
+def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean]:
+    """Score pairs of all texts of each system."""
+    settings = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level, "progress": False}
+    results = [load_metric("vendi_embed").compute(predictions=sets, **settings) for sets in inputs.texts]
     return [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
 
 
@@ -358,7 +272,7 @@ def summarize(
     adjusted = holm([test.p for test in tests])
     tests = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
     sign = 1 if measure.better == "lower" else -1
-    order = np.argsort(tied_ranks(sign * np.array([value.mean for value in values])), kind="stable").tolist()
+    order = np.argsort(tied_ranks([sign * value.mean for value in values]), kind="stable").tolist()
     # First is the system whose tests against all others hold.
     p_values = [test.p_holm for test in tests if order[0] in (test.a, test.b)]
     is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values) and not unreliable
@@ -366,7 +280,7 @@ def summarize(
         name=measure.name,
         title=measure.title,
         better=measure.better,
-        section="quality" if measure.name.startswith("quality") else "diversity",
+        section=measure.section,
         signature=signed,
         values=values,
         tests=tests,

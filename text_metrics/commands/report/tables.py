@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from text_metrics.commands.report.model import Mean, Metric, Partition, Report
-from text_metrics.commands.shared.formats import NONE, count, decimals, interval, number, p_value, with_p
+from text_metrics.commands.shared.formats import count, decimals, interval, number, p_value, with_p
 
 _ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 BEST, UNRELIABLE = "*", "†"
@@ -22,11 +22,9 @@ class Table(NamedTuple):
 def tables(report: Report) -> dict[str, Table]:
     """Return the tables of a report by name, without those that would be empty."""
     shown = {}
-    for section in ("diversity", "quality"):
+    for section, pairs in (("diversity", report.pairs), ("quality", None)):
         if metrics := report.section(section):
-            shown[section] = scores(
-                report, metrics, section.capitalize(), report.pairs if section == "diversity" else None
-            )
+            shown[section] = scores(report, metrics, section.capitalize(), pairs)
     if report.likeness is not None:
         shown |= {"tests": _tests(report), "likeness": _partition(report), "similarity": _similarity(report)}
     if report.people is not None:
@@ -74,13 +72,15 @@ def _partition(report: Report) -> Table:
     assert report.likeness is not None
     whole, pairs, names = report.likeness.partition, report.likeness.pairs, report.systems
     parts = [whole, *pairs]
+    # Whatever the place of a test in Holm's order, permutations bound it where they bound p.
+    p_of_pairs = [p_value(pair.p_holm, pair.p_holm if pair.p == pair.least_p else None) for pair in pairs]
     digits = decimals((part.between, part.between_interval) for part in parts)
     columns = {
         "Systems": ["all systems", *(f"{names[pair.a]} and {names[pair.b]}" for pair in pairs)],
         "Share beyond chance,\u00a0%": _shares(parts),
         "Effective systems (beta)": _cells([(part.between, part.between_interval) for part in parts]),
         "by chance": [number(part.between_expected, digits) for part in parts],
-        "p": [p_value(whole.p, whole.least_p), *(p_value(pair.p_holm, pair.least_p_holm) for pair in pairs)],
+        "p": [p_value(whole.p, whole.least_p), *p_of_pairs],
     }
     alpha, gamma = (number(value, digits) for value in (whole.within, whole.pooled))
     caption = f"Different texts on a prompt: {alpha} of one system (alpha), {gamma} of all (gamma)."
@@ -113,9 +113,8 @@ def _people(report: Report) -> Table:
         "Share beyond chance,\u00a0%\u00a0↓": _shares([part for part, _ in rows]),
         "p": [p_value(part.p, part.least_p) for part, _ in rows],
     }
-    return Table(
-        f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}.", pd.DataFrame(columns)
-    )
+    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}."
+    return Table(caption, pd.DataFrame(columns))
 
 
 def _sources(report: Report) -> Table:
@@ -128,17 +127,13 @@ def _sources(report: Report) -> Table:
     return Table("What was read.", pd.DataFrame(columns))
 
 
-def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]]) -> list[str]:
-    """Format numbers above their intervals."""
-    digits = decimals(values)
+def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], digits: int | None = None) -> list[str]:
+    """Format numbers above their intervals, with as many decimals as these deserve by default."""
+    digits = decimals(values) if digits is None else digits
     return [f"{number(value, digits)}\n{interval(ends, digits)}".strip() for value, ends in values]
 
 
 def _shares(parts: Sequence[Partition]) -> list[str]:
     """Format shares beyond chance and their intervals, in percent."""
-    cells = []
-    for part in parts:
-        ends = [100 * end for end in part.share_interval or []]
-        value = NONE if part.share is None else number(100 * part.share, 1)
-        cells.append(f"{value}\n{interval(ends or None, 1)}".strip())
-    return cells
+    shares = [(part.share, part.share_interval) for part in parts]
+    return _cells([(share and 100 * share, ends and [100 * end for end in ends]) for share, ends in shares], 1)

@@ -19,40 +19,36 @@ limit, or null; 2 the command, its settings or the file are invalid; 130 interru
 import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.jobs.job import BAD_VALUES, EXIT_BAD_ROWS, Job, run_job, show
+import pyarrow as pa
+
+from text_metrics.commands.jobs.job import Job, run_job, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.one_set import OpenSums, is_summed, score_sums
-from text_metrics.commands.score.scoring import OpenScores, RowScorer
-from text_metrics.commands.score.summary import intervals, summarize
+from text_metrics.commands.score.scoring import RowScorer, score_units, sum_units
+from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared.columns import add_columns
-from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, command, make_parser
+from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
 from text_metrics.commands.shared.rows import Source, form_of
-from text_metrics.commands.shared.sets import Keys
+from text_metrics.commands.shared.sets import Keys, Reader
 from text_metrics.commands.shared.settings import add_confidence, add_settings, settings_checked
 from text_metrics.metrics._core.core_numbers import parse_level
-from text_metrics.metrics._core.core_results import TEXTS, result_numbers
+from text_metrics.metrics._core.core_results import TEXTS
 
-__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_USAGE", "main", "run"]
-
-EXIT_LIMIT = 5
 # One d x d sum is saved per 16 batches, because it is large.
 _SUMMED = 16
 # Units read to find one that can be scored.
 _SAMPLED = 1000
-# Numbers of a summary, unless there is one set.
-_OF_SETS = ("n_units", "confidence")
 
 
 def parse_command(words: Sequence[str] | None = None) -> Command:
     """Read the command line, as `parse` does."""
-    parser = make_parser(__doc__)
+    parser = Parser(__doc__)
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval; one for each set")
@@ -86,9 +82,7 @@ def _limit(text: str) -> tuple[str, float]:
 
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
-    source = Source(command.data, form_of(command))
-    # Loading a metric takes seconds.
-    source.check_columns(command.text_key, *command.keys.names, *command.columns.values())
+    source = Source(command.data, **form_of(command))
     name = Path(command.metric).stem
     out = command.output(name, (".json",)) if command.one_set else command.output(name)
     saved = SavedJob(out, command)
@@ -97,37 +91,44 @@ def run(command: Command) -> int:
         raise ValueError(f"--one-set: {name} scores each text, not sets.")
     summary = saved.finished()
     if summary is None:
-        _check_limits(command, scorer, source)
+        reader = Reader(command.keys, scorer.items != TEXTS, scorer.columns)
+        if command.fail_under or command.fail_over:
+            _check_limits(scorer, reader, source)
         if command.engine == "local":
             with settings_checked():
                 scorer.settings.check_found()
-        summed = is_summed(command, scorer)
-        open_step = (OpenSums if summed else OpenScores)(command, scorer)
-        keys = Keys(command.text_key) if summed else command.keys
-        n_texts = command.batch_size * (_SUMMED if summed else 1)
-        job = Job(command, source, keys, scorer.reader(summed), open_step, scorer.schema(source), n_texts)
-        summarized = score_sums if summed else summarize
+        step, summarized, n_texts = partial(score_units, scorer), summarize, command.batch_size
+        if scorer.is_summed:
+            reader, n_texts = Reader(Keys(command.text_key), reads_sets=False), _SUMMED * n_texts
+            step, summarized = partial(sum_units, scorer), summarize_sums
+        job = Job(command, source, reader, step, n_texts, _schema(source, command.keys))
         summary = run_job(job, saved, partial(summarized, scorer=scorer))
     if not command.one_set:
         # The level decides no score.
-        summary |= intervals(summary, scorer.results, command.confidence)
+        summary |= intervals(summary, scorer, command.confidence)
     saved.finish(summary)
     return _exit_code(command, summary, show(summary, saved))
 
 
-def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:
+def _schema(source: Source, keys: Keys) -> pa.Schema | None:
+    """Return the types of the columns of a table as they are written: the values of rows of a set are lists."""
+    if source.schema is None or not keys.is_grouped:
+        return source.schema
+    fields = [each if each.name in keys.names else each.with_type(pa.list_(each.type)) for each in source.schema]
+    return pa.schema(fields)
+
+
+def _check_limits(scorer: RowScorer, reader: Reader, source: Source) -> None:
     """Score one unit, and raise a ValueError for a limit of a number that the summary will not have."""
-    if not (command.fail_under or command.fail_over):
-        return
-    # Two rows stand for the set of all rows.
-    keys = command.keys._replace(is_one_set=False, size=2) if command.one_set else command.keys
-    for unit in islice(scorer.reader()(keys).units(source), _SAMPLED):
-        names: list[str] = []
-        with suppress(*BAD_VALUES):
-            names = list(dict(result_numbers(scorer.score([unit])[1]))) if unit.rows else []
-        if names:
-            counts = ("n_scores", "n_texts", "n_bad", "n_incomplete", *(() if command.one_set else _OF_SETS))
-            _check_names(command, [*names, *counts])
+    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
+    if reader.keys.is_one_set:
+        # Two rows stand for the set of all rows.
+        reader = replace(reader, keys=reader.keys._replace(is_one_set=False, size=2))
+    else:
+        counts += ["n_units", "confidence"]
+    for unit in islice(reader.units(source), _SAMPLED):
+        for facts, _ in score_units(scorer, [unit]) if unit.rows else ():
+            _check_names(scorer.command, [*facts["numbers"], *counts])
             return
 
 
@@ -143,11 +144,10 @@ def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
     Raises a ValueError for a limit of a number that the summary does not have.
     """
     _check_names(command, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
-    for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
-        for name, limit in limits:
-            value = summary.get(name)
-            is_within = value is not None and (value >= limit if option == "under" else value <= limit)
-            if not is_within:
+    for option, sign in (("under", 1), ("over", -1)):
+        for name, limit in getattr(command, f"fail_{option}"):
+            value = summary[name]
+            if value is None or sign * value < sign * limit:
                 print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
                 code = EXIT_LIMIT
     return code

@@ -1,27 +1,24 @@
 """Units scored by a metric, and what a summary needs of their scores."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from text_metrics import METRICS
-from text_metrics.commands.jobs.job import Done, Step, score_valid_units
+from text_metrics.commands.jobs.job import Done, score_valid_units
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
-from text_metrics.commands.shared.keys import read_value
-from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.sets import Keys, Reader, Unit
+from text_metrics.commands.shared.sets import Unit
 from text_metrics.commands.shared.settings import load_metric, settings_checked
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
 from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
 
 
 class RowScorer:
-    """The metric of a command, loaded, with its settings and the columns of its arguments.
+    """The metric of a command, loaded, with its settings and the columns of its arguments; a copy loads it anew.
 
     Attributes
     ----------
@@ -39,7 +36,7 @@ class RowScorer:
         self.metric: Any = load_metric(name)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
-        self._command, self.items = command, self.metric.items
+        self.command, self.items = command, self.metric.items
         if command.reference_key is None and self.items == QUESTIONS:
             raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
         # The units of the interval in the summary are rows, or sets of rows.
@@ -53,13 +50,21 @@ class RowScorer:
         results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
         self.results = [result for result in results if result.bounds is not None]
-        self._items = {result.name: result for result in results}
-        self.keys = {name: self.metric.name if name == "scores" else name for name in self._items}
+        self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.command,)
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether the score of a whole file follows from sums over its pieces; otherwise, its texts are one call."""
+        is_vendi = self.command.one_set and self.metric.name == "vendi_embed" and not self.columns
+        return is_vendi and self.settings.kernel == "embedding"
 
     def _read_settings(self) -> Settings:
         """Check the settings of the command, before a file is read."""
         declared = self.metric.settings.declared()
-        for name, value in self._command.settings.items():
+        for name, value in self.command.settings.items():
             if name in ("set_size", "confidence"):
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
             # A model of pairs is one for all.
@@ -67,30 +72,7 @@ class RowScorer:
             if name in declared and declared[name].given != CALL and not is_model:
                 raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
         of_columns = {column.argument: ["a column"] for column in self._computed if column.argument in declared}
-        return self.metric.settings.read({**self._command.settings, **of_columns}, self.metric.name)
-
-    def reader(self, is_summed: bool = False) -> Callable[[Keys], Reader]:
-        """Return what makes a reader of units; for a score from sums, each row is one."""
-        reads_sets = self.items != TEXTS and not is_summed
-        return partial(Reader, reads_sets=reads_sets, columns=() if is_summed else self.columns)
-
-    def schema(self, source: Source) -> pa.Schema | None:
-        """Return the schema of a table with its results; None for files whose columns have no types."""
-        command, schema = self._command, source.schema
-        if schema is None or command.one_set:
-            return None
-        keys = command.keys
-        fields = [
-            field.with_type(pa.list_(field.type)) if keys.is_grouped and field.name not in keys.names else field
-            for field in schema
-        ]
-        first = next(filter(None, (read_value(row.values, keys.text) for row in source.rows())), "")
-        is_list = keys.is_grouped or not isinstance(first, str)
-        for name, result in self._items.items():
-            kind = pa.int64() if result.is_count else pa.float64()
-            several = self.items == TEXTS and is_list
-            fields.append(pa.field(self.keys[name], pa.list_(kind) if several else kind))
-        return pa.schema(fields)
+        return self.metric.settings.read({**self.command.settings, **of_columns}, self.metric.name)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together: for each its results by name, lists where a row has several texts; and the result."""
@@ -98,66 +80,66 @@ class RowScorer:
         if self.items == TEXTS:
             predictions = [text for texts in predictions for text in texts]
         given = to_arguments(self._computed, [unit.given for unit in units])
-        result = self.metric.compute(predictions=predictions, **given, **self._command.settings)
+        result = self.metric.compute(predictions=predictions, **given, **self.command.settings)
         return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
             return values
         of_texts = iter(values)
-        by_unit: list[Any] = []
-        for unit in units:
-            of_unit = [next(of_texts) for _ in unit.texts]
-            is_single = unit.rows[0].is_text and not self._command.keys.is_grouped
-            by_unit.append(of_unit[0] if is_single else of_unit)
-        return by_unit
+        by_unit = [list(islice(of_texts, len(unit.texts))) for unit in units]
+        is_grouped = self.command.keys.is_grouped
+        return [
+            of[0] if unit.rows[0].is_text and not is_grouped else of for of, unit in zip(by_unit, units, strict=True)
+        ]
 
 
-class OpenScores:
-    """Makes the function that scores units, and adds the results to their rows; in another process, it loads anew."""
-
-    def __init__(self, command: Command, scorer: RowScorer | None) -> None:
-        self._command, self._scorer = command, scorer
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._command, None)
-
-    def __call__(self) -> Step:
-        """Return the function, of a list of units."""
-        command, scorer = self._command, self._scorer or RowScorer(self._command)
-
-        def step(units: list[Unit]) -> Done:
-            return [_facts_and_rows(command, scorer, *scored) for scored in score_valid_units(scorer.score, units)]
-
-        return step
+def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
+    """Score units, and add the results to their rows."""
+    done: Done = []
+    for valid, (scores, result) in score_valid_units(scorer.score, units):
+        numbers = dict(result_numbers(result))
+        facts = {
+            "signature": result["signature"],
+            "numbers": numbers,
+            "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
+            "labels": [unit.given["confidence_by"] for unit in valid if "confidence_by" in unit.given],
+        }
+        pairs = () if scorer.command.one_set else zip(valid, scores, strict=True)
+        done.append((facts, [_join(scorer, unit, results) for unit, results in pairs]))
+    return done
 
 
-def _facts_and_rows(command: Command, scorer: RowScorer, units: list[Unit], done: Any) -> Any:
-    scores, result = done
-    numbers = dict(result_numbers(result))
-    has_labels = "confidence_by" in command.columns
-    facts = {
-        "signature": result["signature"],
-        "numbers": numbers,
-        "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-        "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
-        "labels": [unit.given["confidence_by"] for unit in units if has_labels],
-    }
-    pairs = () if command.one_set else zip(units, scores, strict=True)
-    return facts, [_join(command, scorer.keys, unit, results) for unit, results in pairs]
+def sum_units(scorer: RowScorer, units: list[Unit]) -> Done:
+    """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
+    from text_metrics.metrics._core.core_encoder import encode
+    from text_metrics.metrics._core.core_models import matrix_device
+    from text_metrics.metrics._core.core_spectra import gram_sums
+
+    def add_up(units: list[Unit]) -> np.ndarray:
+        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+        return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+
+    signature = scorer.metric.compute(predictions=[["a", "b"]], **scorer.command.settings)["signature"]
+    return [
+        ({"signature": signature, "sums": sums, "n": sum(len(unit.texts) for unit in of_sums)}, [])
+        for of_sums, sums in score_valid_units(add_up, units)
+    ]
 
 
-def _join(command: Command, names_of: Mapping[str, str], unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
+def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
     """Add the results of a unit to its row, or to the lists of its rows' values."""
     rows = [row.as_object() for row in unit.rows]
-    row, keys = rows[0], command.keys
+    row, keys = rows[0], scorer.command.keys
     if keys.is_grouped:
         names = dict.fromkeys(name for values in rows for name in values)
         row = {name: row[name] if name in keys.names else [values.get(name) for values in rows] for name in names}
-    for key in names_of.values():
+    for key in scorer.keys.values():
         if key in row:
-            raise ValueError(f"{command.data}, row {unit.rows[0].number} has a column {key!r} already: rename it.")
-    return {**row, **{names_of[name]: value for name, value in results.items()}}
+            place = f"{scorer.command.data}, row {unit.rows[0].number}"
+            raise ValueError(f"{place} has a column {key!r} already: rename it.")
+    return {**row, **{scorer.keys[name]: value for name, value in results.items()}}
 
 
 def _sum(values: Any) -> tuple[float, float]:

@@ -2,13 +2,13 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.score.scoring import RowScorer
-from text_metrics.metrics._core.core_results import Estimate, ItemResult, Signature, format_sizes, ratio_estimate
+from text_metrics.metrics._core.core_results import Estimate, Signature, format_order, format_sizes, ratio_estimate
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
@@ -39,18 +39,15 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
 
     Raises a ValueError if the signatures of pieces differ.
     """
-    names = [result.name for result in scorer.results]
-    # The sum and the number of the values of each unit, by label if units have one.
-    units: dict[str, list[np.ndarray]] = {name: [np.empty((0, 2))] for name in names}
-    labelled: dict[str, Any] = {name: defaultdict(lambda: np.zeros(2)) for name in names}
-    counts = Counter[str]()
+    # The sum and the number of the values of each item.
+    sums: dict[str, Any] = {result.name: [np.empty((0, 2))] for result in scorer.results}
+    counts, labels = Counter[str](), list[Any]()
     # The sum of each number over items, the number of items, and that of pieces.
     totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
-    signature, n_pieces, n_scores = "", 0, 0
+    signature, n_pieces = "", 0
     for facts in pieces:
         n_pieces += 1
-        of_units = {name: np.reshape(facts["sums"][name], (-1, 2)) for name in names}
-        n_scores += int(of_units[names[0]][:, 1].sum())
+        labels += facts["labels"]
         signature = merge_signatures(signature, facts["signature"])
         for name, value in facts["numbers"].items():
             if isinstance(value, int):
@@ -58,34 +55,54 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
             else:
                 weight = 0 if value is None else facts["n_items"][name]
                 totals[name] += ((value or 0.0) * weight, weight, 1)
-        for name in names:
-            if not facts["labels"]:
-                units[name].append(of_units[name])
-            for label, sums in zip(facts["labels"], of_units[name], strict=False):
-                labelled[name][label] += sums
-    estimates = {name: _estimate([*units[name], *labelled[name].values()]) for name in names}
+        for name, of_items in sums.items():
+            of_items.append(np.reshape(facts["sums"][name], (-1, 2)))
+    by_item = {name: np.vstack(of_items) for name, of_items in sums.items()}
+    units = np.unique(labels, return_inverse=True)[1] if labels else None
+    estimates = {name: _estimate(of_items, units) for name, of_items in by_item.items()}
     return {
         **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},
         **counts,
         "signature": signature,
-        "n_scores": n_scores,
-        "n_units": estimates[names[0]].n,
+        "n_scores": int(by_item["scores"][:, 1].sum()),
+        "n_units": estimates["scores"].n,
         "estimates": {name: [*of] if of.error > 0 else None for name, of in estimates.items()},
     }
 
 
-def _estimate(units: Sequence[np.ndarray]) -> Estimate:
-    sums, counts = np.vstack(units).T
-    has_values = counts > 0
-    return ratio_estimate(sums[has_values], counts[has_values])
+def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
+    """Score a set from the sums of its pieces; returns the result."""
+    from text_metrics.metrics._core.core_spectra import vendi_from_sums
+
+    total, signature, n = np.zeros(()), "", 0
+    for facts in pieces:
+        total, n = total + facts["sums"], n + facts["n"]
+        signature = merge_signatures(signature, facts["signature"])
+    orders = scorer.settings.orders
+    scores = vendi_from_sums(total, n, orders).tolist()
+    by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
+    return {
+        "vendi_embed": scores[0],
+        "n_scores": 1,
+        **(by_order if scorer.settings.has_orders else {}),
+        "signature": str(Signature.parse(signature).merge(set_size=n)),
+    }
 
 
-def intervals(summary: Mapping[str, Any], results: Sequence[ItemResult], level: float) -> dict[str, Any]:
+def _estimate(of_items: np.ndarray, units: np.ndarray | None) -> Estimate:
+    """Estimate a mean from the sums and the numbers of values of items, in units that are independent."""
+    if units is not None:
+        of_items = np.stack([np.bincount(units, column) for column in of_items.T], axis=1)
+    sums, counts = of_items[of_items[:, 1] > 0].T
+    return ratio_estimate(sums, counts)
+
+
+def intervals(summary: Mapping[str, Any], scorer: RowScorer, level: float) -> dict[str, Any]:
     """Return the intervals of the estimates of a summary at a level, and the level."""
     # A score may be bounded by the size of its set.
     size = summary["n_texts"] / summary["n_scores"] if summary["n_scores"] else math.inf
     entries: dict[str, Any] = {"confidence": level}
-    for result in results:
+    for result in scorer.results:
         estimate = summary["estimates"][result.name]
         assert result.bounds is not None
         entries[f"{result.name.removesuffix('scores')}confidence_interval"] = (

@@ -3,12 +3,12 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
-from text_metrics.commands.shared.command import Renamed
 from text_metrics.commands.shared.keys import missing, read_key, read_value
 from text_metrics.commands.shared.rows import add_form
 from text_metrics.metrics._core.core_numbers import describe
@@ -113,7 +113,11 @@ def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", cluster
     if clusters:
         parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
     add_form(parser)
-    parser.add_argument("--group-key", action=Renamed, const=renamed, help=argparse.SUPPRESS)
+    parser.add_argument("--group-key", type=partial(_refuse, renamed), help=argparse.SUPPRESS)
+
+
+def _refuse(renamed: str, _: str) -> None:
+    raise argparse.ArgumentTypeError(f"is now {renamed}.")
 
 
 def add_columns(

@@ -17,32 +17,12 @@ from tqdm import tqdm
 
 from text_metrics.commands.shared.files import without_secrets
 
-EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
+EXIT_USAGE, EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_INTERRUPTED = 2, 3, 5, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
-
-
-class Renamed(argparse.Action):
-    """An option of earlier versions: an error that names the new one."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Exit with the error."""
-        parser.error(f"{self.option_strings[0]} is now {self.const}.")
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose options a shell completes, if `register-python-argcomplete text-metrics` is evaluated in it."""
-
-    def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
-        """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
-        if "_ARGCOMPLETE" in os.environ:
-            import argcomplete
-
-            argcomplete.autocomplete(self)
-        return super().parse_args(*arguments)
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -54,24 +34,29 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().add_usage(usage, shown, (), prefix)
 
 
-def make_parser(description: str | None) -> argparse.ArgumentParser:
-    """Make a parser whose help shows a command's docstring as it stands, with its examples after the options."""
-    return Parser(**_help(description or ""))
+class Parser(argparse.ArgumentParser):
+    """A parser, or one of a subcommand, whose help shows a docstring as it stands, and its examples after the options.
 
+    A shell completes the options, if `register-python-argcomplete text-metrics` is evaluated in it.
+    """
 
-def add_command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
-    """Add a command to a parser's `add_subparsers()`, with a help as that of `make_parser`."""
-    return commands.add_parser(name, help=help, **_help(description))
+    def __init__(self, description: str | None = None, **named: Any) -> None:
+        paragraphs = (description or "").rstrip().split("\n\n")
+        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    text-metrics ")]
+        super().__init__(
+            description="\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
+            epilog="\n\n".join(["examples:", *examples]) if examples else None,
+            formatter_class=HelpFormatter,
+            **named,
+        )
 
+    def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
+        """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
+        if "_ARGCOMPLETE" in os.environ:
+            import argcomplete
 
-def _help(description: str) -> dict[str, Any]:
-    paragraphs = description.rstrip().split("\n\n")
-    examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    text-metrics ")]
-    return {
-        "description": "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
-        "epilog": "\n\n".join(["examples:", *examples]) if examples else None,
-        "formatter_class": HelpFormatter,
-    }
+            argcomplete.autocomplete(self)
+        return super().parse_args(*arguments)
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
@@ -89,10 +74,10 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             sys.stdout.flush()
             return code
         except OSError as error:
-            return _end(describe_os_error(error))
+            return _end(_describe(error))
         except ImportError as error:
             extra = _EXTRAS.get(error.name or "")
-            return _end(f"{error.name} is needed: {install(extra)}" if extra else str(error))
+            return _end(f'{error.name} is needed: pip install "text-metrics[{extra}]"' if extra else str(error))
         except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:
@@ -142,12 +127,7 @@ class Notices:
             print(f"And {self._n - _SHOWN:,} more {what}.", file=sys.stderr)
 
 
-def install(extra: str) -> str:
-    """Return the command that installs an extra of this package, from any folder."""
-    return f'pip install "text-metrics[{extra}]"'
-
-
-def describe_os_error(error: OSError) -> str:
+def _describe(error: OSError) -> str:
     """Describe what the system refused, with the name of the file: every error of writing has one, except stdout's."""
     if error.filename is not None:
         # Some libraries give their own words.

@@ -1,14 +1,12 @@
-"""Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there."""
+"""Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there, and no input."""
 
-import base64
 import glob
 import io
 import json
-import math
 import os
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,9 @@ from uuid import uuid4
 
 import msgspec
 
-_AT_ONCE = 2**16
 # The compressions that are read, by suffix, as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-# Rejects NaN, numbers beyond float64 and unpaired surrogates; what it accepts, `json` reads alike.
-_DECODER = msgspec.json.Decoder()
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 def file_format(path: Path) -> str:
@@ -77,77 +73,44 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
             import pyarrow as pa
 
             raw = pa.CompressedInputStream(raw, codec)
-        with io.BufferedReader(raw, _AT_ONCE) as file:
+        with io.BufferedReader(raw, 2**16) as file:
             yield file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def parse_json(text: str) -> Any:
-    """Parse JSON. NaN, which is common though invalid, becomes None.
+def parse_json(data: bytes) -> Any:
+    """Parse JSON in UTF-8. NaN, which is common though invalid, becomes None; a byte order mark is skipped.
 
     Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
     """
+    text = data.decode("utf-8-sig")
     try:
-        value = json.loads(text, parse_constant=lambda _: None)
-        json.dumps(value, ensure_ascii=False).encode()
+        value = _DECODER.decode(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
 
 
-def parse_line(raw: bytes) -> Any:
-    """Parse a line of JSON as `parse_json` does; a byte order mark before it is skipped."""
-    try:
-        return _DECODER.decode(raw)
-    except (ValueError, RecursionError):
-        return parse_json(raw.decode("utf-8-sig"))
-
-
 def read_json(path: Path) -> Any:
     """Read a file that is one JSON value; raises a ValueError that names it if it is not valid."""
     with open_file(path) as file:
-        return decode_json(path, file.read())
+        try:
+            return parse_json(file.read())
+        except ValueError as error:
+            raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
-def decode_json(path: Path, data: bytes, encoding: str = "utf-8") -> Any:
-    """Parse what was read from a file; raises a ValueError that names the file if it is not valid JSON."""
-    try:
-        return parse_json(data.decode("utf-8-sig" if encoding == "utf-8" else encoding))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}; pass --encoding, such as cp1252.") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}.") from None
-
-
-def to_line(value: Any) -> str:
-    """Format a value as a line of JSON.
-
-    Binary data become base64, times and decimals strings, and NaN and infinity null.
-    """
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=to_plain, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, default=to_plain)
-    return f"{text}\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return list(map(_finite, value))
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def to_plain(value: Any) -> str:
-    """Return what JSON has no type for, as a string: base64 of binary data, `str` of times and decimals."""
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+def to_json(value: Any) -> str:
+    """Format a value as JSON; binary data become base64, times and decimals strings, and NaN and infinity null."""
+    return msgspec.json.encode(value, enc_hook=str).decode()
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> None:
     """Write a file of JSON lines atomically."""
-    write_text(path, "".join(map(to_line, values)))
+    write_text(path, "".join(f"{to_json(value)}\n" for value in values))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -195,3 +158,59 @@ def named_writing(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+def check_outputs(
+    reads: Iterable[str | Path | None],
+    writes: Iterable[Path | None],
+    settings: Mapping[str, Any] | None = None,
+    removed: Path | None = None,
+) -> None:
+    """Check that no output is a file that is read, by any path or link, and that no two outputs are one file.
+
+    Parameters
+    ----------
+    reads : files, and folders into which nothing may be written; what does not exist, such as an id of the Hub, is
+        skipped, and so is None
+    writes : files, and folders to which files are added; None is skipped
+    settings : of a metric; those that name a model are read, and a cache is written
+    removed : a folder that the command makes and removes, so that nothing else may be in it
+
+    Raises a ValueError if one is the other; it names both.
+    """
+    settings = settings or {}
+    reads = [*reads, *(value for name, value in settings.items() if _is_path(name, value))]
+    inputs = [Path(path) for path in reads if path is not None and os.path.exists(path)]
+    outputs = [path for path in writes if path is not None]
+    if isinstance(cache := settings.get("cache_dir"), str) and cache:
+        outputs.append(Path(cache).expanduser())
+    for i, output in enumerate(outputs):
+        for path in inputs:
+            if _is_same(output, path) or _is_in(output, path):
+                raise _output_error(output, f"is the same file as, or in, {path}, which is read")
+        for path in outputs[:i]:
+            if _is_same(output, path):
+                raise _output_error(output, f"is the same file as {path}, another output")
+    for path in [*inputs, *outputs]:
+        if removed is not None and (_is_same(removed, path) or _is_in(path, removed)):
+            raise _output_error(removed, f"is removed at the end, and holds {path}")
+
+
+def _is_path(name: str, value: Any) -> bool:
+    # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
+    return isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
+
+
+def _output_error(output: Path, reason: str) -> ValueError:
+    return ValueError(f"{output} cannot be written, because it {reason}: choose another output.")
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    return any(_is_same(parent, folder) for parent in Path(os.path.realpath(path)).parents)
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    if os.path.exists(first) and os.path.exists(second):
+        # Devices, such as /dev/null, may be given more than once.
+        return os.path.samefile(first, second) and (os.path.isfile(first) or os.path.isdir(first))
+    return os.path.realpath(first) == os.path.realpath(second)

@@ -1,24 +1,43 @@
 """Keys of rows: columns by their names, or JMESPath expressions, and ids that are read alike from all formats."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
 import jmespath
+import msgspec
 from jmespath.exceptions import JMESPathError
+from jmespath.visitor import TreeInterpreter
 
-from text_metrics.commands.shared.files import to_plain
 from text_metrics.metrics._core.core_numbers import describe
 
 # Characters of a bad row, or of a message about it, that are shown.
 SHOWN = 1000
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])")
+
+
+class _Interpreter(TreeInterpreter):
+    """Evaluates JMESPath expressions, but keeps the nulls of a list, so that no text is dropped in silence."""
+
+    def visit_projection(self, node: Any, value: Any) -> list[Any] | None:
+        """Evaluate `list[].part` or `list[?condition].part`."""
+        source, part, *conditions = node["children"]
+        entries = self.visit(source, value)
+        if not isinstance(entries, list):
+            return None
+        for condition in conditions:
+            entries = [entry for entry in entries if self._is_true(self.visit(condition, entry))]
+        return [self.visit(part, entry) for entry in entries]
+
+    visit_filter_projection = visit_projection
+
+
+_INTERPRETER = _Interpreter()
 
 
 def read_value(values: Any, key: str | None) -> Any:
@@ -31,7 +50,7 @@ def read_value(values: Any, key: str | None) -> Any:
     if type(values) is dict and key in values:
         return values[key]
     parsed = _parsed(key)
-    return None if parsed is None else parsed.search(values)
+    return None if parsed is None else _INTERPRETER.visit(parsed.parsed, values)
 
 
 @cache
@@ -71,15 +90,11 @@ def read_key(values: Any, key: str) -> str | None:
         value = int(value) if math.isfinite(value) and value == int(value) else float(value)
     if isinstance(value, datetime):
         value = value.astimezone(UTC) if value.tzinfo else value
-        is_day = value.tzinfo is None and (value.hour, value.minute, value.second, value.microsecond) == (0, 0, 0, 0)
-        value = value.date() if is_day else value
+        value = value.date() if value == datetime.combine(value, time()) else value
     if isinstance(value, date):
         return value.isoformat()
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (bool, int, float, list, dict)):
-        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=to_plain)
-    return to_plain(value)
+    value = msgspec.to_builtins(value, enc_hook=str)
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
 def _from_text(text: str) -> Any:

@@ -4,16 +4,18 @@ import argparse
 import codecs
 import csv
 import io
+import math
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.keys import SHOWN, column_of, delimiter_hint, missing, read_value
+from text_metrics.commands.shared.keys import SHOWN, delimiter_hint, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -27,23 +29,6 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 # What pyarrow and `datasets` raise for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _UTF8 = "utf-8"
-_ENCODING_HINT = "pass --encoding, such as cp1252"
-
-
-class Form(NamedTuple):
-    """How a file is to be read, where its name does not say it.
-
-    rows : the key of the rows within a JSON value
-    delimiter : of CSV
-    encoding : of text
-    """
-
-    rows: str | None = None
-    delimiter: str | None = None
-    encoding: str = _UTF8
-
-
-PLAIN = Form()
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +38,9 @@ def add_form(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoding", type=_encoding, default=_UTF8, help="of text, such as cp1252")
 
 
-def form_of(options: argparse.Namespace) -> Form:
-    """Return what the options of `add_form` say."""
-    return Form(options.rows, options.delimiter, options.encoding)
+def form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options of `add_form` say, as arguments of `Source`."""
+    return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
 
 
 def _delimiter(text: str) -> str:
@@ -98,7 +83,7 @@ class Row(msgspec.Struct):
 
     def show(self) -> str:
         """Format the row as it is written to the file of bad rows."""
-        return self.raw if self.values is None else files.to_line(self.values).rstrip("\n")[:SHOWN]
+        return self.raw if self.values is None else files.to_json(self.values)[:SHOWN]
 
     def as_object(self) -> dict[str, Any]:
         """Return the values; a row that is no object is its text, or its list of texts."""
@@ -110,6 +95,12 @@ class Source:
 
     A row may be any value of JSON but null.
 
+    Parameters
+    ----------
+    rows : the key of the rows within a JSON value
+    delimiter : of CSV; by default, that of the file's name
+    encoding : of text
+
     Attributes
     ----------
     schema : of a table; None for a file without types
@@ -120,8 +111,10 @@ class Source:
 
     schema: pa.Schema | None = None
 
-    def __init__(self, path: Path, form: Form = PLAIN) -> None:
-        self.path, self._form = path, form
+    def __init__(
+        self, path: Path, rows: str | None = None, delimiter: str | None = None, encoding: str = _UTF8
+    ) -> None:
+        self.path, self._rows_key, self._delimiter, self._encoding = path, rows, delimiter, encoding
         self._files = files.data_files(path)
         formats = {files.file_format(each) for each in self._files}
         self._is_saved = path.is_dir() and self._files[0].name == "state.json"
@@ -150,14 +143,6 @@ class Source:
             if not schema.equals(self.schema):
                 raise ValueError(f"{path} has other columns, or of other types, than {self._files[0]}.")
 
-    def check_columns(self, *keys: str | None) -> None:
-        """Raise a ValueError for a key whose column a table does not have."""
-        columns = [] if self.schema is None else self.schema.names
-        for key in filter(None, keys):
-            column = column_of(key, columns)
-            if columns and column is not None and column not in columns:
-                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))}.")
-
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
         if self._is_table:
@@ -166,92 +151,82 @@ class Source:
             return
         n_before = place_before = 0
         for path in self._files:
-            number = place = 0
+            row = Row(0, None)
             for row in self._file_rows(path):
-                number, place = row.number, row.place
-                row.number, row.place = number + n_before, place + place_before
+                row.number, row.place = row.number + n_before, row.place + place_before
                 yield row
-            n_before, place_before = n_before + number, place_before + place
+            n_before, place_before = max(n_before, row.number), max(place_before, row.place)
 
     def _file_rows(self, path: Path) -> Iterator[Row]:
         kind = files.file_format(path)
         with files.open_file(path) as file:
             if kind in (".csv", ".tsv"):
-                yield from self._csv_rows(path, file, self._form.delimiter or ("\t" if kind == ".tsv" else ","))
-            elif self._form.rows is not None or (kind == ".json" and _is_one_value(file, self._form.encoding)):
+                yield from self._csv_rows(path, file, self._delimiter or ("\t" if kind == ".tsv" else ","))
+            elif self._rows_key is not None or (kind == ".json" and _is_one_value(file, self._encoding)):
                 for number, value in enumerate(self._values(path, file), 1):
-                    yield _json_row(number, value, None)
+                    error = _fault(value)
+                    yield Row(number, None if error else value, error, describe(value) if error else "", number)
             else:
                 yield from self._line_rows(file, kind)
 
     def _lines(self, file: Any) -> Iterator[bytes]:
         """Read lines in UTF-8; what the encoding of the file does not have stays invalid."""
-        if self._form.encoding == _UTF8:
+        if self._encoding == _UTF8:
             return file
-        text = io.TextIOWrapper(file, self._form.encoding, errors="surrogateescape", newline="\n")
+        text = io.TextIOWrapper(file, self._encoding, errors="surrogateescape", newline="\n")
         return (line.encode(errors="surrogateescape") for line in text)
 
     def _line_rows(self, file: Any, kind: str) -> Iterator[Row]:
         expected = "UTF-8" if kind == ".txt" else "JSON"
         for number, line in enumerate(self._lines(file), 1):
-            try:
-                value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_line(line)
-            except ValueError as error:
-                value = error
             if not line.strip(_BLANK):
                 continue
-            if isinstance(value, ValueError):
-                hint = f"; {_ENCODING_HINT}" if isinstance(value, UnicodeDecodeError) else ""
-                yield Row(number, None, f"is not valid {expected}: {value}{hint}", _show(line), number)
-            else:
-                yield _json_row(number, value, line)
+            try:
+                value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_json(line)
+                error = _fault(value, line.count(b"[") + line.count(b"{"))
+            except ValueError as problem:
+                value, error = None, _invalid(expected, problem)
+            yield Row(number, None if error else value, error, _show(line) if error else "", number)
 
     def _values(self, path: Path, file: Any) -> list[Any]:
         """Read one JSON value: its rows are its items, or those under --rows; an object without it is one row."""
-        value = files.decode_json(path, file.read(), self._form.encoding)
-        rows = read_value(value, self._form.rows)
+        try:
+            value = files.parse_json(b"".join(self._lines(file)))
+        except ValueError as error:
+            raise ValueError(f"{path} {_invalid('JSON', error)}.") from None
+        rows = read_value(value, self._rows_key)
         if isinstance(rows, list):
             return rows
+        if self._rows_key is None:
+            return [value]
         lists = [name for name, part in value.items() if isinstance(part, list)] if isinstance(value, dict) else []
-        if self._form.rows is not None:
-            got = f"it has lists under {', '.join(lists)}" if lists else f"it is {describe(value)}"
-            raise ValueError(f"{path} has no list of rows under --rows {self._form.rows}: {got}.")
-        return [value]
+        got = f"it has lists under {', '.join(lists)}" if lists else f"it is {describe(value)}"
+        raise ValueError(f"{path} has no list of rows under --rows {self._rows_key}: {got}.")
 
     def _csv_rows(self, path: Path, file: Any, delimiter: str) -> Iterator[Row]:
         csv.field_size_limit(_CSV_FIELD)
-        encoding = "utf-8-sig" if self._form.encoding == _UTF8 else self._form.encoding
+        kind = f"CSV in {self._encoding.upper()}"
+        encoding = "utf-8-sig" if self._encoding == _UTF8 else self._encoding
         # Invalid bytes become unpaired surrogates, with which a row is bad.
         lines = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
         records = csv.reader(lines, strict=True, delimiter=delimiter)
-        names = self._header(path, records)
-        place, hint = 0, delimiter_hint(names, delimiter)
-        while True:
-            begin, place, problem, fields = records.line_num, place + 1, "", []
-            try:
-                fields = next(records)
-                "".join(fields).encode()
-            except StopIteration:
+        names, problem = _next_record(records, kind)
+        if problem:
+            raise ValueError(f"{path}, line 1 {problem}.")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"{path} must begin with a line of different column names. Got {names!r:.200}.")
+        hint = delimiter_hint(names, delimiter)
+        for place in count(1):
+            begin = records.line_num
+            fields, problem = _next_record(records, kind)
+            if fields is None:
                 return
-            except (csv.Error, UnicodeEncodeError) as error:
-                problem = f"is not valid CSV in {self._form.encoding.upper()}: {_name_byte(error)}"
             if len(fields) == len(names) and not problem:
                 yield Row(begin + 1, dict(zip(names, fields, strict=True)), place=place)
             elif fields or problem:
                 problem = problem or f"has {len(fields)} fields, not {len(names)}{hint}"
                 raw = _show(delimiter.join(fields).encode(errors="replace"))
                 yield Row(begin + 1, None, problem, raw, place, records.line_num - begin)
-
-    def _header(self, path: Path, records: Any) -> list[str]:
-        try:
-            names = next(records, list[str]())
-            "".join(names).encode()
-        except (csv.Error, UnicodeEncodeError) as error:
-            kind = f"CSV in {self._form.encoding.upper()}"
-            raise ValueError(f"{path}, line 1 is not valid {kind}: {_name_byte(error)}.") from None
-        if not names or len(set(names)) < len(names):
-            raise ValueError(f"{path} must begin with a line of different column names. Got {names!r:.200}.")
-        return names
 
     def _tables(self, columns: list[str] | None) -> Iterator[Any]:
         if self._is_saved:
@@ -266,18 +241,14 @@ class Source:
                     yield from table.iter_batches(_ROWS, [group], columns)
 
     def _table_rows(self, columns: list[str] | None) -> Iterator[Row]:
-        tables, begin = self._tables(columns), 0
-        while True:
-            try:
-                table = next(tables, None)
-                rows = None if table is None else table.to_pylist()
-            except _DAMAGE as error:
-                raise ValueError(f"{self.path} is damaged after row {begin}: {_first_line(error)}") from None
-            if rows is None:
-                return
-            for number, values in enumerate(rows, begin + 1):
-                yield Row(number, values, place=number)
-            begin += len(rows)
+        number = 0
+        try:
+            for table in self._tables(columns):
+                for values in table.to_pylist():
+                    number += 1
+                    yield Row(number, values, place=number)
+        except _DAMAGE as error:
+            raise ValueError(f"{self.path} is damaged after row {number}: {_first_line(error)}") from None
 
 
 def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
@@ -298,26 +269,29 @@ def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     return rows
 
 
-def _json_row(number: int, value: Any, line: bytes | None) -> Row:
-    """Make a row of a value, and of its line where it has one."""
-    raw = describe(value) if line is None else _show(line)
+def _fault(value: Any, n_brackets: float = math.inf) -> str:
+    """Say why a value of JSON cannot be a row; empty if it can. Without many brackets, it is not deep."""
     if value is None:
-        return Row(number, None, "must not be null", raw, number)
-    # A line without many brackets is not deep, and most values are that of a line.
-    if (line is None or line.count(b"[") + line.count(b"{") > _DEEPEST) and _is_deep(value, _DEEPEST):
-        return Row(number, None, f"is nested too deeply: over {_DEEPEST} levels", raw, number)
-    return Row(number, value, place=number)
+        return "must not be null"
+    is_deep = n_brackets > _DEEPEST and _is_deep(value, _DEEPEST)
+    return f"is nested too deeply: over {_DEEPEST} levels" if is_deep else ""
 
 
 def _is_deep(value: Any, levels: int) -> bool:
     """Whether lists and objects are nested in more levels."""
-    level = [value]
-    for _ in range(levels):
-        items = [part.values() if type(part) is dict else part for part in level if type(part) in (dict, list)]
-        level = [entry for parts in items for entry in parts if type(entry) in (dict, list)]
-        if not level:
-            return False
-    return True
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not levels or any(_is_deep(part, levels - 1) for part in parts if isinstance(part, (dict, list)))
+
+
+def _next_record(records: Iterator[list[str]], kind: str) -> tuple[list[str] | None, str]:
+    """Read a record of CSV, None at the end, and what is wrong with it."""
+    fields: list[str] | None = []
+    try:
+        fields = next(records, None)
+        ",".join(fields or ()).encode(errors="surrogateescape").decode()
+    except (csv.Error, UnicodeDecodeError) as error:
+        return fields, _invalid(kind, error)
+    return fields, ""
 
 
 def _is_one_value(file: Any, encoding: str) -> bool:
@@ -327,11 +301,9 @@ def _is_one_value(file: Any, encoding: str) -> bool:
     return head.startswith("[") or (head.startswith("{") and first_line.endswith(("{", "[", ",")))
 
 
-def _name_byte(error: Exception) -> str:
-    """Name the byte that is invalid, by its surrogate."""
-    if not isinstance(error, UnicodeEncodeError):
-        return str(error)
-    return f"byte 0x{ord(error.object[error.start]) & 0xFF:02x} is invalid; {_ENCODING_HINT}"
+def _invalid(kind: str, error: Exception) -> str:
+    hint = "; pass --encoding, such as cp1252" if isinstance(error, UnicodeDecodeError) else ""
+    return f"is not valid {kind}: {error}{hint}"
 
 
 def _first_line(error: BaseException) -> str:

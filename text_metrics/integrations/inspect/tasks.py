@@ -1,6 +1,8 @@
 """Tasks for Inspect: the answers of all epochs of a sample are a set of texts."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import Sample, json_dataset
@@ -22,46 +24,37 @@ def collect() -> ScoreReducer:
     return reduce
 
 
+def _of_samples(score: Callable[[list[Any]], float], read: Callable[[list[Any], dict[str, Any]], Any]) -> Metric:
+    """Score all samples together, by what is read from the answers and the metadata of each."""
+
+    def value(scores: list[SampleScore]) -> float:
+        return score([read(item.score.as_list(), item.sample_metadata or {}) for item in scores])
+
+    return value
+
+
 @metric
 def vendi_embed() -> Metric:
     """Mean Vendi score of the samples."""
-
-    def value(scores: list[SampleScore]) -> float:
-        return of_all.vendi_embed([item.score.as_list() for item in scores])
-
-    return value
+    return _of_samples(of_all.vendi_embed, lambda answers, _: answers)
 
 
 @metric
 def vendi_embed_contexts() -> Metric:
     """Mean Vendi score of the samples, without what the answers share with the prompt in the metadata."""
-
-    def value(scores: list[SampleScore]) -> float:
-        return of_all.vendi_embed_contexts(
-            [(item.score.as_list(), (item.sample_metadata or {}).get("prompt")) for item in scores]
-        )
-
-    return value
+    return _of_samples(of_all.vendi_embed_contexts, lambda answers, metadata: (answers, metadata.get("prompt")))
 
 
 @metric
 def gruen() -> Metric:
     """Mean quality of all answers."""
-
-    def value(scores: list[SampleScore]) -> float:
-        return of_all.gruen([item.score.as_list() for item in scores])
-
-    return value
+    return _of_samples(of_all.gruen, lambda answers, _: answers)
 
 
 @metric
 def probeval() -> Metric:
     """Mean divergence of the model's answers from people's, which are in the metadata of the samples."""
-
-    def value(scores: list[SampleScore]) -> float:
-        return of_all.probeval([(item.score.as_list(), (item.sample_metadata or {})["answers"]) for item in scores])
-
-    return value
+    return _of_samples(of_all.probeval, lambda answers, metadata: (answers, metadata["answers"]))
 
 
 @scorer(metrics=[vendi_embed(), vendi_embed_contexts(), gruen()])

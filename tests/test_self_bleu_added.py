@@ -1,0 +1,159 @@
+"""What self_bleu adds on request: repetition=, vocabulary_size= (EAD) and homogenization= (mean ROUGE-L of pairs)."""
+
+import itertools
+import json
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from tests.conftest import ROOT, SETS, approx
+from tests.references import diversity as reference
+from tests.test_self_bleu import GROUPS
+from text_metrics.metrics._core import core_ngrams
+from text_metrics.metrics.self_bleu import self_bleu_repetition as repetition
+
+ADDED = {"compression_ratio", *(f"self_repetition_{n}" for n in range(1, 5))}
+
+
+def test_equals_the_package_diversity(load):
+    """Values of the package diversity 0.3.1, with where they come from."""
+    sets = json.loads((ROOT / "tests/data/repetition_examples.json").read_text(encoding="utf-8"))["sets"]
+    result = load("self_bleu").compute(predictions=[row["texts"] for row in sets], details=True, repetition=True)
+    for detail, expected in zip(result["details"], sets, strict=True):
+        for n in range(1, 5):
+            assert detail[f"self_repetition_{n}"] == pytest.approx(expected[f"self_repetition_{n}"], abs=1e-12)
+        # It compresses twice, so that it divides by a little more, and rounds to three digits. What is compressed the
+        # second time holds the time of day, which changes its size by some bytes of about 30.
+        ratio = expected["compression_ratio"]
+        assert reference.twice_compressed_ratio(expected["texts"]) == pytest.approx(ratio, rel=0.06)
+        assert 0.5 * ratio < detail["compression_ratio"] < 2 * ratio
+
+
+@given(GROUPS, st.integers(1, 3))
+def test_self_repetition_equals_the_plain_definition(groups, n):
+    tokens = core_ngrams.number_tokens([text for group in groups for text in group])
+    sizes = np.array([len(group) for group in groups])
+    *_, table = core_ngrams.ngram_tables(tokens, sizes, n)
+    expected = [reference.self_repetition(group, n) for group in groups]
+    np.testing.assert_allclose(repetition.self_repetition(table, sizes), expected, atol=1e-12)
+    everything = [text for group in groups for text in group]
+    merged = table._replace(set_groups=table.corpus_groups)
+    (whole,) = repetition.self_repetition(merged, np.array([len(everything)]))
+    assert whole == pytest.approx(reference.self_repetition(everything, n), abs=1e-12)
+
+
+@pytest.mark.parametrize("aggregate", ["set", "sentence", "corpus"])
+def test_repetition_of_sets_and_of_a_corpus(load, aggregate):
+    def plain(texts):
+        words = [text.split() for text in texts]
+        repetitions = {f"self_repetition_{n}": reference.self_repetition(words, n) for n in range(1, 5)}
+        return repetitions | {"compression_ratio": reference.compression_ratio(texts)}
+
+    result = load("self_bleu").compute(predictions=SETS, aggregate=aggregate, details=True, repetition=True)
+    by_set = [plain(texts) for texts in SETS]
+    assert [{name: detail[name] for name in ADDED} for detail in result["details"]] == approx(by_set)
+    mean = {name: float(np.mean([row[name] for row in by_set])) for name in ADDED}
+    whole = plain(list(itertools.chain.from_iterable(SETS)))
+    assert {name: result[name] for name in ADDED} == approx(whole if aggregate == "corpus" else mean)
+
+
+def test_nothing_is_compressed_without_repetition(load, monkeypatch):
+    result = load("self_bleu").compute(predictions=SETS, details=True, repetition=True)
+    monkeypatch.setattr(zlib, "compress", None)
+    plain = load("self_bleu").compute(predictions=SETS, details=True)
+    entry = f"|compression:gzip-9-zlib{zlib.ZLIB_RUNTIME_VERSION}"
+    assert entry in result["signature"]
+    result["signature"] = result["signature"].replace(entry, "")
+    for whole, part in zip([*result["details"], result], [*plain["details"], plain], strict=True):
+        for name in ADDED:
+            del whole[name]
+        assert whole == part
+
+
+def test_one_text_four_times_repeats_more_than_four_texts(load):
+    texts = SETS[0]
+    same, different = (
+        load("self_bleu").compute(predictions=members, repetition=True) for members in (texts[:1] * 4, texts)
+    )
+    for name in ADDED:
+        assert same[name] > different[name]
+    # Each bigram of a text is in three other texts.
+    n_bigrams = len(texts[0].split()) - 1
+    assert same["self_repetition_2"] == pytest.approx(np.log(1 + 3 * n_bigrams))
+
+
+def test_texts_without_tokens(load):
+    result = load("self_bleu").compute(predictions=["", ""], repetition=True)
+    assert result["self_repetition_1"] == 0.0
+    assert 0 < result["compression_ratio"] < 1
+    skipped = load("self_bleu").compute(predictions=[["a"]], singletons="skip", repetition=True)
+    assert [skipped[name] for name in ADDED] == [None] * len(ADDED)
+
+
+# EAD and ROUGE-L.
+
+# The example in the card of the authors' module lsy641/distinct, with the values that it shows.
+EXAMPLE = ["Hi.", "I am sorry to hear that", "I don't know", "Do you know who that person is?"]
+EXAMPLE_EAD, EXAMPLE_DISTINCT = 0.8236605104867569, 0.8235294117647058
+
+
+def plain_ead(texts, size):
+    tokens = [token for text in texts for token in text.split()]
+    return len(set(tokens)) / (size * (1 - ((size - 1) / size) ** len(tokens))) if tokens else 0.0
+
+
+def plain_rouge(texts):
+    scorer = RougeScorer(["rougeL"])
+    return [scorer.score(*pair)["rougeL"].fmeasure for pair in itertools.permutations(texts, 2)]
+
+
+def test_the_authors_example(load):
+    result = load("self_bleu").compute(predictions=EXAMPLE, vocabulary_size=50257)
+    assert result["ead"] == pytest.approx(EXAMPLE_EAD, abs=1e-10)
+    assert result["distinct_1"] == pytest.approx(EXAMPLE_DISTINCT, abs=1e-12)
+    assert "|vocabulary_size:50257|" in result["signature"]
+
+
+@pytest.mark.parametrize("aggregate", ["set", "corpus"])
+def test_reported_scores_of_sets(load, aggregate):
+    given = {"predictions": SETS, "aggregate": aggregate, "details": True}
+    result = load("self_bleu").compute(**given, vocabulary_size=60, homogenization=True)
+    pairs = [plain_rouge(texts) for texts in SETS]
+    for detail, texts, scores in zip(result["details"], SETS, pairs, strict=True):
+        assert detail["ead"] == pytest.approx(plain_ead(texts, 60), abs=1e-12)
+        assert detail["rouge_l"] == pytest.approx(np.mean(scores), abs=1e-12)
+    if aggregate == "set":
+        assert result["ead"] == pytest.approx(np.mean([plain_ead(texts, 60) for texts in SETS]))
+        assert result["rouge_l"] == pytest.approx(np.mean([np.mean(scores) for scores in pairs]))
+    else:
+        assert result["ead"] == pytest.approx(plain_ead(list(itertools.chain.from_iterable(SETS)), 60))
+        assert result["rouge_l"] == pytest.approx(np.mean(list(itertools.chain.from_iterable(pairs))))
+    plain = load("self_bleu").compute(**given)
+    assert "ead" not in plain
+    assert "rouge_l" not in plain
+    assert "|homogenization:rougeL-rouge_score" in result["signature"]
+    assert plain["scores"] == result["scores"]
+
+
+def test_reported_scores_of_degenerate_texts(load):
+    result = load("self_bleu").compute(predictions=["", ""], vocabulary_size=9, homogenization=True)
+    assert (result["ead"], result["rouge_l"]) == (0.0, 0.0)
+    same = load("self_bleu").compute(predictions=["a dog"] * 3, vocabulary_size=9, homogenization=True)
+    assert same["rouge_l"] == 1.0
+    with pytest.warns(UserWarning, match="2 of 2"):
+        assert load("self_bleu").compute(predictions=["Собака.", "Собака."], homogenization=True)["rouge_l"] == 0.0
+
+
+def test_settings_that_are_wrong(load, monkeypatch):
+    with pytest.raises(ValueError, match="vocabulary_size is 9, but a set has 14 distinct tokens"):
+        load("self_bleu").compute(predictions=EXAMPLE, vocabulary_size=9)
+    with pytest.raises(ValueError, match="vocabulary_size"):
+        load("self_bleu").compute(predictions=EXAMPLE, vocabulary_size=1)
+    monkeypatch.setitem(sys.modules, "rouge_score", None)
+    with pytest.raises(ImportError, match="rouge-score"):
+        load("self_bleu").compute(predictions=EXAMPLE, homogenization=True)
