@@ -1,12 +1,5 @@
 """Encoder objects in every metric, and those of examples/encoders.py."""
 
-<<<<<<< HEAD
-import json
-import shutil
-=======
-import re
->>>>>>> main
-
 import numpy as np
 import pytest
 
@@ -39,13 +32,8 @@ def test_the_backends_of_the_page(load, backend, error):
     package = backends.PACKAGES[backend]
     pytest.importorskip(package, reason=f"{package} is not installed, and needs another version of transformers")
     expected = load("chamfer_diversity").compute(predictions=TEXTS)["chamfer_diversity"]
-<<<<<<< HEAD
     result = load("chamfer_diversity").compute(predictions=TEXTS, model=backends.load(backend))
     assert result["chamfer_diversity"] == pytest.approx(expected, abs=error)
-=======
-    result = load("chamfer_diversity").compute(predictions=TEXTS, model=encoder)["chamfer_diversity"]
-    assert result == pytest.approx(expected, abs=error)
->>>>>>> main
 
 
 def test_a_service_embeds_as_its_model(load, sentence_transformer, monkeypatch):
