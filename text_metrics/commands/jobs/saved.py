@@ -12,8 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.files import written_whole
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, written_whole
 
 # The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
 _PIECE = "part-????????"

@@ -10,8 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
-from text_metrics.commands.shared.files import open_file, write_jsonl, write_text
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, open_file, write_jsonl, write_text
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_numbers import parse_count
 

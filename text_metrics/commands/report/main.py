@@ -21,8 +21,7 @@ from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.columns import add_keys
 from text_metrics.commands.shared.command import Notices, Parser, command
-from text_metrics.commands.shared.files import parse_path, read_json, write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
 from text_metrics.commands.shared.systems import named_files
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
