@@ -97,17 +97,6 @@ def test_rows_of_groups(tmp_path, capsys):
     assert not (tmp_path / "out.jsonl.parts").exists()
 
 
-def test_rows_of_lists(tmp_path):
-    rows = [{"answers": members, "q": [0.9] * len(members), "id": i} for i, members in enumerate(SETS)]
-    rows[0]["q"] = [0.9, 0.9, 0.0, 0.9]
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose(data, "--keep", 3, "--column", "quality=q", key="answers") == 0
-    written, *_ = results_of(data)
-    assert written[0] == {"answers": [SETS[0][0], SETS[0][1], SETS[0][3]], "q": [0.9, 0.9, 0.9], "id": 0}
-    # Of equal texts, one is a candidate.
-    assert [row["answers"] for row in written[1:3]] == [SETS[1], SETS[2][1:]]
-
-
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
     rows = [
@@ -115,15 +104,19 @@ def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
             "answers": members,
             "label": [f"{i}.{j}" for j in range(len(members))],
             "nested": [[j] for j in range(len(members))],
+            # The first text is the worst.
+            "q": [0.0, *[0.9] * (len(members) - 1)],
             **{"more": ["x"] * 9, "text": '["a", "b", "c"]', "id": i},
         }
         for i, members in enumerate(SETS)
     ]
     data = write_data(tmp_path / f"data.{kind}", rows)
-    assert choose(data, "--keep", 2, key="answers", out=f"out.{kind}") == 0
+    assert choose(data, "--keep", 2, "--column", "quality=q", key="answers", out=f"out.{kind}") == 0
     for row, original in zip(read_data(tmp_path / f"out.{kind}"), rows, strict=True):
         places = [original["label"].index(label) for label in row["label"]]
         assert len(places) == 2
+        assert row["q"] == [original["q"][i] for i in places]
+        assert places[0] > 0 or len(set(original["answers"])) == 2
         assert row["answers"] == [original["answers"][i] for i in places]
         assert row["nested"] == [[i] for i in places]
         assert row["more"] == original["more"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.chat_server import serve
 from tests.conftest import ROOT
-from tests.files import read_jsonl, write_jsonl
+from tests.files import read_jsonl
 from text_metrics.commands import cluster_answers
 
 TARGETS = ROOT / "tests" / "data" / "probeval_cfc_targets.jsonl"
@@ -99,15 +99,3 @@ def test_unreadable_clusters(answer, message):
     # Names that differ in case or spaces are one cluster.
     good = 'An example: {{"x": {"1": "a"}}. Here:\n```json\n{"1": "Red  wine", "2": "red wine"}\n```'
     assert cluster_answers.parse_names(2, good) == ["red wine", "red wine"]
-
-
-@pytest.mark.parametrize(
-    ("people", "message"),
-    [([{"id": "q", "answers": []}], "question 'q'"), ([{"answers": ["a"]}], "must have an 'id'")],
-)
-def test_bad_input_is_named_before_anything_is_asked(run, tmp_path, people, message):
-    path, out = write_jsonl(tmp_path / "people.jsonl", people), tmp_path / "out.jsonl"
-    code, shown = run(path, "--out", out, "--base-url", "http://127.0.0.1:9/v1")
-    assert code == 2
-    assert message in shown
-    assert not out.exists()

@@ -20,7 +20,6 @@ from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
-from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
 FILES, JOBS = 120, 40
@@ -99,14 +98,6 @@ READERS = {
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
         read_model,
     ),
-    "from_cfc": (
-        *("targets.jsonl", lines(TARGETS)),
-        lambda path: from_released(str(path), {"q0": ["dog", "cat"], "q1": ["dog"]}),
-    ),
-    "from_protoqa": (
-        *("ranked.jsonl", lines([{"question_id": "q0", "ranked_answers": ["dog"]}, {"q1": ["cat"]}])),
-        lambda path: from_released(TARGETS, str(path)),
-    ),
 }
 
 
@@ -130,10 +121,8 @@ def test_damaged_files_are_read_or_named(tmp_path, name):
         if error is not None:
             named += 1
             message = str(error)
-            # from_cfc and from_protoqa are functions of a metric, which name a parameter.
-            in_metric = name.startswith("from_") and re.search(r"predictions|references|targets", message)
-            in_file = str(path.parent) in message and (isinstance(error, ValueError) or name.startswith("from_"))
-            assert in_metric or in_file or "There is no pair left" in message, f"case {i}: {error!r}"
+            in_file = str(path.parent) in message and isinstance(error, ValueError)
+            assert in_file or "There is no pair left" in message, f"case {i}: {error!r}"
             assert "\n" not in message, f"case {i}: {message}"
             assert len(message) < 2_000, f"case {i}: {message}"
     sys.stdout.write(f"{name}: {i + 1} files, {named} of them named in an error\n")

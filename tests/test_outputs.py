@@ -11,7 +11,6 @@ import pytest
 
 from tests.commands import choose, run_command, score
 from tests.files import read_data, small_files, write_data, write_jsonl
-from text_metrics.commands.jobs import saved
 from text_metrics.commands.shared.files import check_outputs
 
 LINE = {
@@ -66,15 +65,6 @@ COMMANDS = {
     "probe ask": (["data.jsonl"], ["probe", "ask", *CHAT, "data.jsonl", "--out"]),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
     "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
-}
-# Two outputs of one command, without what is read.
-PAIRS_OF_OUTPUTS = {
-    "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={0}"],
-    "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={0}.summary.json"],
-    "report": [*MANY, "--out", "{0}", "--cache-dir", "{0}"],
-    "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={0}"],
-    "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{0}"],
-    "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={0}"],
 }
 
 
@@ -135,23 +125,14 @@ def test_a_file_has_many_names(run):
     for name in [*names, "same/data.jsonl", "folder", "folder/new.jsonl", "folder/read.txt", "link/new.jsonl"]:
         with pytest.raises(ValueError, match="which is read: choose another output"):
             check_outputs(["data.jsonl", "folder"], [Path(name)])
-    with pytest.raises(ValueError, match="another output"):
-        check_outputs([], [Path("new.jsonl"), Path("same/new.jsonl")])
+    for writes in (["new.jsonl", "same/new.jsonl"], ["cache"], ["a.jsonl", "cache"]):
+        with pytest.raises(ValueError, match="another output"):
+            check_outputs([], list(map(Path, writes)), {"cache_dir": "cache"})
 
 
 def test_a_folder_with_the_name_of_a_metric_is_no_input(run):
     Path("self_bleu").mkdir()
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
-
-
-@pytest.mark.parametrize("command", PAIRS_OF_OUTPUTS)
-def test_two_outputs_are_never_one_file(run, command):
-    output = f"new{'.jsonl' if command.startswith('score') else '.md'}"
-    before = contents()
-    code, shown = run(*(word.format(output) for word in PAIRS_OF_OUTPUTS[command]))
-    assert_refused(code, shown)
-    assert "another output" in shown
-    assert contents() == before
 
 
 # What a command writes beside its output, by the name of the output.
@@ -208,18 +189,6 @@ def test_what_a_job_did_not_write_is_never_touched(run, name, words, restarts):
     Path("out.jsonl.bad.jsonl").write_text('{"row": 1, "error": "e", "text": "t"}\n')
     assert run(*words, "--out", "out.jsonl", "--restart")[0] == 0
     assert not Path("out.jsonl.bad.jsonl").exists()
-
-
-def test_a_file_that_is_put_into_the_folder_of_a_job_stays(run, monkeypatch):
-    finish = saved.SavedJob.finish
-
-    def with_notes(job, summary):
-        (job.folder / "notes.txt").write_text("mine")
-        finish(job, summary)
-
-    monkeypatch.setattr(saved.SavedJob, "finish", with_notes)
-    assert run(*SCORE, "--out", "out.jsonl")[0] == 0
-    assert [path.name for path in Path("out.jsonl.parts").iterdir()] == ["notes.txt"]
 
 
 COMPARE_SETS = [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts"]

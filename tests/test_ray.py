@@ -166,7 +166,7 @@ def changed_metric(folder, name, class_name, change):
     """Copy a metric whose `_compute` is another one, which may write files into the folder marks."""
     copy = shutil.copytree(METRICS / name, folder / name)
     (folder / "marks").mkdir()
-    change = change if "def " in change else WRAPPED.format(body=change)
+    change = WRAPPED.format(body=change)
     with (copy / f"{name}.py").open("a") as file:
         file.write(change.format(folder=str(folder / "marks"), name=class_name))
     return copy
