@@ -249,8 +249,8 @@ ODD = '["a", "b"]'
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "csv"])
 def test_a_text_that_is_a_json_list_is_a_text(load, tmp_path, kind):
-    """A string is parsed as a list in CSV only, and there only if the first cell is one."""
-    sets = [["a dog", ODD, "a dog"], [ODD, ODD, "the sea"], [ODD, "x y", "the sea"]]
+    """A string is parsed as a list in CSV only, and there only if the first cell is a list of texts."""
+    sets = [["[1, 2]", ODD, '{"a": 1}'], [ODD, ODD, "the sea"], [ODD, "x y", "the sea"]]
     rows = [{"p": i, "text": text} for i, members in enumerate(sets) for text in members]
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert score(data, "--id-key", "p", key="text") == 0
