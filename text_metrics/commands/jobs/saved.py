@@ -52,10 +52,9 @@ class SavedJob:
                 self.remove()
             self._summary.unlink(missing_ok=True)
             return None
-        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            summary = json.loads(self._summary.read_text(encoding="utf-8"))
-            if self.out.exists() and summary["command"] == self.decisive:
-                return summary
+        summary = _first_value(self._summary)
+        if self.out.exists() and summary.get("command") == self.decisive:
+            return summary
         if self.out.exists() and not (self.folder / _RECORD).exists():
             raise ValueError(
                 f"{self.out} already exists, written by another command: pass --restart, or another --out."

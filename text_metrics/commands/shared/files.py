@@ -7,7 +7,7 @@ import os
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -91,6 +91,15 @@ def parse_json(data: bytes) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    return value
+
+
+def parse_cell(value: Any) -> Any:
+    """Parse a value that is a string, as in CSV, as JSON; a string that is none is returned."""
+    if isinstance(value, str):
+        # Rejects unpaired surrogates, which no file can hold.
+        with suppress(ValueError, RecursionError):
+            return msgspec.json.decode(value)
     return value
 
 
