@@ -30,9 +30,9 @@ def ask(tmp_path, capsys):
 
     def ask_once(url, requested, *options):
         parser = ArgumentParser()
-        add_arguments(parser)
-        arguments = parser.parse_args(["--model", "m", "--base-url", url, *map(str, options)])
-        return *Chat(arguments, tmp_path / "out.jsonl").ask(requested), capsys.readouterr().err
+        add_arguments(parser, "file", "a file")
+        words = ["file", "--out", tmp_path / "out.jsonl", "--model", "m", "--base-url", url, *options]
+        return *Chat(parser.parse_args(list(map(str, words)))).ask(requested), capsys.readouterr().err
 
     return ask_once
 

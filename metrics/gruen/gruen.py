@@ -13,6 +13,7 @@ from .core import (
     ItemResult,
     ScoreSummary,
     TextMetric,
+    as_list,
     describe,
     describe_results,
     describe_settings,
@@ -162,11 +163,11 @@ class Gruen(TextMetric, evaluate.Metric):
 
 
 def _parse_texts(predictions: Any) -> list[str]:
-    sets = parse_sets(predictions)
-    if sets.nested:
-        got = f"Got {describe(predictions[0])}. gruen scores each text by itself: flatten the sets."
+    texts = as_list(predictions, "predictions", "a list of texts")
+    if texts and not isinstance(texts[0], str):
+        got = f"Got {describe(texts[0])}. gruen scores each text by itself: flatten sets."
         raise TypeError(f"predictions[0] must be a string. {got}")
-    return sets.texts
+    return parse_sets(texts).texts
 
 
 def _warn_of_odd_texts(predictions: list[str], texts: list[Text], parity: bool) -> None:

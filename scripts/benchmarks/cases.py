@@ -309,7 +309,7 @@ class Load(Case):
     title, peer, claim = "`text_metrics.load` of self_bleu in a new process", "evaluate.load", 2
     params = _sides(1)
     # It would be that of this process.
-    peakmem_score = None
+    peakmem_score = None  # type: ignore[assignment]
 
     def setup(self, side: str, n: int) -> None:
         """Score nothing before: what is measured is the first load."""

@@ -10,18 +10,15 @@ clustered.jsonl.journal and repeats no request.
 
 import json
 import sys
-from collections import Counter
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.files import Rows, read_references
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.metrics.probeval.probeval_formats import WRONG
+from text_metrics.metrics.probeval.probeval_formats import WRONG, count_answers
 
 INSTRUCTIONS = """\
 You group answers that many people gave to one question. Answers that say the same, or nearly the same, belong to one \
@@ -77,9 +74,7 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
     requests, texts_of = [], []
     for row in references:
-        counts: Counter[str] = Counter()
-        for answer in row["answers"]:
-            counts[answer["text"]] += answer["count"]
+        counts = count_answers(row["answers"])
         # The most frequent first.
         texts = sorted(counts, key=lambda text: (-counts[text], text))
         texts_of.append(texts)
@@ -99,13 +94,10 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
 def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
-    parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write them with clusters")
-    add_arguments(parser)
+    add_arguments(parser, "people", "questions with people's answers, as JSON lines")
     arguments = parser.parse_args()
-    check_outputs([arguments.people], [arguments.out, journal_file(arguments.out)])
-    references = read_references(arguments.people)
-    clustered, code = ask_clusters(Chat(arguments, arguments.out), references)
+    references, chat = read_references(arguments.reads), Chat(arguments)
+    clustered, code = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
     return code

@@ -21,9 +21,8 @@ import numpy as np
 
 from text_metrics.commands.shared.columns import add_columns, add_keys, columns_of, parse_columns, to_arguments
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import data_files, parse_path, write_text
+from text_metrics.commands.shared.files import check_outputs, data_files, parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
-from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.commands.shared.settings import add_confidence, add_settings, load_metric, parse_settings

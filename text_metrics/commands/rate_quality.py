@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, write_jsonl
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import signature
@@ -64,7 +63,7 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
     """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
-    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments, arguments.out)
+    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
     # An empty text makes no sense, and is not asked about.
@@ -152,18 +151,13 @@ def read_lines(path: Path) -> list[str]:
 def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
-    parser.add_argument("texts", type=Path, help="JSON lines: strings, or objects with text")
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help="where to write them with their quality"
-    )
     parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
-    add_arguments(parser)
+    add_arguments(parser, "texts", "JSON lines: strings, or objects with text")
     arguments = parser.parse_args()
-    reads = [arguments.texts, arguments.model if arguments.likelihood else None]
-    check_outputs(reads, [arguments.out, journal_file(arguments.out)])
-    texts = read_lines(arguments.texts)
+    texts = read_lines(arguments.reads)
     unique = list(dict.fromkeys(texts))
     if arguments.likelihood:
+        check_outputs([arguments.reads, arguments.model], [arguments.out])
         lines, code = rate_by_likelihood(unique, arguments.model), 0
     else:
         lines, code = rate_by_asking(unique, arguments)

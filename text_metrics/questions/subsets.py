@@ -158,15 +158,15 @@ class SubsetScorer:
         if name == "contexts":
             return parse_contexts(values, sets)
         if name == "context_embeddings":
-            rows = parse_context_rows(values, sets, self.given["embeddings"].values.shape[1])
+            rows = parse_context_rows(values, sets, self.given["embeddings"].shape[1])
             return [row if row.any() else None for row in rows]
         if kind == ITEM:
             return list(values)
         if kind == PAIR:
             matrices = values if len(sets.sizes) > 1 or sets.nested else [values]
-            return [_Array(to_array(matrix), float_type(matrix)) for matrix in matrices]
+            return [_in_type_of(matrix, to_array(matrix)) for matrix in matrices]
         if name == "embeddings":
-            return _Array(parse_embeddings(values, sets), float_type(values))
+            return _in_type_of(values, parse_embeddings(values, sets))
         if name == WEIGHTS:
             return parse_probabilities(values, sets, WEIGHTS)
         return flatten(values, sets, name, "value")
@@ -182,25 +182,20 @@ class SubsetScorer:
         if kind == PAIR:
             places = rows - self.starts[subsets.of_set, None]
             matrices = [values[i] for i in subsets.of_set.tolist()]
-            return [matrix.part(np.ix_(part, part)) for matrix, part in zip(matrices, places, strict=True)]
+            return [matrix[np.ix_(part, part)] for matrix, part in zip(matrices, places, strict=True)]
         if name == "embeddings":
-            return values.part(rows.ravel())
+            return values[rows.ravel()]
         return [[values[i] for i in row] for row in rows.tolist()]
 
 
-class _Array(NamedTuple):
-    """An array, and the name of the floating-point type in which it was given."""
+def _in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type of what was given, which decides what counts as rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
 
-    values: np.ndarray
-    type: str
-
-    def part(self, places: Any) -> Any:
-        """Return a part in its type, which decides what counts as rounding."""
-        if self.type != "bfloat16":
-            return self.values[places].astype(self.type, copy=False)
-        import torch  # numpy has no such type
-
-        return torch.from_numpy(self.values[places]).bfloat16()
+    return torch.from_numpy(values).bfloat16()
 
 
 def _cached(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,9 +26,8 @@ from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.jobs.job import Done, Job, run_job, score_valid_units, show
 from text_metrics.commands.jobs.options import Command, add_arguments, parse
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.shared.columns import Column, add_columns, parse_cell
+from text_metrics.commands.shared.columns import Column, add_columns
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import to_json
 from text_metrics.commands.shared.rows import Source, form_of
 from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.settings import add_settings, settings_checked
@@ -72,12 +71,12 @@ def read_encoder(command: Command) -> EncoderSettings:
         return EncoderSettings.read({"progress": not command.quiet, **command.settings}, "choose")
 
 
-def choose_units(command: Command, has_cells: bool, units: list[Unit]) -> Done:
-    """Choose texts of groups, and make the rows to write; lists may be cells of CSV."""
-    return [done for _, done in score_valid_units(partial(_choose, command, has_cells), units)]
+def choose_units(command: Command, units: list[Unit]) -> Done:
+    """Choose texts of groups, and make the rows to write."""
+    return [done for _, done in score_valid_units(partial(_choose, command), units)]
 
 
-def _choose(command: Command, has_cells: bool, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _choose(command: Command, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     texts = [text for unit in units for text in unit.texts]
     sizes = np.array([len(unit.texts) for unit in units])
     contexts = [unit.given["contexts"] for unit in units] if command.context_key else None
@@ -105,26 +104,19 @@ def _choose(command: Command, has_cells: bool, units: list[Unit]) -> tuple[dict[
         "signed": signed,
     }
     of_units = zip(units, chosen, strict=True)
-    return facts, [row for unit, places in of_units for row in _rows(command, unit, np.sort(places), has_cells)]
+    return facts, [row for unit, places in of_units for row in _rows(command, unit, np.sort(places))]
 
 
-def _rows(command: Command, unit: Unit, places: np.ndarray, has_cells: bool) -> list[dict[str, Any]]:
+def _rows(command: Command, unit: Unit, places: np.ndarray) -> list[dict[str, Any]]:
     """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
     if command.keys.is_grouped:
         return [unit.rows[i].as_object() for i in places]
     row = unit.rows[0].as_object()
     if command.text_key is not None and command.text_key not in row:
         raise ValueError(f"--text-key must be a column where rows hold lists. Got {command.text_key!r}.")
-    return [{name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()}]
-
-
-def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) -> Any:
-    """Keep the entries of a list that is parallel to the texts; in CSV, it is a string."""
-    entries = parse_cell(value) if has_cells else value
-    if not isinstance(entries, list) or len(entries) != n_texts:
-        return value
-    entries = [entries[i] for i in places]
-    return to_json(entries) if isinstance(value, str) else entries
+    # All lists that are parallel to the texts are shortened.
+    is_parallel = {name: isinstance(value, list) and len(value) == len(unit.texts) for name, value in row.items()}
+    return [{name: [value[i] for i in places] if is_parallel[name] else value for name, value in row.items()}]
 
 
 def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
@@ -174,7 +166,7 @@ def run(command: Command) -> int:
     summary = saved.finished()
     if summary is None:
         reader = Reader(command.keys, True, columns, chooses=True)
-        step = partial(choose_units, command, source.has_cells)
+        step = partial(choose_units, command)
         summary = run_job(Job(command, source, reader, step, command.batch_size, source.schema), saved, summarize)
     saved.finish(summary)
     return show(summary, saved)

@@ -12,8 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.files import written_whole
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, written_whole
 
 # The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
 _PIECE = "part-????????"
@@ -53,10 +52,9 @@ class SavedJob:
                 self.remove()
             self._summary.unlink(missing_ok=True)
             return None
-        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            summary = json.loads(self._summary.read_text(encoding="utf-8"))
-            if self.out.exists() and summary["command"] == self.decisive:
-                return summary
+        summary = _first_value(self._summary)
+        if self.out.exists() and summary.get("command") == self.decisive:
+            return summary
         if self.out.exists() and not (self.folder / _RECORD).exists():
             raise ValueError(
                 f"{self.out} already exists, written by another command: pass --restart, or another --out."

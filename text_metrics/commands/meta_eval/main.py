@@ -14,8 +14,7 @@ from typing import Any
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, write_text
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 

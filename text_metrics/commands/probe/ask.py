@@ -8,9 +8,8 @@ from pathlib import Path
 
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
 from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics._core.core_numbers import parse_count
 
 DESCRIPTION = """\
@@ -31,10 +30,8 @@ INSTRUCTIONS = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("questions", type=Path, help="questions, as JSON lines")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the answers")
+    add_arguments(parser, "questions", "questions, as JSON lines")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
-    add_arguments(parser)
 
 
 def read_questions(path: Path) -> dict[str, str]:
@@ -52,9 +49,7 @@ def read_questions(path: Path) -> dict[str, str]:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     parse_count(arguments.samples, "--samples")
-    out = arguments.out
-    check_outputs([arguments.questions], [out, journal_file(out)])
-    questions = read_questions(arguments.questions)
+    questions, chat = read_questions(arguments.reads), Chat(arguments)
     names = [name for name in questions for _ in range(arguments.samples)]
     # Identical questions are asked separately.
     samples: dict[str, count[int]] = defaultdict(count)
@@ -62,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in names:
         messages, number = few_shot(INSTRUCTIONS, questions[name]), next(samples[questions[name]])
         requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
-    answers, code = Chat(arguments, out).ask(requests)
+    answers, code = chat.ask(requests)
     given: dict[str, list[str]] = defaultdict(list)
     for name, answer in zip(names, answers, strict=True):
         if answer is not None:
@@ -71,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, raw in given.items():
         row = {"id": name, "question": questions[name], "answers": list(map(clean, raw)), "raw": raw}
         rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
-    write_jsonl(out, rows)
+    write_jsonl(arguments.out, rows)
     n_complete = sum(len(raw) == arguments.samples for raw in given.values())
-    print(f"{out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
+    print(f"{arguments.out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return code

@@ -18,8 +18,7 @@ from typing import Any
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.files import check_outputs, write_text
 from text_metrics.commands.shared.settings import add_settings, parse_settings
 from text_metrics.commands.shared.systems import named_files
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from text_metrics.commands.shared.files import named_writing
+from text_metrics.commands.shared.files import check_outputs, named_writing
 from text_metrics.metrics._core.core_numbers import parse_count, parse_number
 
 
@@ -45,11 +45,6 @@ def few_shot(instructions: str, question: str, *examples: tuple[str, str]) -> li
     # Some chat templates do not support system messages.
     turns[0]["content"] = f"{instructions}\n\n{turns[0]['content']}"
     return turns
-
-
-def journal_file(output: Path) -> Path:
-    """Return the journal of the answers that an output is made of."""
-    return output.with_name(f"{output.name}.journal")
 
 
 class Journal:
@@ -89,8 +84,10 @@ class Journal:
         self.answers[key] = record
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of an endpoint to a command."""
+def add_arguments(parser: argparse.ArgumentParser, reads: str, help: str) -> None:
+    """Add what a command asks about, called `reads` in its help, its output, and the settings of an endpoint."""
+    parser.add_argument("reads", metavar=reads, type=Path, help=help)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the result")
     parser.add_argument("--model", required=True, help="name of the chat model")
     parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
     parser.add_argument("--temperature", type=float, default=1.0)
@@ -102,12 +99,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class Chat:
     """A chat model, by the settings of `add_arguments`, with the journal of the output that its answers make.
 
-    Raises a ValueError for settings, an API key or a URL that cannot be used.
+    Raises a ValueError for settings, an API key or a URL that cannot be used, or an output that is read.
     """
 
-    def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
+    def __init__(self, arguments: argparse.Namespace) -> None:
         import openai
 
+        self._output = arguments.out
+        self._journal_file = self._output.with_name(f"{self._output.name}.journal")
+        check_outputs([arguments.reads], [self._output, self._journal_file])
         for name, low in (("workers", 1), ("attempts", 1), ("retries", 0)):
             parse_count(getattr(arguments, name), f"--{name}", low)
         parse_number(arguments.temperature, "--temperature", 0)
@@ -127,7 +127,6 @@ class Chat:
         self._secrets = [secret for secret in (key, url.userinfo.decode(), url.password) if secret]
         self._settings = arguments
         self._stopped = ""
-        self._output, self._journal = output, Journal(journal_file(output))
 
     def ask(self, requests: list[Request]) -> tuple[list[Any], int]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
@@ -136,6 +135,7 @@ class Chat:
         printed with the reason. Raises a ValueError if the endpoint fails, or no request has an answer: then no output
         should be replaced. Answers received before that, or before an interruption, stay in the journal.
         """
+        self._journal = Journal(self._journal_file)
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
         # At its end, the pool waits for the requests in flight: they are paid for.

@@ -2,13 +2,11 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-import msgspec
-
+from text_metrics.commands.shared.files import parse_cell
 from text_metrics.commands.shared.keys import missing, read_key, read_value
 from text_metrics.commands.shared.rows import add_form
 from text_metrics.metrics._core.core_numbers import describe
@@ -41,11 +39,10 @@ class Column(NamedTuple):
     concatenated: bool = False
     scale: float = 1
 
-    def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
+    def read(self, row: Any, n_texts: int | None) -> Any:
         """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
 
-        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column if it has no
-        value, too few or too many of them, or a wrong one.
+        Raises a ValueError that names the column if it has no value, too few or too many of them, or a wrong one.
         """
         value = read_value(row, self.name)
         if self.argument == "confidence_by":
@@ -56,29 +53,27 @@ class Column(NamedTuple):
             raise ValueError(missing(self.name, row))
         if self.argument == "references":
             # A bare text is one answer.
-            reference = parse_cell(value) if has_cells else value
-            return [reference] if isinstance(reference, str) else reference
+            return [value] if isinstance(value, str) else value
         if not self.per_text or n_texts is None:
-            value = self._checked(value, "", has_cells)
+            value = self._checked(value, "")
             return [value] if self.per_text else value
-        values = parse_cell(value) if has_cells else value
-        if not isinstance(values, list) or len(values) != n_texts:
-            got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
+        if not isinstance(value, list) or len(value) != n_texts:
+            got = f"{len(value)} of them" if isinstance(value, list) else describe(value)
             expected = f"a list of {n_texts} values, one for each text, for {self.argument}"
             raise ValueError(f"{self.name!r} must be {expected}. Got {got}")
-        return [self._checked(entry, f" of text {i}", has_cells) for i, entry in enumerate(values)]
+        return [self._checked(entry, f" of text {i}") for i, entry in enumerate(value)]
 
-    def _checked(self, value: Any, where: str, has_cells: bool) -> Any:
+    def _checked(self, value: Any, where: str) -> Any:
         if self.numbers is None:
             if isinstance(value, (str, int)) and not isinstance(value, bool) and not is_missing(value):
                 return value
             expected = "a string or an integer"
         else:
             low, high = self.numbers
-            number = parse_cell(value)
             # The metric checks vectors.
-            if isinstance(number, list) and (has_cells or number is value):
-                return number
+            if isinstance(value, list):
+                return value
+            number = parse_cell(value)
             is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
             if is_number and low * self.scale <= number <= high * self.scale:
                 return number if self.scale == 1 else number / self.scale
@@ -87,15 +82,6 @@ class Column(NamedTuple):
             if likely and self.argument == "quality" and (low, high) == (0, 1) and number > self.scale:
                 expected += f": divide by {likely} with --quality-scale {likely}"
         raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
-
-
-def parse_cell(value: Any) -> Any:
-    """Parse a value that is a string, as in CSV, as JSON; a string that is none is returned."""
-    if isinstance(value, str):
-        # Rejects unpaired surrogates, which no file can hold.
-        with suppress(ValueError, RecursionError):
-            return msgspec.json.decode(value)
-    return value
 
 
 def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", clusters: bool = True) -> None:

@@ -25,19 +25,16 @@ class _Interpreter(TreeInterpreter):
     """Evaluates JMESPath expressions, but keeps the nulls of a list, so that no text is dropped in silence."""
 
     def visit_projection(self, node: Any, value: Any) -> list[Any] | None:
-        """Evaluate `list[].part`, `list[?condition].part` or `object.*.part`."""
+        """Evaluate `list[].part` or `list[?condition].part`."""
         source, part, *conditions = node["children"]
         entries = self.visit(source, value)
-        if node["type"] == "value_projection" and isinstance(entries, dict):
-            entries = list(entries.values())
         if not isinstance(entries, list):
             return None
-        return [self.visit(part, entry) for entry in entries if self._meets(conditions, entry)]
+        for condition in conditions:
+            entries = [entry for entry in entries if self._is_true(self.visit(condition, entry))]
+        return [self.visit(part, entry) for entry in entries]
 
-    visit_filter_projection = visit_value_projection = visit_projection
-
-    def _meets(self, conditions: Iterable[Any], entry: Any) -> bool:
-        return all(self._is_true(self.visit(condition, entry)) for condition in conditions)
+    visit_filter_projection = visit_projection
 
 
 _INTERPRETER = _Interpreter()

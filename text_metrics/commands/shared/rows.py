@@ -104,7 +104,6 @@ class Source:
     Attributes
     ----------
     schema : of a table; None for a file without types
-    has_cells : whether values are the texts of CSV cells, where a list is JSON
 
     Raises a ValueError if the file is missing, or is a damaged table.
     """
@@ -119,7 +118,6 @@ class Source:
         formats = {files.file_format(each) for each in self._files}
         self._is_saved = path.is_dir() and self._files[0].name == "state.json"
         self._is_table = self._is_saved or formats == {".parquet"}
-        self.has_cells = bool(formats & {".csv", ".tsv"})
         if self._is_table:
             try:
                 self._open_table()
@@ -215,14 +213,19 @@ class Source:
             raise ValueError(f"{path}, line 1 {problem}.")
         if not names or len(set(names)) < len(names):
             raise ValueError(f"{path} must begin with a line of different column names. Got {names!r:.200}.")
-        hint = delimiter_hint(names, delimiter)
+        hint, are_json = delimiter_hint(names, delimiter), dict[str, bool]()
         for place in count(1):
             begin = records.line_num
             fields, problem = _next_record(records, kind)
             if fields is None:
                 return
             if len(fields) == len(names) and not problem:
-                yield Row(begin + 1, dict(zip(names, fields, strict=True)), place=place)
+                row = dict[str, Any](zip(names, fields, strict=True))
+                for name, cell in row.items():
+                    # The cells of a column are lists, or objects, if the first one is.
+                    if cell and are_json.setdefault(name, isinstance(files.parse_cell(cell), (list, dict))):
+                        row[name] = files.parse_cell(cell)
+                yield Row(begin + 1, row, place=place)
             elif fields or problem:
                 problem = problem or f"has {len(fields)} fields, not {len(names)}{hint}"
                 raw = _show(delimiter.join(fields).encode(errors="replace"))

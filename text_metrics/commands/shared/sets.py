@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Column, is_missing, parse_cell
+from text_metrics.commands.shared.columns import Column, is_missing
 from text_metrics.commands.shared.keys import missing, read_key, read_value
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
@@ -204,10 +204,8 @@ class Reader:
     def _checked(self, source: Source) -> Iterator[Row]:
         """Read the texts of rows, and their values of arguments; what is wrong with them is their error.
 
-        In CSV, the cells of texts are lists if the first one is. Raises a ValueError if a row of CSV may be any number
-        of rows, so that the later sets are unknown.
+        Raises a ValueError if a row of CSV may be any number of rows, so that the later sets are unknown.
         """
-        are_lists = None
         for row in source.rows():
             if row.n_lines > 1 and self.keys.size:
                 raise ValueError(
@@ -216,18 +214,14 @@ class Reader:
                 )
             if not row.error:
                 try:
-                    texts = read_value(row.values, self.keys.text)
-                    cells = parse_cell(texts) if source.has_cells and are_lists is not False else None
-                    is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
-                    are_lists = is_list if are_lists is None else are_lists
-                    self._read_texts(row, cells if is_list and are_lists else texts)
-                    self._read_values(row, source.has_cells)
+                    self._read_texts(row)
+                    self._read_values(row)
                 except (ValueError, ArithmeticError, RecursionError) as error:
                     row.error = str(error)
             yield row
 
-    def _read_texts(self, row: Row, texts: Any) -> None:
-        keys = self.keys
+    def _read_texts(self, row: Row) -> None:
+        keys, texts = self.keys, read_value(row.values, self.keys.text)
         name, is_chosen = "a row" if keys.text is None else repr(keys.text), self.chooses and keys.is_grouped
         row.is_text = isinstance(texts, str)
         if row.is_text:
@@ -246,11 +240,11 @@ class Reader:
                 raise ValueError(f"{name} must hold texts. Got {describe(text)}")
         row.texts = texts
 
-    def _read_values(self, row: Row, has_cells: bool) -> None:
+    def _read_values(self, row: Row) -> None:
         n_texts = None if row.is_text else len(row.texts)
         # Of a set, any row may have its value.
         row.given = {
-            column.argument: column.read(row.values, n_texts, has_cells)
+            column.argument: column.read(row.values, n_texts)
             for column in self.columns
             if column.per_text or not is_missing(read_value(row.values, column.name))
         }

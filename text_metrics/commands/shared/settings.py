@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from text_metrics import METRICS, load
-from text_metrics.commands.shared.columns import parse_cell, parse_pairs
+from text_metrics.commands.shared.columns import parse_pairs
+from text_metrics.commands.shared.files import parse_cell
 from text_metrics.imports import import_evaluate
 from text_metrics.metrics._core.core_settings import suggest
 
