@@ -1,10 +1,11 @@
-"""gruen on plain correct English: the suite of results/gruen_plain.csv."""
+"""The scripts of gruen: the suite of results/gruen_plain.csv, plain correct English, and a rule of gruen.csv."""
 
 import random
 
 import pytest
 
 from scripts.results.gruen_plain import SEED, corrupt, draw
+from scripts.results.gruen_repetition import trivial
 
 SUITE = draw()
 
@@ -21,3 +22,9 @@ def test_plain_sentences_are_above_their_corruptions(load, construction):
     texts = sentences + [corrupt(sentence, chance) for sentence in sentences]
     scores = load("gruen").compute(predictions=texts, components=["grammaticality"])["scores"]
     assert sum(scores[:12]) > sum(scores[12:]) + 1.2
+
+
+def test_the_trivial_rule_of_redundancy_counts_pairs_that_share_half_of_their_words():
+    assert trivial("The cat sat here. A dog ran away.") == 1
+    assert trivial("The cat sat here. The cat sat there.") == pytest.approx(0.6)
+    assert trivial("The cat sat here. The cat sat there. The cat sat down.") == 0

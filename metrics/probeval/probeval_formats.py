@@ -137,10 +137,8 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if side == "references" and not parsed:
         raise ValueError(f"{where} has no answers: it needs at least one.")
     if parsed and item.get("total") is not None:
-        total, whole = (
-            parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT),
-            sum(a["count"] for a in parsed),
-        )
+        total = parse_number(item["total"], f"{where}: the total", 1, _MAX_COUNT)
+        whole = sum(answer["count"] for answer in parsed)
         # Without the rounding of shares.
         parsed = [{**answer, "count": plain_count(round(answer["count"] / whole * total, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}

@@ -3,9 +3,9 @@
     METRICS_TEST_DATA=/path/to/data python -m scripts.results.gruen
 
 Matthews' correlation of acceptability with CoLA's labels; Spearman's correlation with ratings of the output of dialogue
-systems, beside that of the rule "the shorter text is better"; the share of models' answers in NoveltyBench that lose
-non-redundancy, as they are, and said twice in a form that might hide it; and the share of pairs in which a clean
-sentence scores above its corrupted form, from gruen_pairs.jsonl.
+systems, beside that of the rule "the shorter text is better"; the shares of texts that lose non-redundancy, beside
+those by a trivial rule, from gruen_repetition.py; and the share of pairs in which a clean sentence scores above its
+corrupted form, from gruen_pairs.jsonl.
 """
 
 import csv
@@ -21,19 +21,11 @@ from sklearn.metrics import matthews_corrcoef
 
 from scripts import ROOT
 from scripts.arguments import data_folder
+from scripts.results.gruen_repetition import Row, repeated
 from text_metrics import load
 from text_metrics.commands.shared.command import Parser, command
 
 PAIRS = Path(__file__).with_name("gruen_pairs.jsonl")
-ANSWERS, LEAST_CHARACTERS = 900, 150
-FORMS = {
-    "plain text": "{0} {0}",
-    "quotation marks": '"{0} {0}"',
-    "brackets": "({0} {0})",
-    "HTML": "<p>{0}</p><p>{0}</p>",
-}
-# A measure, its number of texts or pairs, its value, and that of the rule "shorter is better".
-Row = tuple[str, int, float, float | None]
 
 
 def cola(metric: Any, path: Path) -> list[Row]:
@@ -81,21 +73,6 @@ def people(metric: Any, folder: Path) -> list[Row]:
     return rows
 
 
-def repeated(metric: Any, path: Path) -> list[Row]:
-    """Return the shares of answers that lose non-redundancy, and of those said twice that score 0 for it."""
-    sets = pandas.read_json(path, lines=True)["texts"]
-    answers = list(dict.fromkeys(text for texts in sets for text in texts if len(text) > LEAST_CHARACTERS))[:ANSWERS]
-    n = len(answers)
-    scores = np.array(metric.compute(predictions=answers, components=["non_redundancy"])["scores"])
-    rows: list[Row] = [("answers that lose non-redundancy", n, (scores < 1).mean(), None)]
-    rows.append(("answers that score 0 for non-redundancy", n, (scores == 0).mean(), None))
-    for name, form in FORMS.items():
-        twice = [form.format(" ".join(text.split())) for text in answers]
-        scores = np.array(metric.compute(predictions=twice, components=["non_redundancy"])["scores"])
-        rows.append((f"the same twice, in {name}", n, (scores == 0).mean(), None))
-    return rows
-
-
 @command
 def main() -> None:
     """Write the table."""
@@ -106,8 +83,8 @@ def main() -> None:
         # Some outputs of the systems are not sentences.
         warnings.simplefilter("ignore")
         rows = cola(metric, folder / "cola_in_domain_dev.tsv") + people(metric, folder)
-        rows += repeated(metric, data / "equivalence" / "noveltybench_pairs.jsonl") + corrupted(metric)
-    table = pandas.DataFrame(rows, columns=["measure", "texts or pairs", "value", "shorter is better"])
+        rows += repeated(metric, data) + corrupted(metric)
+    table = pandas.DataFrame(rows, columns=["measure", "texts or pairs", "value", "trivial rule"])
     table.to_csv(ROOT / "results" / "gruen.csv", index=False, float_format="%.3f")
 
 

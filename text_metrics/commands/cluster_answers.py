@@ -10,7 +10,6 @@ clustered.jsonl.journal and repeats no request.
 
 import json
 import sys
-from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from text_metrics.commands.probe.files import Rows, read_references
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.metrics.probeval.probeval_formats import WRONG
+from text_metrics.metrics.probeval.probeval_formats import WRONG, count_answers
 
 INSTRUCTIONS = """\
 You group answers that many people gave to one question. Answers that say the same, or nearly the same, belong to one \
@@ -75,9 +74,7 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
     requests, texts_of = [], []
     for row in references:
-        counts: Counter[str] = Counter()
-        for answer in row["answers"]:
-            counts[answer["text"]] += answer["count"]
+        counts = count_answers(row["answers"])
         # The most frequent first.
         texts = sorted(counts, key=lambda text: (-counts[text], text))
         texts_of.append(texts)
@@ -99,7 +96,7 @@ def main() -> int:
     parser = Parser(__doc__)
     add_arguments(parser, "people", "questions with people's answers, as JSON lines")
     arguments = parser.parse_args()
-    chat, references = Chat(arguments), read_references(arguments.reads)
+    references, chat = read_references(arguments.reads), Chat(arguments)
     clustered, code = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)

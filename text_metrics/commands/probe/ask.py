@@ -49,7 +49,7 @@ def read_questions(path: Path) -> dict[str, str]:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     parse_count(arguments.samples, "--samples")
-    chat, questions = Chat(arguments), read_questions(arguments.reads)
+    questions, chat = read_questions(arguments.reads), Chat(arguments)
     names = [name for name in questions for _ in range(arguments.samples)]
     # Identical questions are asked separately.
     samples: dict[str, count[int]] = defaultdict(count)

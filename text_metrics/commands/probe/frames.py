@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from text_metrics.commands.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS
 from text_metrics.commands.shared.files import check_outputs, open_file, write_jsonl, write_text
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_numbers import parse_count
@@ -30,7 +31,6 @@ ROLES = tuple(f"ARG{n}" for n in range(7))
 _RELATIONS = 90
 # The first line of a file of parsed graphs: only a file that has it is replaced.
 _PARSED = "# Parsed by text-metrics probe frames."
-EXIT_SKIPPED = 3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown:
         names = ", ".join(sorted(unknown))
         print(f"No question is asked about predicates without a roleset: {names}.", file=sys.stderr)
-    return EXIT_SKIPPED if n_bad else 0
+    return EXIT_BAD_ROWS if n_bad else 0
 
 
 def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]) -> list[dict[str, str]]:

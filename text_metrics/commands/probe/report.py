@@ -17,6 +17,7 @@ from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.commands.shared.statistics import holm, randomization_p
 from text_metrics.metrics._core.core_numbers import parse_count, tied_ranks
 from text_metrics.metrics._core.core_results import mean_estimate
+from text_metrics.metrics.probeval.probeval_formats import count_answers
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -53,7 +54,7 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     files: dict[str, dict[str, Counter[str]]] = {}
     for name, path in arguments.answers.items():
         questions, skipped = read_predictions(path, references)
-        files[name] = count_answers(name, questions)
+        files[name] = clean_answers(name, questions)
         skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
         for kind, ids in skipped.items():
             if ids:
@@ -76,13 +77,11 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     return {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
 
 
-def count_answers(name: str, questions: Rows) -> dict[str, Counter[str]]:
+def clean_answers(name: str, questions: Rows) -> dict[str, Counter[str]]:
     """Clean and count the answers to each question; questions with blank ones only are left out."""
     counts = {}
     for question in questions:
-        answers = Counter[str]()
-        for answer in question["answers"]:
-            answers[clean(answer["text"])] += answer["count"]
+        answers = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
         if any(answers):
             counts[question["id"]] = answers
     if not counts:

@@ -20,7 +20,7 @@ from pathlib import Path
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.columns import add_keys
-from text_metrics.commands.shared.command import Notices, Parser, command
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.commands.shared.files import check_outputs, parse_path, read_json, write_jsonl
 from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
 from text_metrics.commands.shared.systems import named_files
@@ -28,7 +28,6 @@ from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns")
-_EXIT_BAD_ROWS = 3
 # What is written into the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "refs.bib", "bad.jsonl", "figures")
 
@@ -122,4 +121,4 @@ def main(words: Sequence[str] | None = None) -> int:
     if inputs.bad:
         write_jsonl(options.out / "bad.jsonl", inputs.bad)
     print(options.out / "index.html")
-    return _EXIT_BAD_ROWS if inputs.bad else 0
+    return EXIT_BAD_ROWS if inputs.bad else 0
