@@ -26,13 +26,14 @@ NINE = requests(*map(str, range(9)))
 
 @pytest.fixture
 def ask(tmp_path, capsys):
-    """Ask a chat model, and return its answers, the exit code, and what was printed."""
+    """Ask a chat model, and return its answers, whether one is missing, and what was printed."""
 
     def ask_once(url, requested, *options):
         parser = ArgumentParser()
         add_arguments(parser, "file", "a file")
         words = ["file", "--out", tmp_path / "out.jsonl", "--model", "m", "--base-url", url, *options]
-        return *Chat(parser.parse_args(list(map(str, words)))).ask(requested), capsys.readouterr().err
+        answers = Chat(parser.parse_args(list(map(str, words)))).ask(requested)
+        return answers, int(None in answers), capsys.readouterr().err
 
     return ask_once
 

@@ -70,8 +70,8 @@ def _parse_name(value: Any) -> str:
     return name
 
 
-def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
-    """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
+def ask_clusters(chat: Chat, references: Rows) -> Rows:
+    """Ask for the clusters of people's answers; returns the questions that have them."""
     requests, texts_of = [], []
     for row in references:
         counts = count_answers(row["answers"])
@@ -80,14 +80,13 @@ def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
         texts_of.append(texts)
         messages = few_shot(INSTRUCTIONS, ask_about(row["question"], texts), EXAMPLE)
         requests.append(Request(f"question {row['id']!r}", messages, partial(parse_names, len(texts))))
-    parsed, code = chat.ask(requests)
     clustered = []
-    for row, texts, names in zip(references, texts_of, parsed, strict=True):
+    for row, texts, names in zip(references, texts_of, chat.ask(requests), strict=True):
         if names is not None:
             cluster_of = dict(zip(texts, names, strict=True))
             answers = [{**answer, "cluster": cluster_of[answer["text"]]} for answer in row["answers"]]
             clustered.append({"id": row["id"], "question": row["question"], "answers": answers})
-    return clustered, code
+    return clustered
 
 
 @command
@@ -97,7 +96,7 @@ def main() -> int:
     add_arguments(parser, "people", "questions with people's answers, as JSON lines")
     arguments = parser.parse_args()
     references, chat = read_references(arguments.reads), Chat(arguments)
-    clustered, code = ask_clusters(chat, references)
+    clustered = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
-    return code
+    return int(len(clustered) < len(references))

@@ -61,15 +61,15 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
     return VALUES[written], False
 
 
-def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
+def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Ask a chat model about each text; returns the lines of those that are rated."""
     digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
     # An empty text makes no sense, and is not asked about.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
-    answers, code = chat.ask(
+    answers = chat.ask(
         [
             Request(f"the text {text!r:.60}", few_shot(QUESTION, f"Text:\n{text}"), read_answer, top=_TOP)
             for text in nonempty
@@ -80,7 +80,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
         said = f"{plain} of {len(ratings)} ratings are the answer itself, 1 or 0"
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
     print(f"{arguments.out}: {len(ratings)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return [{"text": text, "quality": rating, "signature": signed} for text, (rating, _) in ratings.items()], code
+    return [{"text": text, "quality": rating, "signature": signed} for text, (rating, _) in ratings.items()]
 
 
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
@@ -158,9 +158,9 @@ def main() -> int:
     unique = list(dict.fromkeys(texts))
     if arguments.likelihood:
         check_outputs([arguments.reads, arguments.model], [arguments.out])
-        lines, code = rate_by_likelihood(unique, arguments.model), 0
+        lines = rate_by_likelihood(unique, arguments.model)
     else:
-        lines, code = rate_by_asking(unique, arguments)
+        lines = rate_by_asking(unique, arguments)
     by_text = {line["text"]: line for line in lines}
     write_jsonl(arguments.out, (by_text[text] for text in texts if text in by_text))
-    return code
+    return int(len(by_text) < len(unique))

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in names:
         messages, number = few_shot(INSTRUCTIONS, questions[name]), next(samples[questions[name]])
         requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
-    answers, code = chat.ask(requests)
+    answers = chat.ask(requests)
     given: dict[str, list[str]] = defaultdict(list)
     for name, answer in zip(names, answers, strict=True):
         if answer is not None:
@@ -69,4 +69,4 @@ def run(arguments: argparse.Namespace) -> int:
     write_jsonl(arguments.out, rows)
     n_complete = sum(len(raw) == arguments.samples for raw in given.values())
     print(f"{arguments.out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
-    return code
+    return int(None in answers)

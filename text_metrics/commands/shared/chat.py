@@ -128,12 +128,12 @@ class Chat:
         self._settings = arguments
         self._stopped = ""
 
-    def ask(self, requests: list[Request]) -> tuple[list[Any], int]:
+    def ask(self, requests: list[Request]) -> list[Any]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
 
-        Returns the parsed answers, None for a missing one, and the exit code, 1 if any is missing. Missing answers are
-        printed with the reason. Raises a ValueError if the endpoint fails, or no request has an answer: then no output
-        should be replaced. Answers received before that, or before an interruption, stay in the journal.
+        Returns the parsed answers, None for a missing one, whose reason is printed. Raises a ValueError if the endpoint
+        fails, or no request has an answer: then no output should be replaced. Answers received before that, or before
+        an interruption, stay in the journal.
         """
         self._journal = Journal(self._journal_file)
         keys = [self._digest(request) for request in requests]
@@ -151,8 +151,7 @@ class Chat:
                 f"{self._stopped or 'No request has an answer.'}\n{self._output} is not written. Received answers are "
                 f"saved in {self._journal.path}: run the same command to continue."
             )
-        parsed = [values[key] for key in keys]
-        return parsed, int(None in parsed)
+        return [values[key] for key in keys]
 
     def _digest(self, request: Request) -> str:
         """Compute a digest of everything that determines the answer to a request."""
