@@ -61,7 +61,7 @@ COMMANDS = {
         ["data.jsonl", MODEL],
         ["rate-quality", "--likelihood", "--model", "./folder2", "data.jsonl", "--out"],
     ),
-    "cluster-answers": (["data.jsonl"], ["cluster-answers", *CHAT, "data.jsonl", "--out"]),
+    "cluster-answers": (["people.jsonl"], ["cluster-answers", *CHAT, "people.jsonl", "--out"]),
     "probe ask": (["data.jsonl"], ["probe", "ask", *CHAT, "data.jsonl", "--out"]),
     **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
     "probe annotators": (["data.jsonl"], ["probe", "annotators", "data.jsonl", "--out"]),
@@ -81,6 +81,7 @@ def run(tmp_path, monkeypatch, capsys):
     for name in (METRIC, MODEL):
         Path(name).write_text("what is read")
     Path("data.json").write_text(json.dumps([LINE]), encoding="utf-8")
+    write_jsonl(Path("people.jsonl"), [{"id": "q1", "answers": ["dog"]}])
 
     def run_once(name, *words):
         code = run_command(monkeypatch, name, *words)
@@ -142,7 +143,6 @@ DERIVED = [
     (SCORE, "out.jsonl", "out.jsonl.summary.json"),
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
-    (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["rate-quality", *CHAT], "out.jsonl", "out.jsonl.journal"),
 ]
