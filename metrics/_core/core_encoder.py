@@ -270,9 +270,17 @@ def _reader(model: Any) -> tuple[Any, float]:
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
 
-def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any = None) -> Any:
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64.
+
+    buffer : tensor of shape (rows.size or more, d) that they are written to; new memory takes longer than the division
+    """
     import torch
 
-    vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
-    return vectors.div_(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))
+    first, n = rows.flat[0], rows.size
+    is_slice = bool((np.diff(rows.ravel()) == 1).all())
+    part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
+    # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
+    part = torch.from_numpy(np.require(part, requirements=["C", "W"]))
+    vectors = part.to(device, torch.float64, copy=True) if buffer is None else buffer[:n].copy_(part)
+    return vectors.div_(torch.linalg.vector_norm(vectors, dim=1, keepdim=True)).reshape(*rows.shape, -1)

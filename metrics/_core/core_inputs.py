@@ -181,10 +181,13 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.square(block, dtype=np.float64).sum(axis=1)
-        for i in (start + np.flatnonzero(~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM)))).tolist():
-            problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-            raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+            squares = np.einsum("ij,ij->i", block, block)
+            is_odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
+        for i in (start + np.flatnonzero(is_odd)).tolist():
+            # In float32, squares of small or large numbers are 0 or infinite.
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
+                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 

@@ -83,13 +83,12 @@ class TextMetric:
     ) -> evaluate.MetricInfo:
         """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
-        forms = [stored] if stored else [{"predictions": datasets.Sequence(text)}, {"predictions": text}]
-        features = [datasets.Features(form) for form in forms]
+        features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
             description=description,
             citation=citation,
             inputs_description=arguments,
-            features=features[0] if stored else features,
+            features=datasets.Features(stored) if stored else features,
             reference_urls=urls,
         )
 

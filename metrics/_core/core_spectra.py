@@ -4,6 +4,7 @@ Sets of equal size make one batch of small matrices. A large set of embeddings i
 memory does not grow with the square of a set.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -15,6 +16,8 @@ from .core_encoder import unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import ROW_ERRORS
 
+# Strips in which the lower half of a Gram matrix is computed.
+_GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
 # Closer than this to q = 1, the general formula divides two small numbers.
@@ -52,11 +55,13 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    n, d = embeddings.shape
+    buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        if rows.shape[1] > embeddings.shape[1]:
+        if rows.shape[1] > d:
             matrices = _second_moments(embeddings, rows, weights, device)
         else:
-            vectors = unit_rows(embeddings, rows, device)
+            vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
         yield Spectra(members, _shares(matrices, error))
@@ -143,13 +148,16 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
 
 
 def _second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
-    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d)."""
-    moments = torch.zeros((len(rows), *embeddings.shape[1:] * 2), dtype=torch.float64, device=device)
+    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    d = embeddings.shape[1]
+    moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
+    edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
     for part in np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1):
         vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
-        moments += vectors.mT @ vectors
+        for low, high in itertools.pairwise(edges):
+            moments[:, low:high, :high] += vectors[:, :, low:high].mT @ vectors[:, :, :high]
     return moments if weights is not None else moments / rows.shape[1]
 
 
@@ -157,7 +165,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
-    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64.
+    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
     moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
@@ -191,7 +199,7 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
 
 
 def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
-    """Return the eigenvalues of symmetric matrices (b, r, r), ascending and scaled to sum to 1: (b, r).
+    """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for

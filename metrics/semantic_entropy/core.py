@@ -424,10 +424,13 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.square(block, dtype=np.float64).sum(axis=1)
-        for i in (start + np.flatnonzero(~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM)))).tolist():
-            problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-            raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+            squares = np.einsum("ij,ij->i", block, block)
+            is_odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
+        for i in (start + np.flatnonzero(is_odd)).tolist():
+            # In float32, squares of small or large numbers are 0 or infinite.
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
+                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 
@@ -1519,12 +1522,20 @@ def _reader(model: Any) -> tuple[Any, float]:
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
 
-def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any = None) -> Any:
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64.
+
+    buffer : tensor of shape (rows.size or more, d) that they are written to; new memory takes longer than the division
+    """
     import torch
 
-    vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
-    return vectors.div_(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))
+    first, n = rows.flat[0], rows.size
+    is_slice = bool((np.diff(rows.ravel()) == 1).all())
+    part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
+    # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
+    part = torch.from_numpy(np.require(part, requirements=["C", "W"]))
+    vectors = part.to(device, torch.float64, copy=True) if buffer is None else buffer[:n].copy_(part)
+    return vectors.div_(torch.linalg.vector_norm(vectors, dim=1, keepdim=True)).reshape(*rows.shape, -1)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1598,13 +1609,12 @@ class TextMetric:
     ) -> evaluate.MetricInfo:
         """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
-        forms = [stored] if stored else [{"predictions": datasets.Sequence(text)}, {"predictions": text}]
-        features = [datasets.Features(form) for form in forms]
+        features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
             description=description,
             citation=citation,
             inputs_description=arguments,
-            features=features[0] if stored else features,
+            features=datasets.Features(stored) if stored else features,
             reference_urls=urls,
         )
 

@@ -425,10 +425,13 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     for start in range(0, len(matrix), LIMITS.block_rows):
         block = matrix[start : start + LIMITS.block_rows]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.square(block, dtype=np.float64).sum(axis=1)
-        for i in (start + np.flatnonzero(~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM)))).tolist():
-            problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-            raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+            squares = np.einsum("ij,ij->i", block, block)
+            is_odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
+        for i in (start + np.flatnonzero(is_odd)).tolist():
+            # In float32, squares of small or large numbers are 0 or infinite.
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
+                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
     return matrix
 
 
@@ -1520,12 +1523,20 @@ def _reader(model: Any) -> tuple[Any, float]:
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
 
 
-def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> Any:
-    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64."""
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any = None) -> Any:
+    """Take rows of the embeddings, an array of any shape, at unit length: a tensor of shape (..., d), float64.
+
+    buffer : tensor of shape (rows.size or more, d) that they are written to; new memory takes longer than the division
+    """
     import torch
 
-    vectors = torch.from_numpy(embeddings[rows]).to(device, torch.float64)
-    return vectors.div_(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True))
+    first, n = rows.flat[0], rows.size
+    is_slice = bool((np.diff(rows.ravel()) == 1).all())
+    part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
+    # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
+    part = torch.from_numpy(np.require(part, requirements=["C", "W"]))
+    vectors = part.to(device, torch.float64, copy=True) if buffer is None else buffer[:n].copy_(part)
+    return vectors.div_(torch.linalg.vector_norm(vectors, dim=1, keepdim=True)).reshape(*rows.shape, -1)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1599,13 +1610,12 @@ class TextMetric:
     ) -> evaluate.MetricInfo:
         """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
-        forms = [stored] if stored else [{"predictions": datasets.Sequence(text)}, {"predictions": text}]
-        features = [datasets.Features(form) for form in forms]
+        features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
             description=description,
             citation=citation,
             inputs_description=arguments,
-            features=features[0] if stored else features,
+            features=datasets.Features(stored) if stored else features,
             reference_urls=urls,
         )
 
@@ -2056,6 +2066,8 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_spectra.py: Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
+# Strips in which the lower half of a Gram matrix is computed.
+_GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
 # Closer than this to q = 1, the general formula divides two small numbers.
@@ -2093,11 +2105,13 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    n, d = embeddings.shape
+    buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        if rows.shape[1] > embeddings.shape[1]:
+        if rows.shape[1] > d:
             matrices = _second_moments(embeddings, rows, weights, device)
         else:
-            vectors = unit_rows(embeddings, rows, device)
+            vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
         yield Spectra(members, _shares(matrices, error))
@@ -2184,13 +2198,16 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
 
 
 def _second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
-    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d)."""
-    moments = torch.zeros((len(rows), *embeddings.shape[1:] * 2), dtype=torch.float64, device=device)
+    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    d = embeddings.shape[1]
+    moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
+    edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
     for part in np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1):
         vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
-        moments += vectors.mT @ vectors
+        for low, high in itertools.pairwise(edges):
+            moments[:, low:high, :high] += vectors[:, :, low:high].mT @ vectors[:, :, :high]
     return moments if weights is not None else moments / rows.shape[1]
 
 
@@ -2198,7 +2215,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
-    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64.
+    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
     moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
@@ -2232,7 +2249,7 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
 
 
 def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
-    """Return the eigenvalues of symmetric matrices (b, r, r), ascending and scaled to sum to 1: (b, r).
+    """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
