@@ -40,6 +40,9 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.guard:
             number = len(self.server.requests)
             self.server.requests.append((body, self.headers))
+        self.answer(body, number)
+
+    def answer(self, body, number):
         assert self.path == "/v1/chat/completions"
         reply = self.server.reply(body["messages"][-1]["content"], number)
         if isinstance(reply, int):

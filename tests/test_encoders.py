@@ -43,7 +43,7 @@ def test_a_service_embeds_as_its_model(load, sentence_transformer, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         result = load("vendi_embed").compute(predictions=TEXTS, model=ServiceEncoder("text-embedding-3-small"))
     # The first request failed, and was sent again.
-    assert [request["model"] for request in server.requests] == ["text-embedding-3-small"] * 2
+    assert [body["model"] for body, _ in server.requests] == ["text-embedding-3-small"] * 2
     expected = load("vendi_embed").compute(predictions=TEXTS, model=sentence_transformer)
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
     assert "model:given(ServiceEncoder)" in result["signature"]
