@@ -114,10 +114,14 @@ def test_processes_share_a_cache(tmp_path):
 def test_a_kill_leaves_parts_complete_or_absent(tmp_path):
     for n_parts in (1, 2):
         process = putting(tmp_path, 2000, 200_000)
-        while n_stored(tmp_path) < 2000 * n_parts or not list(tmp_path.glob("*-journal")):
+        # A part has 2.8 MB: at least one is complete, and another is being written.
+        while sum(path.stat().st_size for path in tmp_path.glob("*.sqlite")) < 4_000_000 * n_parts or not list(
+            tmp_path.glob("*-journal")
+        ):
             assert process.exitcode is None
         process.kill()
         process.join()
+        assert n_stored(tmp_path) > 0
         assert n_stored(tmp_path) % 2000 == 0
     put_numbers(tmp_path, range(n_stored(tmp_path)), 10**9)
 
