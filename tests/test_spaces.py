@@ -224,13 +224,17 @@ SEEN = """() => {
 @demo_of
 def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, visit):
     """While the server computes: a second press; then a setting, the text again, and a file."""
-    page = visit()
+    page = visit(("", "a cat\na dog\na cow\na hen", "", ""))
+    # Then the page has loaded all that it needs.
+    page.get_by_text("of 4", exact=True).wait_for()
     page.evaluate(SEEN)
     os.kill(demo.process, signal.SIGSTOP)
-    for texts in ("a cat\na dog", "a cat\na dog\na cow"):
-        write(page, ("", texts, "", ""))
-        press_score(page)
-    os.kill(demo.process, signal.SIGCONT)
+    try:
+        for texts in ("a cat\na dog", "a cat\na dog\na cow"):
+            write(page, ("", texts, "", ""))
+            press_score(page)
+    finally:
+        os.kill(demo.process, signal.SIGCONT)
     page.get_by_text("of 3", exact=True).wait_for()
     assert "of 2, as new" not in page.evaluate("seen")
     expect_old(page, False)
