@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from examples.encoders import ServiceEncoder
-from scripts.benchmarks import backends
+from scripts.results import backends
 from tests.embedding_server import serve
 
 TEXTS = ["a dog walks", "the dog sleeps in the house", "a boat", "it rains on the old roof by night"]

