@@ -15,7 +15,7 @@ from text_metrics.commands.report.inputs import SETTINGS, Inputs, read_sets
 from text_metrics.commands.report.likeness import compare_systems, compare_with_people
 from text_metrics.commands.report.model import MEASURES, Caveat, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.shared.settings import load_metric, settings_checked
+from text_metrics.commands.shared.cli import load_metric
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
@@ -140,18 +140,17 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
 
 
 def build(inputs: Inputs, options: Options) -> Report:
-    """Compute a report; raises a ValueError for an invalid setting."""
+    """Compute a report; raises a TypeError or ValueError for an invalid setting."""
     encoder = {name: value for name, value in options.settings.items() if name not in ("same", "tokenizer")}
     same = options.settings.get("same")
-    with settings_checked():
-        is_default = EncoderSettings(**encoder).is_default
-        if same is None and not is_default:
-            raise ValueError(
-                "another model needs the setting same, the cosine from which on two texts say the same, or same=none, "
-                "which leaves out the meanings."
-            )
-        if same != NO_MEANINGS:
-            SemanticEntropySettings(same=same, **encoder).check_found()
+    is_default = EncoderSettings(**encoder).is_default
+    if same is None and not is_default:
+        raise ValueError(
+            "another model needs the setting same, the cosine from which on two texts say the same, or same=none, "
+            "which leaves out the meanings."
+        )
+    if same != NO_MEANINGS:
+        SemanticEntropySettings(same=same, **encoder).check_found()
     ids, level = inputs.ids, options.confidence
     caveats = find_caveats(inputs, options.settings, options.by_gruen)
     with tempfile.TemporaryDirectory() as folder:
