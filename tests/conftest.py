@@ -79,6 +79,18 @@ def pytest_collection_finish():
     gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Share the tests out by files; all of the demos go to one process, because they share servers."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByServers(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "demos" if "/test_spaces" in nodeid else super()._split_scope(nodeid)
+
+    return ByServers(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 # Files that take longest come first, so that no process is left alone with one at the end.
 LONGEST = (
     "test_spaces",
