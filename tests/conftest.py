@@ -79,14 +79,22 @@ def pytest_collection_finish():
     gc.enable()
 
 
+# Files that share a server of processes, which takes long to start.
+TOGETHER = (
+    {"test_spaces", "test_spaces_build", "test_spaces_requests"},
+    {"test_kills", "test_rewards", "test_samples", "test_trainer"},
+)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Share the tests out by files; all of the demos go to one process, because they share servers."""
+    """Share the tests out by files, some of which go to one process."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByServers(LoadFileScheduling):
         def _split_scope(self, nodeid):
-            return "demos" if "/test_spaces" in nodeid else super()._split_scope(nodeid)
+            stem = Path(nodeid.split("::")[0]).stem
+            return next((str(sorted(names)) for names in TOGETHER if stem in names), stem)
 
     return ByServers(config, log) if config.getoption("dist") == "loadfile" else None
 
