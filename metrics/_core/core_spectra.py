@@ -98,14 +98,16 @@ def vendi_without_each(
     - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
     its error is about 1e-13.
 
-    Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
-    each in [1, size of the set - 1].
+    Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
+    the set - 1]; NaN for a text alone in its set.
     """
-    scores = np.empty(len(embeddings))
+    scores = np.full(len(embeddings), np.nan)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         n, is_wide = rows.shape[1], rows.shape[1] <= embeddings.shape[1]
+        if n == 1:
+            continue
         vectors = unit_rows(embeddings, rows, device) if is_wide else None
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
         values, basis = torch.linalg.eigh(matrices)
