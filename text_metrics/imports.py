@@ -18,9 +18,10 @@ def import_evaluate() -> Any:
     """
     package = find_spec("evaluate") if "evaluate" not in sys.modules else None
     spec = PathFinder.find_spec(_EVALUATORS, package.submodule_search_locations) if package else None
-    if spec is None:
+    if spec is None or spec.loader is None:
         return import_module("evaluate")
     module: Any = module_from_spec(spec)
+    execute = spec.loader.exec_module
     names, lock, is_executed = set(), RLock(), False
 
     def note(name: str) -> None:
@@ -35,7 +36,7 @@ def import_evaluate() -> Any:
         with lock:
             if not is_executed and not name.startswith("__"):
                 is_executed = True
-                spec.loader.exec_module(module)
+                execute(module)
         if name not in vars(module):
             raise AttributeError(f"module {_EVALUATORS!r} has no attribute {name!r}")
         return vars(module)[name]
