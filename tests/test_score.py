@@ -392,15 +392,15 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    done, codes = job.Worker.score_piece, []
+    done, codes = job.Job.score_piece, []
 
     def meanwhile(*piece):
-        monkeypatch.setattr(job.Worker, "score_piece", done)
+        monkeypatch.setattr(job.Job, "score_piece", done)
         if not codes:
             codes.extend([score(data), score(data, "--restart")])
         return done(*piece)
 
-    monkeypatch.setattr(job.Worker, "score_piece", meanwhile)
+    monkeypatch.setattr(job.Job, "score_piece", meanwhile)
     assert score(data) == 0
     assert codes == [EXIT_USAGE] * 2
     assert "is in use by another process" in capsys.readouterr().err
@@ -411,7 +411,7 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": 5}] * 3)
     for _ in range(2):
         with pytest.raises(ValueError, match="none of 3 rows"):
-            main.run(main.parse_command(words_of(data, "--metric", "self_bleu")))
+            main.main.__wrapped__(words_of(data, "--metric", "self_bleu"))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

@@ -3,20 +3,56 @@
 import fcntl
 import json
 import pickle
+import platform
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.files import check_outputs, written_whole
+from text_metrics.commands.shared import files
+from text_metrics.commands.shared.cli import Options
 
 # The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
 _PIECE = "part-????????"
 _RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
+# What changes neither a score nor which rows it is for: a job continues whatever these are.
+_WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
+
+
+def _decisive(options: Options) -> dict[str, Any]:
+    """Return what decides the numbers, as JSON: a job continues only under equal options.
+
+    Raises a ValueError for a pipe or another special file: a job reads its file more than once.
+    """
+    data = options.data
+    if isinstance(data, Path) and data.exists() and not (data.is_file() or data.is_dir()):
+        raise ValueError(f"{data} is a pipe, which cannot be read twice: write its content to a file first.")
+    stats = [path.stat() for path in files.data_files(data)]
+    return {
+        **{name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
+        "data": files.without_secrets(str(data)),
+        "size": sum(stat.st_size for stat in stats),
+        "modified": max(stat.st_mtime_ns for stat in stats),
+    }
+
+
+def output_of(options: Options, result: str, formats: Sequence[str] = (".jsonl", ".parquet", ".csv")) -> Path:
+    """Return the file that is written last: by default, beside the data, in the format of what is read.
+
+    `result` is the end of its default name, before the suffix.
+    """
+    data = options.data
+    if options.out is None and not isinstance(data, Path):
+        raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
+    ending = ".parquet" if data.is_dir() else files.file_format(data)
+    if ending not in formats:
+        ending = formats[0]
+    out = options.out or data.with_name(f"{data.name}.{result}{ending}")
+    if out.suffix not in formats or out.is_dir():
+        raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
+    return out
 
 
 class SavedJob:
@@ -29,12 +65,12 @@ class SavedJob:
     Raises a ValueError if one of them is read, or if a file or folder beside the output was not written by a job.
     """
 
-    def __init__(self, out: Path, command: Command) -> None:
-        self.out, self._command, self.decisive = out, command, command.decisive()
+    def __init__(self, out: Path, options: Options) -> None:
+        self.out, self.options, self.decisive = out, options, _decisive(options)
         self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
         self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
         writes = [*dict.fromkeys((out, self._summary)), self.bad]
-        check_outputs([str(command.data)], writes, {**command.settings, "metric": command.metric}, self.folder)
+        files.check_outputs([str(options.data)], writes, {**options.settings, "metric": options.metric}, self.folder)
         is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
         for path, record, keys in (
             (self._summary, self._summary, {"command"}),
@@ -47,7 +83,7 @@ class SavedJob:
 
     def finished(self) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do."""
-        if self._command.restart:
+        if self.options.restart:
             with self._locked():
                 self.remove()
             self._summary.unlink(missing_ok=True)
@@ -96,11 +132,21 @@ class SavedJob:
                 raise ValueError(f"{self.folder} is in use by another process.") from None
             yield
 
+    def check_machine(self) -> None:
+        """Raise a ValueError if this machine does not see the data and the pieces that the command sees."""
+        machine = platform.node()
+        try:
+            files.data_files(self.folder)
+            is_same = _decisive(self.options) == self.decisive
+        except ValueError as error:
+            raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
+        if not is_same:
+            raise ValueError(f"{self.options.data} has changed, or is another file on {machine}: start again.")
+
     def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Save a piece in a file: its record, its rows, and their checksum."""
-        data, path = pickle.dumps(record) + pickle.dumps(rows), self._part(number)
-        # A worker that was taken for dead may write the same piece.
-        with written_whole(path, path.with_name(f"{path.name}.{uuid4().hex}")) as temporary:
+        data = pickle.dumps(record) + pickle.dumps(rows)
+        with files.written_whole(self._part(number)) as temporary:
             temporary.write_bytes(data + _checksum(data))
 
     def _is_whole(self, number: int) -> bool:
@@ -128,7 +174,7 @@ class SavedJob:
 
     def written(self, path: Path) -> Any:
         """Write a file as `written_whole` does, with the temporary file in the folder of the pieces."""
-        return written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
+        return files.written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
 
     def write_bad(self, n: int) -> None:
         """Write the rows of all n pieces that were skipped; without any, remove the file of an earlier run."""
@@ -140,7 +186,7 @@ class SavedJob:
 
     def remove(self) -> None:
         """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
-        for pattern in ("part-*", _WRITTEN, _LOCK, _RECORD):
+        for pattern in ("*part-*", _WRITTEN, _LOCK, _RECORD):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
         with suppress(OSError):

@@ -1,4 +1,14 @@
-"""`text-metrics probe frames`: questions about what sentences leave open (Every Answer Matters, section 3)."""
+"""Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
+
+    text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
+    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
+
+A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
+and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
+about where, when, why, how and with what it happens, unless the sentence says so. A graph that is not valid is named
+and skipped; the exit code is then 3. `text-metrics probe ask` reads the questions. The method is that of section 3 of
+Every Answer Matters.
+"""
 
 import argparse
 import random
@@ -15,17 +25,6 @@ from text_metrics.commands.shared.files import check_outputs, open_file, write_j
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_numbers import parse_count
 
-DESCRIPTION = """\
-Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
-
-    text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
-    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
-
-A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
-and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
-about where, when, why, how and with what it happens, unless the sentence says so. A graph that is not valid is named
-and skipped; the exit code is then 3. `text-metrics probe ask` reads the questions.
-"""
 ROLES = tuple(f"ARG{n}" for n in range(7))
 # From this sense on, a concept is a relation of AMR's own, such as have-rel-role-91, and no event.
 _RELATIONS = 90
@@ -185,16 +184,11 @@ def _read(path: Path) -> str:
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Yield what stands between blank lines, each with its place; the comments at the head of a file are no graph."""
-    lines: list[str] = []
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if line.strip():
-            lines.append(line)
-            continue
-        block = "\n".join(lines)
-        if any("::snt" in line or not line.startswith("#") for line in lines):
+    for match in re.finditer(r"(?:.*\S.*\n?)+", text):
+        block, number = match[0], text.count("\n", 0, match.start()) + 1
+        if re.search(r"^[^#]|::snt", block, re.MULTILINE):
             identity = re.search(r"::id\s+(\S+)", block)
-            yield f"line {number - len(lines)}{f', {identity[1]}' if identity else ''}", block
-        lines = []
+            yield f"line {number}{f', {identity[1]}' if identity else ''}", block
 
 
 def _parse(path: Path, model: str) -> str:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.report.model import Origin
+from text_metrics.commands.shared.cli import form_of
 from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.keys import column_of, read_key
-from text_metrics.commands.shared.rows import Source, form_of
+from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number

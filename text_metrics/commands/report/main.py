@@ -20,11 +20,9 @@ from pathlib import Path
 
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.shared.columns import add_keys
+from text_metrics.commands.shared.cli import add_confidence, add_keys, add_settings, parse_settings
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
-from text_metrics.commands.shared.files import check_outputs, parse_path, read_json, write_jsonl
-from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
-from text_metrics.commands.shared.systems import named_files
+from text_metrics.commands.shared.files import check_outputs, named_files, parse_path, read_json, write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 # Options that decide no number.

@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader
 from text_metrics.commands.report.model import MEASURES, Report
 from text_metrics.commands.report.pictures import pictures
 from text_metrics.commands.report.tables import scores, tables
+from text_metrics.commands.shared.cli import load_metric
 from text_metrics.commands.shared.files import write_text, written_whole
 from text_metrics.commands.shared.formats import listed, printable
 from text_metrics.commands.shared.plots import COLORS, themed
-from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.tables import latex, latex_escaped, markdown
 from text_metrics.metrics._core.core_numbers import parse_choice
 from text_metrics.metrics._core.core_results import Signature

@@ -1,22 +1,19 @@
-"""The options that name columns, and columns with the values of arguments that are given for sets or texts."""
+"""Columns with the values of arguments that are given for sets or texts."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from text_metrics.commands.shared.keys import missing, read_key, read_value
-from text_metrics.commands.shared.rows import add_form
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import SETS, TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
 
 # The options that name the column of an argument, besides --column.
-_OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
+OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
 
 
 def is_missing(value: Any) -> bool:
@@ -98,68 +95,6 @@ def parse_cell(value: Any) -> Any:
     return value
 
 
-def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", clusters: bool = True) -> None:
-    """Add the options that all commands on files of texts have: the vocabulary of columns, and the form of files.
-
-    `renamed` is what was --group-key in earlier versions.
-    """
-    parser.add_argument(
-        "--text-key",
-        metavar="KEY",
-        help="the text, or the list of texts: a column, or a JMESPath expression; by default the row itself",
-    )
-    parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
-    parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
-    if clusters:
-        parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
-    add_form(parser)
-    parser.add_argument("--group-key", type=partial(_refuse, renamed), help=argparse.SUPPRESS)
-
-
-def _refuse(renamed: str, _: str) -> None:
-    raise argparse.ArgumentTypeError(f"is now {renamed}.")
-
-
-def add_columns(
-    parser: argparse.ArgumentParser, arguments: str = "an argument that is given for sets or texts"
-) -> None:
-    """Add --column, which may be given many times, and --quality-scale."""
-    parser.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="ARGUMENT=KEY",
-        help=f"take {arguments} from a column: a row of a set has a list, a row of one text a value",
-    )
-    parser.add_argument(
-        "--quality-scale", type=float, default=1, metavar="N", help="divide quality by this, such as 10 or 100"
-    )
-
-
-def parse_pairs(pairs: Sequence[str], option: str = "--column") -> dict[str, str]:
-    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
-    values: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
-        values[name] = value
-    return values
-
-
-def parse_columns(options: argparse.Namespace) -> dict[str, str]:
-    """Return the keys of all columns of arguments, by argument: those of --column, and of options of their own."""
-    columns = parse_pairs(options.column)
-    for argument, option in _OPTIONS.items():
-        if argument in columns:
-            raise ValueError(f"--column {argument} is now {option} {columns[argument]}.")
-        if key := getattr(options, option[2:].replace("-", "_"), None):
-            columns[argument] = key
-    if not options.quality_scale > 0:
-        raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
-    return columns
-
-
 def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> list[Column]:
     """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items.
 
@@ -177,7 +112,7 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
             of_columns.append(Column(argument, name))
             continue
         if argument not in given:
-            option = _OPTIONS.get(argument, f"--column {argument}")
+            option = OPTIONS.get(argument, f"--column {argument}")
             raise ValueError(
                 f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
                 "given once for a call is a --setting."
@@ -190,9 +125,11 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Make arguments of `compute` from the values of each item, by argument."""
+    """Make arguments of `compute` from the values of each item, by argument; without the labels of clusters."""
     given = {}
     for column in columns:
+        if column.argument == "confidence_by":
+            continue
         of_items = [of_item[column.argument] for of_item in values]
         given[column.argument] = list(chain.from_iterable(of_items)) if column.concatenated else of_items
     return given

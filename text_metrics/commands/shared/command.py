@@ -60,7 +60,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
+    """Make the main function of a command return its exit code.
+
+    That is 2 after an OSError or ImportError, and after a ValueError or TypeError, which name an invalid value.
+    """
 
     @wraps(main)
     def run(*arguments: Any) -> int:
@@ -78,7 +81,7 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
         except ImportError as error:
             extra = _EXTRAS.get(error.name or "")
             return _end(f'{error.name} is needed: pip install "text-metrics[{extra}]"' if extra else str(error))
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:
             return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)

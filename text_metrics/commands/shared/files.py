@@ -6,7 +6,7 @@ import json
 import os
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,40 @@ def data_files(path: Path) -> list[Path]:
     if not named and not path.exists():
         raise ValueError(f"{path} does not exist.")
     return named or [path]
+
+
+def named_files(words: Sequence[str]) -> dict[str, Path]:
+    """Name the files of systems: NAME=path, or a path, which is named by its stem, and by its folders as far as needed.
+
+    A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, what it names is one system, and
+    otherwise each file is one. Raises a ValueError if two systems have one name.
+    """
+    named: list[tuple[str | None, Path]] = []
+    for word in words:
+        name, _, path = word.partition("=")
+        if name and path and "/" not in name and not Path(word).exists():
+            named.append((name, parse_path(path)))
+        elif "://" in word or Path(word).exists():
+            named.append((None, parse_path(word)))
+        else:
+            named += [(None, Path(each)) for each in sorted(glob.glob(word)) or [word]]
+    paths = [path for name, path in named if name is None]
+    names = [name or _distinct_name(path, paths) for name, path in named]
+    if len(set(names)) < len(names):
+        raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
+    return dict(zip(names, (path for _, path in named), strict=True))
+
+
+def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
+    """Return the stem of a path, with as many of its folders as tell it from the others."""
+    parts, rivals = _parts(path), [_parts(other) for other in paths if other is not path]
+    depth = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in rivals)), len(parts))
+    return "/".join(parts[-depth:])
+
+
+def _parts(path: Path) -> list[str]:
+    stem = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    return [*path.parts[:-1], path.name if path.is_dir() else stem.stem]
 
 
 @contextmanager
@@ -178,39 +212,38 @@ def check_outputs(
 
     Raises a ValueError if one is the other; it names both.
     """
-    settings = settings or {}
-    reads = [*reads, *(value for name, value in settings.items() if _is_path(name, value))]
+    for name, value in (settings or {}).items():
+        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
+        if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value):
+            reads = [*reads, value]
     inputs = [Path(path) for path in reads if path is not None and os.path.exists(path)]
     outputs = [path for path in writes if path is not None]
-    if isinstance(cache := settings.get("cache_dir"), str) and cache:
+    if isinstance(cache := (settings or {}).get("cache_dir"), str) and cache:
         outputs.append(Path(cache).expanduser())
-    for i, output in enumerate(outputs):
-        for path in inputs:
-            if _is_same(output, path) or _is_in(output, path):
-                raise _output_error(output, f"is the same file as, or in, {path}, which is read")
-        for path in outputs[:i]:
-            if _is_same(output, path):
-                raise _output_error(output, f"is the same file as {path}, another output")
+    read = {_identity(path): path for path in inputs}
+    written: dict[Any, Path] = {}
+    for output in outputs:
+        for place in _places(output):
+            if place in read:
+                raise _output_error(output, f"is the same file as, or in, {read[place]}, which is read")
+        if (earlier := written.setdefault(_identity(output), output)) is not output:
+            raise _output_error(output, f"is the same file as {earlier}, another output")
     for path in [*inputs, *outputs]:
-        if removed is not None and (_is_same(removed, path) or _is_in(path, removed)):
+        if removed is not None and _identity(removed) in _places(path):
             raise _output_error(removed, f"is removed at the end, and holds {path}")
-
-
-def _is_path(name: str, value: Any) -> bool:
-    # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
-    return isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
 
 
 def _output_error(output: Path, reason: str) -> ValueError:
     return ValueError(f"{output} cannot be written, because it {reason}: choose another output.")
 
 
-def _is_in(path: Path, folder: Path) -> bool:
-    return any(_is_same(parent, folder) for parent in Path(os.path.realpath(path)).parents)
+def _places(path: Path) -> list[Any]:
+    """Identify a file, and all folders that it is in."""
+    return [_identity(each) for each in (path, *Path(os.path.realpath(path)).parents)]
 
 
-def _is_same(first: Path, second: Path) -> bool:
-    if os.path.exists(first) and os.path.exists(second):
-        # Devices, such as /dev/null, may be given more than once.
-        return os.path.samefile(first, second) and (os.path.isfile(first) or os.path.isdir(first))
-    return os.path.realpath(first) == os.path.realpath(second)
+def _identity(path: Path) -> Any:
+    """Identify a file or folder, whatever its names and links; a device, such as /dev/null, may be given twice."""
+    if os.path.isfile(path) or os.path.isdir(path):
+        return os.stat(path).st_dev, os.stat(path).st_ino
+    return object() if os.path.exists(path) else os.path.realpath(path)

@@ -1,7 +1,5 @@
 """Rows of files of texts: JSON, CSV, text, Parquet and folders of `datasets`, as all commands read them."""
 
-import argparse
-import codecs
 import csv
 import io
 import math
@@ -29,32 +27,6 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 # What pyarrow and `datasets` raise for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _UTF8 = "utf-8"
-
-
-def add_form(parser: argparse.ArgumentParser) -> None:
-    """Add --rows, --delimiter and --encoding."""
-    parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
-    parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
-    parser.add_argument("--encoding", type=_encoding, default=_UTF8, help="of text, such as cp1252")
-
-
-def form_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options of `add_form` say, as arguments of `Source`."""
-    return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
-
-
-def _delimiter(text: str) -> str:
-    text = {"\\t": "\t"}.get(text, text)
-    if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character. Got {text!r}.")
-    return text
-
-
-def _encoding(text: str) -> str:
-    try:
-        return codecs.lookup(text).name
-    except LookupError:
-        raise argparse.ArgumentTypeError(f"there is no encoding {text!r}.") from None
 
 
 class Row(msgspec.Struct):
