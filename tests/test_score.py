@@ -358,7 +358,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "no.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
     (tmp_path / "folder").mkdir()
     datasets.DatasetDict({"test": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
-    (write_data(tmp_path / "data", make_rows(5)) / "dataset_info.json").write_text("{")
+    (write_data(tmp_path / "data", make_rows(5)) / "data-00000-of-00001.arrow").write_text("{")
     write_data(tmp_path / "other.parquet", make_rows(3))
     for name, message in {
         "missing.jsonl": "does not exist",
@@ -368,7 +368,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
         "old.jsonl": "row 1",
         "no.json": "line 2",
         "folder": "`datasets`",
-        "data": "`datasets`",
+        "data": "Arrow",
         "splits": "test",
         "other.parquet --text-key nowhere": "'nowhere'",
     }.items():

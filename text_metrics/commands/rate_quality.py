@@ -1,6 +1,6 @@
 """Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
-A chat model is nonempty whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
+A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
 No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
 the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
 probabilities of its tokens. docs/quality.md says how accurate ratings are.

@@ -1,9 +1,8 @@
 """A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
@@ -15,7 +14,7 @@ from tqdm import tqdm
 from text_metrics.commands.jobs.on_ray import score_on_ray
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.jobs.tables import write_rows
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices
+from text_metrics.commands.shared.command import Notices
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
 
@@ -69,10 +68,8 @@ class Job:
             counts = Counter[str]()
 
             def facts() -> Facts:
-                for record in saved.records(n_pieces):
-                    counts.update(
-                        n_texts=record["n_texts"], n_incomplete=record["n_incomplete"], n_bad=len(record["bad"])
-                    )
+                for record in map(saved.record, range(n_pieces)):
+                    counts.update(record["counts"])
                     yield from record["facts"]
 
             summary = {**summarize(facts()), **counts, "command": saved.decisive}
@@ -106,7 +103,7 @@ class Job:
                     held.clear()
                 elif len(held) >= HOPELESS_ROWS:
                     break
-                bar.update(record["n_texts"])
+                bar.update(record["counts"]["n_texts"])
         if not is_any_good:
             # The next command may have other settings.
             saved.remove()
@@ -127,13 +124,13 @@ class Job:
         good = [unit for unit in units if unit.rows]
         done = self.step(good)
         bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
-        record = {
+        counts = {
             "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
             "n_incomplete": sum(unit.is_incomplete for unit in units),
-            "bad": sorted((row.number, row.error, row.show()) for row in bad),
-            # What the summary needs.
-            "facts": [facts for facts, _ in done],
+            "n_bad": len(bad),
         }
+        shown = sorted((row.number, row.error, row.show()) for row in bad)
+        record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
         self.saved.write(number, record, [row for _, rows in done for row in rows])
         return True
 
@@ -178,13 +175,3 @@ def _in_order(numbers: Iterator[int]) -> Iterator[int]:
         while following in ready:
             yield following
             following += 1
-
-
-def finish(summary: Mapping[str, Any], saved: SavedJob) -> int:
-    """Write the summary of a job, print it, and say where the files are; returns the exit code."""
-    saved.finish(summary)
-    print(json.dumps(summary, indent=2))
-    print(f"The {'summary is' if saved.out.suffix == '.json' else 'rows are'} in {saved.out}.", file=sys.stderr)
-    if summary["n_bad"]:
-        print(f"The rows that were skipped are in {saved.bad}.", file=sys.stderr)
-    return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from text_metrics.commands.jobs.job import Done, score_valid_units
 from text_metrics.commands.shared.cli import Options, load_metric
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.sets import Unit
+from text_metrics.metrics._core.core_inputs import split_list
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
 from text_metrics.metrics._core.core_settings import CALL, suggest
 
@@ -25,7 +25,7 @@ class RowScorer:
     Attributes
     ----------
     keys : the names of the columns of its results that have an entry for each unit
-    results : those whose mean has an interval
+    bounds : by name, the ranges of those whose mean has an interval
 
     Raises a ValueError if the command does not fit the metric.
     """
@@ -58,7 +58,7 @@ class RowScorer:
         passed = set(self.settings.passed())
         results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
-        self.results = [result for result in results if result.bounds is not None]
+        self.bounds = {result.name: result.bounds for result in results if result.bounds is not None}
         self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -82,12 +82,10 @@ class RowScorer:
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
             return values
-        of_texts = iter(values)
-        by_unit = [list(islice(of_texts, len(unit.texts))) for unit in units]
-        is_grouped = self.options.keys.is_grouped
-        return [
-            of[0] if unit.rows[0].is_text and not is_grouped else of for of, unit in zip(by_unit, units, strict=True)
-        ]
+        by_unit = split_list(values, np.array([len(unit.texts) for unit in units]))
+        if self.options.keys.is_grouped:
+            return by_unit
+        return [of[0] if unit.rows[0].is_text else of for of, unit in zip(by_unit, units, strict=True)]
 
 
 def check_limits(options: Options, names: Collection[str]) -> None:
@@ -114,7 +112,7 @@ def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
             "signature": result["signature"],
             "numbers": numbers,
             "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
+            "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
             "labels": [unit.given["confidence_by"] for unit in valid if "confidence_by" in unit.given],
         }
         pairs = () if scorer.options.one_set else zip(valid, scores, strict=True)
