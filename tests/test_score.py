@@ -466,7 +466,7 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
 @pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
 def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
     loaded, load_metric = [], scoring.load_metric
-    monkeypatch.setattr(scoring, "load_metric", lambda name: loaded.append(name) or load_metric(name))
+    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: loaded.append(name) or load_metric(name))
     monkeypatch.chdir(tmp_path)
     assert score(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more) == 0
     assert loaded == ["self_bleu"]

@@ -64,24 +64,19 @@ class Job:
         saved = self.saved
         with saved.opened() as done:
             self.reader.prepare(self.source)
-            n_pieces = self._score_all(done)
-            counts = Counter[str]()
-
-            def facts() -> Facts:
-                for record in map(saved.record, range(n_pieces)):
-                    counts.update(record["counts"])
-                    yield from record["facts"]
-
-            summary = {**summarize(facts()), **counts, "command": saved.decisive}
+            n_pieces, counts = self._score_all(done)
+            facts = (of_units for i in range(n_pieces) for of_units in saved.record(i)["facts"])
+            summary = {**summarize(facts), **counts, "command": saved.decisive}
             if saved.out.suffix != ".json":
                 with saved.written(saved.out) as temporary:
                     write_rows(partial(saved.rows, n_pieces), self.schema, temporary, saved.out.suffix)
             saved.write_bad(n_pieces)
         return summary
 
-    def _score_all(self, done: list[int]) -> int:
-        """Score the pieces that are not done, show the progress, and name bad rows; returns how many pieces there are.
+    def _score_all(self, done: list[int]) -> tuple[int, Counter[str]]:
+        """Score the pieces that are not done, show the progress, and name bad rows.
 
+        Returns the number of pieces, and the counts of texts, incomplete sets and bad rows.
         Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
         """
         saved, options = self.saved, self.saved.options
@@ -91,7 +86,7 @@ class Job:
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, is_any_good, n_pieces = Notices(), False, 0
+        notices, counts, is_any_good, n_pieces = Notices(), Counter[str](), False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
                 record, n_pieces = saved.record(number), number + 1
@@ -103,6 +98,7 @@ class Job:
                     held.clear()
                 elif len(held) >= HOPELESS_ROWS:
                     break
+                counts.update(record["counts"])
                 bar.update(record["counts"]["n_texts"])
         if not is_any_good:
             # The next command may have other settings.
@@ -110,7 +106,7 @@ class Job:
             why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
-        return n_pieces
+        return n_pieces, counts
 
     def score_piece(self, number: int) -> bool:
         """Score a piece of the file, and save its record and its rows; returns False if the file has fewer pieces."""

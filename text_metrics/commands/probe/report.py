@@ -54,10 +54,10 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         questions, skipped = read_predictions(path, references)
         files[name] = {}
         for question in questions:
-            answers = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
-            # Blank answers beside others are wrong.
-            if any(answers):
-                files[name][question["id"]] = answers
+            counts = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
+            # A blank answer beside others is wrong.
+            if any(counts):
+                files[name][question["id"]] = counts
         if not files[name]:
             raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
         skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
