@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_inputs import TextSets, flatten, split_list
+from text_metrics.metrics._core.core_inputs import flatten, number_labels, split_list
 from text_metrics.metrics._core.core_numbers import TIE, describe, parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
@@ -74,7 +74,9 @@ def between_groups(
     for name in ("quality", "log_probs"):
         if scorer.settings.get(name) is not None:
             raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
-    labels = _read_labels(groups, scorer.sets)
+    flat = flatten(groups, scorer.sets, "groups", "label")
+    number_labels(flat, lambda i: f"groups ({scorer.sets.where(i)})")
+    labels = split_list(list(map(str, flat)), scorer.sets.sizes)
     if not any(len(set(row)) > 1 for row in labels):
         raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
     is_entropy = scorer.metric.name == "semantic_entropy"
@@ -96,16 +98,8 @@ def between_groups(
     }
 
 
-def _read_labels(groups: Any, sets: TextSets) -> list[list[Any]]:
-    flat = flatten(groups, sets, "groups", "label")
-    for i, label in enumerate(flat):
-        if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
-            raise TypeError(f"groups ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
-    return split_list(flat, sets.sizes)
-
-
 def _arrange(
-    scorer: SubsetScorer, of_set: int, labels: list[Any], permutations: int, seed: int
+    scorer: SubsetScorer, of_set: int, labels: list[str], permutations: int, seed: int
 ) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
@@ -117,9 +111,9 @@ def _arrange(
     texts = scorer.sets.texts[part]
     weights = scorer.given[WEIGHTS][part] if WEIGHTS in scorer.given else np.ones(len(texts))
     present = np.flatnonzero(weights > 0).tolist()
-    slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
+    slots = sorted(present, key=lambda i: (labels[i], weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()
-    codes = np.unique([str(labels[i]) for i in slots], return_inverse=True)[1]
+    codes = np.unique([labels[i] for i in slots], return_inverse=True)[1]
     by_text = sorted(present, key=texts.__getitem__)
     generator = np.random.default_rng([seed, of_set])
     drawn = generator.permuted(np.tile(by_text, (permutations, 1)), axis=1)

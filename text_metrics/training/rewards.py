@@ -13,7 +13,7 @@ from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count, parse_number
 from text_metrics.metrics._core.core_results import SETS, Signature
 from text_metrics.questions.contributions import score_contributions
-from text_metrics.training.common import CONTEXTS, gather, read_content, read_metric, read_prompt, shared_context
+from text_metrics.training.common import CONTEXTS, gather, read_chat, read_metric, read_prompt, shared_context
 
 CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
 # Set metrics for which higher is more diverse, and gruen.
@@ -26,7 +26,7 @@ REWARDS = {
 
 
 class RewardFunction:
-    """A metric as a reward function for reinforcement learning; `for_rewards` is its other name.
+    """A metric as a reward function for reinforcement learning: `text_metrics.for_rewards`.
 
     The completions of one prompt are a set. Each process holds a slice of the completions, and only those of all
     processes together divide into sets. The slices are exchanged, and each process scores the sets of which it holds a
@@ -84,15 +84,17 @@ class RewardFunction:
         """
         columns |= {"prompts": prompts, "completions": completions}
         items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
-        texts = [_read_completion(item, i) for i, item in enumerate(items)]
+        # A call of a tool has no text.
+        chats = [read_chat(item, "assistant", f"completions[{i}]") for i, item in enumerate(items)]
+        texts = ["\n".join(filter(None, messages)) for messages in chats]
         if self.set_size is None:
             return self._score(texts)[0]
-        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in _rows(prompts)]
+        prompts = () if prompts is None else prompts
+        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in prompts]
         contexts = []
         if self.contexts is not None:
-            contexts = [
-                read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(_rows(columns.get(self.contexts)))
-            ]
+            rows = columns.get(self.contexts, ())
+            contexts = [read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(rows)]
             if len(contexts) != len(texts):
                 raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
         parts, rank = gather((texts, keys, contexts))
@@ -145,23 +147,6 @@ def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
         )
 
 
-def _read_completion(item: Any, i: int) -> str:
-    """Return a text, or the contents of the assistant's messages, of which a call of a tool has none."""
-    if isinstance(item, str):
-        return item
-    name = f"completions[{i}]"
-    try:
-        contents = [read_content(message, name) for message in item if message["role"] == "assistant"]
-        return "\n".join(filter(None, contents))
-    except (TypeError, KeyError, AttributeError):
-        expected = "a text, or a list of chat messages with texts, or lists of parts, as content"
-        raise TypeError(f"{name} must be {expected}. Got {describe(item)}.") from None
-
-
-def _rows(values: Any) -> Any:
-    return () if values is None else values
-
-
 def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) -> list[float | None]:
     """Call a reward function, also an async one, with the columns that it takes."""
     parameters = inspect.signature(quality).parameters
@@ -177,6 +162,3 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
     name = "quality of completions[{}]".format
     return [None if value is None else parse_number(value, name(i), 0, 1) for i, value in enumerate(values)]
-
-
-for_rewards = RewardFunction

@@ -11,7 +11,7 @@ from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name
 
 
 class TrainerMetric:
-    """A `compute_metrics` for the Trainer of `transformers` that scores generations; `for_trainer` is its other name.
+    """A `compute_metrics` for the Trainer of `transformers` that scores generations: `text_metrics.for_trainer`.
 
     `signature` is that of the last evaluation.
 
@@ -152,6 +152,3 @@ def _token_rows(value: Any) -> list[np.ndarray]:
             "logits, pass predict_with_generate=True to Seq2SeqTrainingArguments, or preprocess_logits_for_metrics."
         )
     return [row[row >= 0] for row in ids]
-
-
-for_trainer = TrainerMetric

@@ -42,7 +42,8 @@ class Inputs(NamedTuple):
     n_all : the number of prompts of any system
     ids : the p prompts of which every system has two texts or more, in order
     texts : for each system, for each of these prompts, a list of texts
-    quality : of all these texts, in order: ndarray of shape (n,), NaN where they are not rated
+    rated_by : name of the ratings; None without them
+    quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
     people : texts of people by prompt; None without them
     contexts : what the texts of each of these prompts answer; None without them
     """
@@ -53,6 +54,7 @@ class Inputs(NamedTuple):
     n_all: int
     ids: list[str]
     texts: list[list[list[str]]]
+    rated_by: str | None
     quality: np.ndarray
     people: dict[str, list[str]] | None
     contexts: list[str | None] | None
@@ -78,6 +80,7 @@ def pair_systems(
     systems: Mapping[str, RatedSets],
     sources: list[Origin],
     bad: list[dict[str, Any]],
+    rated_by: str | None,
     people: dict[str, list[str]] | None,
     contexts: Mapping[str, str | None] | None,
 ) -> Inputs:
@@ -101,6 +104,7 @@ def pair_systems(
         n_all=len(set().union(*sets)),
         ids=ids,
         texts=[[[text for text, _ in each[prompt]] for prompt in ids] for each in sets],
+        rated_by=rated_by,
         quality=np.array([rating for each in sets for prompt in ids for _, rating in each[prompt]]),
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
@@ -142,7 +146,7 @@ def read_sets(
     by_prompt: list[Any] = [
         None if values is None else dict(zip(ids, values, strict=True)) for values in (people, contexts)
     ]
-    return pair_systems(rated, sources, [], *by_prompt)
+    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
@@ -193,7 +197,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for path, units in files.items()
         for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
     ]
-    return pair_systems(systems, sources, bad, people, contexts if options.context_key is not None else None)
+    contexts_if_given = None if options.context_key is None else contexts
+    return pair_systems(systems, sources, bad, options.quality_key, people, contexts_if_given)
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:

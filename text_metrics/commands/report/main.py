@@ -15,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
@@ -98,22 +99,19 @@ def main(words: Sequence[str] | None = None) -> int:
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
     # It imports torch.
-    from text_metrics.commands.report.scores import Options, build
+    from text_metrics.commands.report.scores import build
 
     report = build(
         inputs,
-        Options(
-            settings=options.setting,
-            ratings=options.quality_key,
-            by_gruen=options.quality_key is None and options.quality == "gruen",
-            confidence=options.confidence,
-            cache_dir=options.cache_dir,
-            shows_texts=not options.no_texts,
-            progress=not options.quiet,
-            record={name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
-        ),
+        by_gruen=options.quality_key is None and options.quality == "gruen",
+        level=options.confidence,
+        settings=options.setting,
+        cache_dir=options.cache_dir,
+        shows_texts=not options.no_texts,
+        progress=not options.quiet,
     )
-    report.save(options.out, options.columns)
+    record = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
+    replace(report, options=record).save(options.out, options.columns)
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:
