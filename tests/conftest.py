@@ -79,6 +79,26 @@ def pytest_collection_finish():
     gc.enable()
 
 
+# Files that share a server of processes, which takes long to start.
+TOGETHER = (
+    {"test_spaces", "test_spaces_build", "test_spaces_requests"},
+    {"test_kills", "test_rewards", "test_samples", "test_trainer"},
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Share the tests out by files, some of which go to one process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByServers(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            stem = Path(nodeid.split("::")[0]).stem
+            return next((str(sorted(names)) for names in TOGETHER if stem in names), stem)
+
+    return ByServers(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 # Files that take longest come first, so that no process is left alone with one at the end.
 LONGEST = (
     "test_spaces",
