@@ -99,7 +99,7 @@ def test_clusters_that_are_not_there(tmp_path, capsys, monkeypatch, more, messag
 def test_a_worker_that_does_not_see_the_data(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
     load_metric = scoring.load_metric
-    monkeypatch.setattr(scoring, "load_metric", lambda name: data.unlink() or load_metric(name))
+    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: data.unlink() or load_metric(name))
     assert score(data) == EXIT_USAGE
     assert f"{data} does not exist. All machines" in capsys.readouterr().err
 

@@ -12,9 +12,9 @@ import pytest
 from tests.files import compress, pipe_of, read_jsonl, write_data
 from tests.fuzzing import cases, damage_lines
 from text_metrics.commands.score.main import main
+from text_metrics.commands.shared.columns import SHOWN, read_value
 from text_metrics.commands.shared.command import EXIT_USAGE
 from text_metrics.commands.shared.files import named_files
-from text_metrics.commands.shared.keys import SHOWN, read_value
 from text_metrics.commands.shared.rows import Source
 
 FILES = 150

@@ -358,7 +358,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "no.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
     (tmp_path / "folder").mkdir()
     datasets.DatasetDict({"test": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
-    (write_data(tmp_path / "data", make_rows(5)) / "dataset_info.json").write_text("{")
+    (write_data(tmp_path / "data", make_rows(5)) / "data-00000-of-00001.arrow").write_text("{")
     write_data(tmp_path / "other.parquet", make_rows(3))
     for name, message in {
         "missing.jsonl": "does not exist",
@@ -368,7 +368,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
         "old.jsonl": "row 1",
         "no.json": "line 2",
         "folder": "`datasets`",
-        "data": "`datasets`",
+        "data": "Arrow",
         "splits": "test",
         "other.parquet --text-key nowhere": "'nowhere'",
     }.items():
@@ -466,7 +466,7 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
 @pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
 def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
     loaded, load_metric = [], scoring.load_metric
-    monkeypatch.setattr(scoring, "load_metric", lambda name: loaded.append(name) or load_metric(name))
+    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: loaded.append(name) or load_metric(name))
     monkeypatch.chdir(tmp_path)
     assert score(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more) == 0
     assert loaded == ["self_bleu"]

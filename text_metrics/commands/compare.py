@@ -144,7 +144,7 @@ def parse_options() -> cli.Options:
     help = "of any format that text-metrics score reads: one of each system, or one with --system-key"
     parser.add_argument("files", nargs="+", type=parse_path, metavar="FILE", help=help)
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
-    cli.add_keys(parser, "--cluster-key")
+    cli.add_keys(parser)
     pairing = parser.add_mutually_exclusive_group(required=True)
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to: its rows make a set")
     pairing.add_argument("--by-line", action="store_true", help="each row is a set; equal rows belong together")

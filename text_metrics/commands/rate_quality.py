@@ -1,6 +1,6 @@
 """Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
-A chat model is nonempty whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
+A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
 No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
 the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
 probabilities of its tokens. docs/quality.md says how accurate ratings are.
@@ -90,6 +90,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     for the model, the beginning is rated; how many there are is printed. Raises a ValueError for a model that is not
     there, or is not causal.
     """
+    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     files, device = find_model(name, "--model", TRANSFORMER), find_device(None)
@@ -110,7 +111,14 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     start_id: Any = tokenizer.convert_tokens_to_ids(start)
     with tqdm(total=len(texts), desc="Rating", unit="text", disable=not sys.stderr.isatty()) as bar:
         for batch in token_batches(lengths, device):
-            totals[batch] = log_probabilities(model, [encoded[i] for i in batch], start_id)
+            tokens = [torch.tensor(encoded[i], dtype=torch.long) for i in batch]
+            # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
+            labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
+            ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start_id), (1, 0), value=start_id)
+            with torch.inference_mode():
+                logits = model(ids.to(device)).logits[:, :-1].float().transpose(1, 2)
+                losses = torch.nn.functional.cross_entropy(logits, labels.to(device), reduction="none")
+            totals[batch] = -losses.sum(dim=1).double().cpu().numpy()
             bar.update(len(batch))
     signed = signature("rate_quality", model=files.identity, start=start)
     lines = []
@@ -118,22 +126,6 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
         quality = math.exp(total / len(ids)) if ids else 0.0
         lines.append({"text": text, "quality": quality, "log_probability": total, "signature": signed})
     return lines
-
-
-def log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.ndarray:
-    """Compute the log-probability of each of n lists of tokens after the start token: ndarray of shape (n,)."""
-    import torch
-
-    tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
-    # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
-    labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
-    ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start), (1, 0), value=start)
-    with torch.inference_mode():
-        logits = model(ids.to(model.device)).logits[:, :-1].float()
-        losses = torch.nn.functional.cross_entropy(
-            logits.transpose(1, 2), labels.to(model.device), ignore_index=-100, reduction="none"
-        )
-    return -losses.sum(dim=1).double().cpu().numpy()
 
 
 def read_lines(path: Path) -> list[str]:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score
-from text_metrics.commands.jobs.job import Done, Job, finish, score_valid_units
-from text_metrics.commands.jobs.saved import SavedJob, output_of
+from text_metrics.commands.jobs.job import Done, Job, score_valid_units
+from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.columns import Column, parse_cell
 from text_metrics.commands.shared.command import Parser, command
@@ -170,10 +170,10 @@ def main(words: Sequence[str] | None = None) -> int:
         for argument, name in options.columns.items()
     ]
     read_encoder(options)
-    saved = SavedJob(output_of(options, "chosen"), options)
+    saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:
         reader = Reader(options.keys, True, columns, chooses=True)
         step = partial(choose_units, options, source.has_cells)
         summary = Job(saved, source, reader, step, options.batch_size, source.schema).run(summarize)
-    return finish(summary, saved)
+    return saved.finish(summary)

@@ -1,9 +1,8 @@
 """A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
@@ -15,7 +14,7 @@ from tqdm import tqdm
 from text_metrics.commands.jobs.on_ray import score_on_ray
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.jobs.tables import write_rows
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices
+from text_metrics.commands.shared.command import Notices
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
 
@@ -65,26 +64,19 @@ class Job:
         saved = self.saved
         with saved.opened() as done:
             self.reader.prepare(self.source)
-            n_pieces = self._score_all(done)
-            counts = Counter[str]()
-
-            def facts() -> Facts:
-                for record in saved.records(n_pieces):
-                    counts.update(
-                        n_texts=record["n_texts"], n_incomplete=record["n_incomplete"], n_bad=len(record["bad"])
-                    )
-                    yield from record["facts"]
-
-            summary = {**summarize(facts()), **counts, "command": saved.decisive}
+            n_pieces, counts = self._score_all(done)
+            facts = (of_units for i in range(n_pieces) for of_units in saved.record(i)["facts"])
+            summary = {**summarize(facts), **counts, "command": saved.decisive}
             if saved.out.suffix != ".json":
                 with saved.written(saved.out) as temporary:
                     write_rows(partial(saved.rows, n_pieces), self.schema, temporary, saved.out.suffix)
             saved.write_bad(n_pieces)
         return summary
 
-    def _score_all(self, done: list[int]) -> int:
-        """Score the pieces that are not done, show the progress, and name bad rows; returns how many pieces there are.
+    def _score_all(self, done: list[int]) -> tuple[int, Counter[str]]:
+        """Score the pieces that are not done, show the progress, and name bad rows.
 
+        Returns the number of pieces, and the counts of texts, incomplete sets and bad rows.
         Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
         """
         saved, options = self.saved, self.saved.options
@@ -94,7 +86,7 @@ class Job:
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, is_any_good, n_pieces = Notices(), False, 0
+        notices, counts, is_any_good, n_pieces = Notices(), Counter[str](), False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
                 record, n_pieces = saved.record(number), number + 1
@@ -106,14 +98,15 @@ class Job:
                     held.clear()
                 elif len(held) >= HOPELESS_ROWS:
                     break
-                bar.update(record["n_texts"])
+                counts.update(record["counts"])
+                bar.update(record["counts"]["n_texts"])
         if not is_any_good:
             # The next command may have other settings.
             saved.remove()
             why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
-        return n_pieces
+        return n_pieces, counts
 
     def score_piece(self, number: int) -> bool:
         """Score a piece of the file, and save its record and its rows; returns False if the file has fewer pieces."""
@@ -127,13 +120,13 @@ class Job:
         good = [unit for unit in units if unit.rows]
         done = self.step(good)
         bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
-        record = {
+        counts = {
             "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
             "n_incomplete": sum(unit.is_incomplete for unit in units),
-            "bad": sorted((row.number, row.error, row.show()) for row in bad),
-            # What the summary needs.
-            "facts": [facts for facts, _ in done],
+            "n_bad": len(bad),
         }
+        shown = sorted((row.number, row.error, row.show()) for row in bad)
+        record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
         self.saved.write(number, record, [row for _, rows in done for row in rows])
         return True
 
@@ -178,13 +171,3 @@ def _in_order(numbers: Iterator[int]) -> Iterator[int]:
         while following in ready:
             yield following
             following += 1
-
-
-def finish(summary: Mapping[str, Any], saved: SavedJob) -> int:
-    """Write the summary of a job, print it, and say where the files are; returns the exit code."""
-    saved.finish(summary)
-    print(json.dumps(summary, indent=2))
-    print(f"The {'summary is' if saved.out.suffix == '.json' else 'rows are'} in {saved.out}.", file=sys.stderr)
-    if summary["n_bad"]:
-        print(f"The rows that were skipped are in {saved.bad}.", file=sys.stderr)
-    return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0

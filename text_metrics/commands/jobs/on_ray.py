@@ -46,30 +46,25 @@ def score_on_ray(options: Options, worker: Any, numbers: Iterator[int]) -> Itera
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
         needs = {f"num_{device.lower()}s": 1, "max_restarts": _MOST_DEATHS, "max_task_retries": -1}
         actor_class, pickled = ray.remote(**needs)(_Actor), pickle.dumps(worker)
-        yield from _score(ray, [actor_class.remote(os.getcwd(), pickled) for _ in range(n_workers)], numbers)
+        actors = [actor_class.remote(os.getcwd(), pickled) for _ in range(n_workers)]
+        pairs = zip(actors, numbers, strict=False)
+        waiting = {actor.score_piece.remote(number): (actor, number) for actor, number in pairs}
+        while waiting:
+            (result,), _ = ray.wait(list(waiting))
+            actor, number = waiting.pop(result)
+            if ray.get(result):
+                yield number
+                number = next(numbers)
+                waiting[actor.score_piece.remote(number)] = actor, number
+            else:
+                # On a smaller cluster, another actor waits for its place.
+                ray.kill(actor)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayActorError as error:
+        raise ValueError(f"a worker died {_MOST_DEATHS + 1} times; the other pieces are saved: {error}") from None
     finally:
         ray.shutdown()
-
-
-def _score(ray: Any, actors: list[Any], numbers: Iterator[int]) -> Iterator[int]:
-    pairs = zip(actors, numbers, strict=False)
-    waiting = {actor.score_piece.remote(number): (actor, number) for actor, number in pairs}
-    while waiting:
-        (result,), _ = ray.wait(list(waiting))
-        actor, number = waiting.pop(result)
-        try:
-            is_piece = ray.get(result)
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-        except ray.exceptions.RayActorError as error:
-            raise ValueError(f"a worker died {_MOST_DEATHS + 1} times; the other pieces are saved: {error}") from None
-        if is_piece:
-            yield number
-            number = next(numbers)
-            waiting[actor.score_piece.remote(number)] = actor, number
-        else:
-            # On a smaller cluster, another actor waits for its place.
-            ray.kill(actor)
 
 
 def _connect(options: Options) -> Any:

@@ -4,6 +4,7 @@ import fcntl
 import json
 import pickle
 import platform
+import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,10 +14,12 @@ from typing import Any
 
 from text_metrics.commands.shared import files
 from text_metrics.commands.shared.cli import Options
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS
 
 # The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
 _PIECE = "part-????????"
 _RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
+_FORMATS = (".jsonl", ".parquet", ".csv")
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
 _WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
 
@@ -38,39 +41,32 @@ def _decisive(options: Options) -> dict[str, Any]:
     }
 
 
-def output_of(options: Options, result: str, formats: Sequence[str] = (".jsonl", ".parquet", ".csv")) -> Path:
-    """Return the file that is written last: by default, beside the data, in the format of what is read.
-
-    `result` is the end of its default name, before the suffix.
-    """
-    data = options.data
-    if options.out is None and not isinstance(data, Path):
-        raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
-    ending = ".parquet" if data.is_dir() else files.file_format(data)
-    if ending not in formats:
-        ending = formats[0]
-    out = options.out or data.with_name(f"{data.name}.{result}{ending}")
-    if out.suffix not in formats or out.is_dir():
-        raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
-    return out
-
-
 class SavedJob:
     """The output of a job, its summary, and until the end a folder with a file for each piece that is done.
 
+    The output is by default beside the data, in their format. One that ends in .json is also the summary.
+
     Parameters
     ----------
-    out : the output; with --one-set, it is also the summary
+    result : the end of the default name of the output, before its suffix
+    formats : the suffixes that the output may have
 
     Raises a ValueError if one of them is read, or if a file or folder beside the output was not written by a job.
     """
 
-    def __init__(self, out: Path, options: Options) -> None:
+    def __init__(self, options: Options, result: str, formats: Sequence[str] = _FORMATS) -> None:
+        data = options.data
+        if options.out is None and not isinstance(data, Path):
+            raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
+        ending = ".parquet" if data.is_dir() else files.file_format(data)
+        out = options.out or data.with_name(f"{data.name}.{result}{ending if ending in formats else formats[0]}")
+        if out.suffix not in formats or out.is_dir():
+            raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
         self.out, self.options, self.decisive = out, options, _decisive(options)
         self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
         self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
         writes = [*dict.fromkeys((out, self._summary)), self.bad]
-        files.check_outputs([str(options.data)], writes, {**options.settings, "metric": options.metric}, self.folder)
+        files.check_outputs([str(data)], writes, {**options.settings, "metric": options.metric}, self.folder)
         is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
         for path, record, keys in (
             (self._summary, self._summary, {"command"}),
@@ -158,10 +154,6 @@ class SavedJob:
         with self._part(number).open("rb") as file:
             return pickle.load(file)
 
-    def records(self, n: int) -> Iterator[dict[str, Any]]:
-        """Read the records of all n pieces, in order."""
-        return map(self.record, range(n))
-
     def rows(self, n: int) -> Iterator[list[dict[str, Any]]]:
         """Read the rows of all n pieces, in order."""
         for number in range(n):
@@ -179,7 +171,7 @@ class SavedJob:
     def write_bad(self, n: int) -> None:
         """Write the rows of all n pieces that were skipped; without any, remove the file of an earlier run."""
         with self.written(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
-            for number, error, text in chain.from_iterable(record["bad"] for record in self.records(n)):
+            for number, error, text in chain.from_iterable(self.record(i)["bad"] for i in range(n)):
                 file.write(json.dumps({"row": number, "error": error, "text": text}) + "\n")
         if not self.bad.stat().st_size:
             self.bad.unlink()
@@ -192,11 +184,17 @@ class SavedJob:
         with suppress(OSError):
             self.folder.rmdir()
 
-    def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write the summary, and remove the pieces: the job is done."""
+    def finish(self, summary: Mapping[str, Any]) -> int:
+        """Write and print the summary, remove the pieces, and say where the files are; returns the exit code."""
+        shown = json.dumps(summary, indent=2)
         with self.written(self._summary) as temporary:
-            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(f"{shown}\n", encoding="utf-8")
         self.remove()
+        print(shown)
+        print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
+        if summary["n_bad"]:
+            print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
+        return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
 
 
 def _checksum(data: bytes) -> bytes:

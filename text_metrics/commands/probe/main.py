@@ -21,14 +21,6 @@ from text_metrics.commands.shared.cli import add_settings, parse_settings
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, named_files, write_text
 
-COMMANDS: dict[str, Any] = {
-    "frames": frames,
-    "ask": ask,
-    "report": report,
-    "annotators": annotators,
-    "sensitivity": sensitivity,
-}
-
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
@@ -56,7 +48,9 @@ def main() -> int:
     parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     help = "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them"
-    for name, module in COMMANDS.items():
+    modules: tuple[Any, ...] = (frames, ask, report, annotators, sensitivity)
+    for module in modules:
+        name = module.__name__.rpartition(".")[2]
         part = commands.add_parser(name, help=module.__doc__.partition("\n")[0], description=module.__doc__)
         if hasattr(module, "run"):
             part.set_defaults(run=module.run)

@@ -52,7 +52,14 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
     files: dict[str, dict[str, Counter[str]]] = {}
     for name, path in arguments.answers.items():
         questions, skipped = read_predictions(path, references)
-        files[name] = clean_answers(name, questions)
+        files[name] = {}
+        for question in questions:
+            counts = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
+            # A blank answer beside others is wrong.
+            if any(counts):
+                files[name][question["id"]] = counts
+        if not files[name]:
+            raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
         skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
         for kind, ids in skipped.items():
             if ids:
@@ -74,18 +81,6 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         row["against_people"]["p_holm"] = p
     numbers = {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
     return numbers, _sections(rows, arguments.rounds)
-
-
-def clean_answers(name: str, questions: Rows) -> dict[str, Counter[str]]:
-    """Clean and count the answers to each question; questions with blank ones only are left out."""
-    counts = {}
-    for question in questions:
-        answers = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
-        if any(answers):
-            counts[question["id"]] = answers
-    if not counts:
-        raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
-    return counts
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:

@@ -15,8 +15,7 @@ import numpy as np
 
 from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.cli import form_of
-from text_metrics.commands.shared.columns import Column
-from text_metrics.commands.shared.keys import column_of, read_key
+from text_metrics.commands.shared.columns import Column, column_of, read_key
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list

@@ -22,7 +22,7 @@ from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
 from text_metrics.commands.shared.cli import add_confidence, add_keys, add_settings, parse_settings
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
-from text_metrics.commands.shared.files import check_outputs, named_files, parse_path, read_json, write_jsonl
+from text_metrics.commands.shared.files import check_outputs, named_files, parse_json, parse_path, write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 # Options that decide no number.
@@ -81,8 +81,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     if out.is_dir() and any(out.iterdir()):
         earlier = None
-        with suppress(ValueError):
-            earlier = read_json(out / "report.json")
+        with suppress(OSError, ValueError):
+            earlier = parse_json((out / "report.json").read_bytes())
         if not isinstance(earlier, dict) or not {"version", "rarefied_to", "sentences"} <= earlier.keys():
             raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
         print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)

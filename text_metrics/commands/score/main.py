@@ -25,8 +25,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from text_metrics.commands.jobs.job import Job, finish
-from text_metrics.commands.jobs.saved import SavedJob, output_of
+from text_metrics.commands.jobs.job import Job
+from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.scoring import RowScorer, check_limits, score_units, sum_units
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
@@ -97,8 +97,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parse_options(words)
     source = Source(options.data, **cli.form_of(options))
     name = Path(options.metric).stem
-    out = output_of(options, name, (".json",)) if options.one_set else output_of(options, name)
-    saved = SavedJob(out, options)
+    saved = SavedJob(options, name, (".json",)) if options.one_set else SavedJob(options, name)
     scorer = RowScorer(options)
     if options.one_set and scorer.items == TEXTS:
         raise ValueError(f"--one-set: {name} scores each text, not sets.")
@@ -116,4 +115,4 @@ def main(words: Sequence[str] | None = None) -> int:
     if not options.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer, options.confidence)
-    return _exit_code(options, summary, finish(summary, saved))
+    return _exit_code(options, summary, saved.finish(summary))

@@ -1,22 +1,17 @@
 """Units scored by a metric, and what a summary needs of their scores."""
 
-import os
-from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from text_metrics import METRICS
 from text_metrics.commands.jobs.job import Done, score_valid_units
 from text_metrics.commands.shared.cli import Options, load_metric
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.sets import Unit
+from text_metrics.metrics._core.core_inputs import split_list
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
-from text_metrics.metrics._core.core_settings import CALL, suggest
-
-# Numbers of every summary, besides those of a result.
-_COUNTS = ("n_scores", "n_texts", "n_bad", "n_incomplete")
+from text_metrics.metrics._core.core_settings import CALL
 
 
 class RowScorer:
@@ -25,7 +20,7 @@ class RowScorer:
     Attributes
     ----------
     keys : the names of the columns of its results that have an entry for each unit
-    results : those whose mean has an interval
+    bounds : by name, the ranges of those whose mean has an interval
 
     Raises a ValueError if the command does not fit the metric.
     """
@@ -33,9 +28,7 @@ class RowScorer:
     def __init__(self, options: Options) -> None:
         name = options.metric
         # Any other module with settings has a path.
-        if name not in METRICS and os.sep not in name and not os.path.isdir(name):
-            raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} There are {', '.join(METRICS)}.")
-        self.metric: Any = load_metric(name)
+        self.metric: Any = load_metric(name, from_hub=False)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
         self.options, self.items = options, self.metric.items
@@ -58,7 +51,7 @@ class RowScorer:
         passed = set(self.settings.passed())
         results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
-        self.results = [result for result in results if result.bounds is not None]
+        self.bounds = {result.name: result.bounds for result in results if result.bounds is not None}
         self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -82,39 +75,32 @@ class RowScorer:
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
             return values
-        of_texts = iter(values)
-        by_unit = [list(islice(of_texts, len(unit.texts))) for unit in units]
-        is_grouped = self.options.keys.is_grouped
-        return [
-            of[0] if unit.rows[0].is_text and not is_grouped else of for of, unit in zip(by_unit, units, strict=True)
-        ]
+        by_unit = split_list(values, np.array([len(unit.texts) for unit in units]))
+        if self.options.keys.is_grouped:
+            return by_unit
+        return [of[0] if unit.rows[0].is_text else of for of, unit in zip(by_unit, units, strict=True)]
 
 
-def check_limits(options: Options, names: Collection[str]) -> None:
-    """Raise a ValueError for a limit of a number that is not among the names of those that the summary has."""
+def check_limits(options: Options, numbers: Iterable[str]) -> None:
+    """Raise a ValueError for a limit of a number that the summary does not have; `numbers` names those of a result."""
+    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete", *(() if options.one_set else ("n_units", "confidence"))]
+    names = dict.fromkeys([*numbers, *counts])
     for name, _ in [*options.fail_under, *options.fail_over]:
         if name not in names:
             raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
-
-
-def _numbers_of(scorer: RowScorer, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a result, which the summary will have, so that a limit of another one ends the job."""
-    numbers = dict(result_numbers(result))
-    counts = _COUNTS if scorer.options.one_set else (*_COUNTS, "n_units", "confidence")
-    check_limits(scorer.options, [*numbers, *counts])
-    return numbers
 
 
 def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
     """Score units, and add the results to their rows."""
     done: Done = []
     for valid, (scores, result) in score_valid_units(scorer.score, units):
-        numbers = _numbers_of(scorer, result)
+        numbers = dict(result_numbers(result))
+        check_limits(scorer.options, numbers)
         facts = {
             "signature": result["signature"],
             "numbers": numbers,
             "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
+            "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
             "labels": [unit.given["confidence_by"] for unit in valid if "confidence_by" in unit.given],
         }
         pairs = () if scorer.options.one_set else zip(valid, scores, strict=True)
@@ -133,7 +119,7 @@ def sum_units(scorer: RowScorer, units: list[Unit]) -> Done:
         return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
     result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
-    _numbers_of(scorer, result)
+    check_limits(scorer.options, dict(result_numbers(result)))
     return [
         ({"signature": result["signature"], "sums": sums, "n": sum(len(unit.texts) for unit in of_sums)}, [])
         for of_sums, sums in score_valid_units(add_up, units)

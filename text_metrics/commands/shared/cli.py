@@ -2,6 +2,7 @@
 
 import argparse
 import codecs
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,8 @@ class Options(argparse.Namespace):
         return Keys(self.text_key, self.id_key, self.system_key, self.set_size, self.one_set)
 
 
-def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", clusters: bool = True) -> None:
-    """Add the vocabulary of columns, and the form of files.
-
-    `renamed` is what was --group-key in earlier versions, and `clusters` says whether sets may be dependent.
-    """
+def add_keys(parser: argparse.ArgumentParser, clusters: bool = True) -> None:
+    """Add the vocabulary of columns, and the form of files; `clusters` says whether sets may be dependent."""
     parser.add_argument(
         "--text-key",
         metavar="KEY",
@@ -44,16 +42,16 @@ def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", cluster
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
-
-    def refuse(_: str) -> None:
-        raise argparse.ArgumentTypeError(f"is now {renamed}.")
-
-    parser.add_argument("--group-key", type=refuse, help=argparse.SUPPRESS)
+    parser.add_argument("--group-key", type=_refuse, help=argparse.SUPPRESS)
 
 
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as arguments of `Source`."""
     return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
+
+
+def _refuse(_: str) -> None:
+    raise argparse.ArgumentTypeError("is now --id-key, and --cluster-key in compare.")
 
 
 def _delimiter(text: str) -> str:
@@ -81,7 +79,7 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
         help=".jsonl, .ndjson, .json, .csv, .tsv or .txt, also .gz or .zst, .parquet, or a folder of `datasets`, of "
         "Parquet or of JSON files; a path, a pattern of paths, or a URL of fsspec",
     )
-    add_keys(parser, clusters=clusters)
+    add_keys(parser, clusters)
     groups = parser.add_mutually_exclusive_group()
     groups.add_argument("--id-key", metavar="KEY", help=f"which prompt a row belongs to: its rows make a {group}")
     groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
@@ -171,9 +169,9 @@ def _parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     return values
 
 
-def load_metric(name: str) -> Any:
+def load_metric(name: str, from_hub: bool = True) -> Any:
     """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub."""
-    if name in METRICS:
+    if name in METRICS or not (from_hub or os.sep in name or os.path.isdir(name)):
         return load(name)
     try:
         return import_evaluate().load(name)

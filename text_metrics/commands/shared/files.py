@@ -50,13 +50,16 @@ def without_secrets(text: str) -> str:
 def data_files(path: Path) -> list[Path]:
     """List the files of a path, which may be a pattern such as `runs/*.jsonl`.
 
-    Of a folder, these are its Parquet files, or the one that describes what `datasets` saved, or its JSON files.
-    Raises a ValueError if there is none.
+    Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files. Raises a
+    ValueError if there is none.
     """
     if path.is_dir():
-        saved = [path / "state.json"]
         of_json = sorted(each for each in path.iterdir() if file_format(each) in (".json", ".jsonl", ".ndjson"))
-        return sorted(path.glob("*.parquet")) or (saved if saved[0].exists() or not of_json else of_json)
+        # Other Arrow files are caches of `datasets`.
+        data = sorted(path.glob("*.parquet")) or sorted(path.glob("data*.arrow")) or of_json
+        if not data:
+            raise ValueError(f"{path} has no Parquet or JSON files, nor those of `datasets`.")
+        return data
     named = [] if path.exists() else [Path(name) for name in sorted(glob.glob(str(path)))]
     if not named and not path.exists():
         raise ValueError(f"{path} does not exist.")
@@ -126,15 +129,6 @@ def parse_json(data: bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
-
-
-def read_json(path: Path) -> Any:
-    """Read a file that is one JSON value; raises a ValueError that names it if it is not valid."""
-    with open_file(path) as file:
-        try:
-            return parse_json(file.read())
-        except ValueError as error:
-            raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
 def to_json(value: Any) -> str:

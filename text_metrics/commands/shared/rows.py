@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.keys import SHOWN, delimiter_hint, read_value
+from text_metrics.commands.shared.columns import SHOWN, delimiter_hint, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -24,7 +24,7 @@ _CSV_FIELD = 1_000_000
 _DEEPEST = 100
 # What may be left of a blank line: a byte order mark, too.
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-# What pyarrow and `datasets` raise for a damaged file.
+# What pyarrow raises for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _UTF8 = "utf-8"
 
@@ -89,37 +89,24 @@ class Source:
         self.path, self._rows_key, self._delimiter, self._encoding = path, rows, delimiter, encoding
         self._files = files.data_files(path)
         formats = {files.file_format(each) for each in self._files}
-        self._is_saved = path.is_dir() and self._files[0].name == "state.json"
-        self._is_table = self._is_saved or formats == {".parquet"}
         self.has_cells = bool(formats & {".csv", ".tsv"})
-        if self._is_table:
+        self._is_arrow = formats == {".arrow"}
+        for each in self._files if self._is_arrow or formats == {".parquet"} else ():
             try:
-                self._open_table()
+                with each.open("rb") as file:
+                    schema = pa.ipc.open_stream(file).schema if self._is_arrow else pq.read_schema(file)
             except _DAMAGE as error:
-                kind = "`datasets`" if self._is_saved else "Parquet"
-                raise ValueError(f"{path} is no {kind}, or is damaged: {_first_line(error)}") from None
-
-    def _open_table(self) -> None:
-        if self._is_saved:
-            import datasets
-
-            self._dataset = datasets.load_from_disk(str(self.path))
-            if isinstance(self._dataset, datasets.DatasetDict):
-                raise ValueError(f"pass the folder of a split: {', '.join(self._dataset)}.")
-            self.schema = self._dataset.features.arrow_schema
-            return
-        for path in self._files:
-            with path.open("rb") as file:
-                schema = pq.read_schema(file)
+                kind = "an Arrow stream" if self._is_arrow else "Parquet"
+                raise ValueError(f"{each} is not {kind}, or is damaged: {_first_line(error)}") from None
             self.schema = self.schema or schema
             if not schema.equals(self.schema):
-                raise ValueError(f"{path} has other columns, or of other types, than {self._files[0]}.")
+                raise ValueError(f"{each} has other columns, or of other types, than {self._files[0]}.")
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
-        if self._is_table:
-            names = set(self.schema.names if self.schema else ())
-            yield from self._table_rows(list(columns) if columns and names.issuperset(columns) else None)
+        if self.schema is not None:
+            has_all = set(columns) <= set(self.schema.names)
+            yield from self._table_rows(list(columns) if columns and has_all else None)
             return
         n_before = place_before = 0
         for path in self._files:
@@ -200,13 +187,12 @@ class Source:
                 raw = _show(delimiter.join(fields).encode(errors="replace"))
                 yield Row(begin + 1, None, problem, raw, place, records.line_num - begin)
 
-    def _tables(self, columns: list[str] | None) -> Iterator[Any]:
-        if self._is_saved:
-            dataset = self._dataset.select_columns(columns) if columns else self._dataset
-            yield from dataset.with_format("arrow").iter(_ROWS)
-            return
+    def _tables(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         for path in self._files:
             with path.open("rb") as file:
+                if self._is_arrow:
+                    yield from (table.select(columns) if columns else table for table in pa.ipc.open_stream(file))
+                    continue
                 table = pq.ParquetFile(file)
                 # One group after another, so that the first damaged one is named, and the rows before it are scored.
                 for group in range(table.num_row_groups):

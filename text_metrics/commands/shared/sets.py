@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Column, is_missing, parse_cell
-from text_metrics.commands.shared.keys import missing, read_key, read_value
+from text_metrics.commands.shared.columns import Column, is_missing, missing, parse_cell, read_key, read_value
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -221,7 +220,13 @@ class Reader:
                     is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
                     are_lists = is_list if are_lists is None else are_lists
                     self._read_texts(row, cells if is_list and are_lists else texts)
-                    self._read_values(row, source.has_cells)
+                    n_texts = None if row.is_text else len(row.texts)
+                    # Of a set, any row may have its value.
+                    row.given = {
+                        column.argument: column.read(row.values, n_texts, source.has_cells)
+                        for column in self.columns
+                        if column.per_text or not is_missing(read_value(row.values, column.name))
+                    }
                 except (ValueError, ArithmeticError, RecursionError) as error:
                     row.error = str(error)
             yield row
@@ -245,12 +250,3 @@ class Reader:
             if not isinstance(text, str):
                 raise ValueError(f"{name} must hold texts. Got {describe(text)}")
         row.texts = texts
-
-    def _read_values(self, row: Row, has_cells: bool) -> None:
-        n_texts = None if row.is_text else len(row.texts)
-        # Of a set, any row may have its value.
-        row.given = {
-            column.argument: column.read(row.values, n_texts, has_cells)
-            for column in self.columns
-            if column.per_text or not is_missing(read_value(row.values, column.name))
-        }
