@@ -34,7 +34,7 @@ Step = Callable[[list[Unit]], Done]
 
 @dataclass
 class Job:
-    """A file whose rows are scored in pieces of whole units, by their numbers; another process scores with a copy.
+    """A file whose rows are scored in numbered pieces of whole units; another process has a copy.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Job:
     schema: pa.Schema | None = None
 
     def __post_init__(self) -> None:
-        # The pieces to read next, and the number of the first of them: the file is read once if the numbers grow.
+        # The pieces to read next, and the number of the first: the file is read once if the numbers grow.
         self._pieces: Iterator[list[Unit]] = iter(())
         self._number = sys.maxsize
 
@@ -109,7 +109,7 @@ class Job:
         return n_pieces, counts
 
     def score_piece(self, number: int) -> bool:
-        """Score a piece of the file, and save its record and its rows; returns False if the file has fewer pieces."""
+        """Score a piece, and save its record and its rows; returns False if the file has fewer pieces."""
         if number < self._number:
             self.saved.check_machine()
             self._pieces, self._number = self._read(), 0
@@ -145,9 +145,9 @@ class Job:
 
 
 def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
-    """Score units together, or if that fails, in halves, so that a unit that fails alone has the error in its rows.
+    """Score units together, or if that fails, in halves; a unit that fails alone has the error in its rows.
 
-    Returns the units that were scored together, with what `score` returned for them.
+    Returns the units that were scored together, with their results.
     """
     try:
         return [(units, score(units))] if units else []
@@ -164,7 +164,7 @@ def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> 
 
 
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:
-    """Yield the numbers of pieces in the order of the file, each as soon as it is done; a cluster has any order."""
+    """Yield the numbers of pieces in the order of the file; a cluster has any order."""
     ready, following = set[int](), 0
     for number in numbers:
         ready.add(number)
