@@ -86,7 +86,8 @@ class Job:
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, counts, is_any_good, n_pieces = Notices(), Counter[str](), False, 0
+        notices, counts = Notices(), Counter[str]()
+        is_any_good, n_pieces = False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
                 record, n_pieces = saved.record(number), number + 1
@@ -103,7 +104,9 @@ class Job:
         if not is_any_good:
             # The next command may have other settings.
             saved.remove()
-            why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
+            why = "it has no rows."
+            if held:
+                why = f"none of {len(held):,} rows can be scored. The first is {held[0]}"
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
         return n_pieces, counts

@@ -107,7 +107,8 @@ def main(words: Sequence[str] | None = None) -> int:
             scorer.settings.check_found()
         reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
         step, summarized, n_texts = partial(score_units, scorer), summarize, options.batch_size
-        if scorer.is_summed:
+        is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
+        if options.one_set and is_vendi and not scorer.columns:
             reader, n_texts = Reader(Keys(options.text_key), reads_sets=False), _SUMMED * n_texts
             step, summarized = partial(sum_units, scorer), summarize_sums
         job = Job(saved, source, reader, step, n_texts, _schema(source, options.keys))

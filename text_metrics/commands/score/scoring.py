@@ -55,12 +55,6 @@ class RowScorer:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)
 
-    @property
-    def is_summed(self) -> bool:
-        """Whether the score of a whole file follows from sums over its pieces."""
-        is_vendi = self.options.one_set and self.metric.name == "vendi_embed" and not self.columns
-        return is_vendi and self.settings.kernel == "embedding"
-
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together; returns the results of each by name, and that of `compute`."""
         predictions: list[Any] = [unit.texts for unit in units]
@@ -81,7 +75,9 @@ class RowScorer:
 
 def check_limits(options: Options, numbers: Iterable[str]) -> None:
     """Raise a ValueError for a limit of what is no number of a result, nor of all summaries."""
-    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete", *(() if options.one_set else ("n_units", "confidence"))]
+    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
+    if not options.one_set:
+        counts += ["n_units", "confidence"]
     names = dict.fromkeys([*numbers, *counts])
     for name, _ in [*options.fail_under, *options.fail_over]:
         if name not in names:
