@@ -25,7 +25,7 @@ SETS = [
 ]
 # The last one has a sentence that is longer than models read.
 TEXTS = [" ".join(members) for members in SETS]
-TEXTS[-1] += " He go to school every days with his sister, who like it " + "very much and " * 60 + "so on."
+TEXTS[-1] += " He go to school every days with his sister, who like it " + "very much and " * 16 + "so on."
 # The answers of a model and of people to five questions.
 QUESTIONS = [
     (["a kettle", "a pot", "a pot", "tea"], ["a kettle"] * 5 + ["a pot"] * 2 + ["a cup"]),

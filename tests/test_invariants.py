@@ -353,9 +353,14 @@ def call(load, name, setting, request):
     return metric, arguments, values_of(setting, declared[setting], metric)
 
 
+# Results by metric and arguments, which are the same for most settings.
+EXPECTED: dict[str, dict] = {}
+
+
 def test_what_changes_a_number_is_signed(call, setting):
     metric, arguments, values = call
-    expected = metric.compute(**arguments)
+    key = f"{metric.name} {arguments}"
+    expected = EXPECTED[key] = EXPECTED.get(key) or metric.compute(**arguments)
     outcomes: list[bool] = []
     for value in values:
         try:

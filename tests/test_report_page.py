@@ -19,9 +19,8 @@ from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
 from text_metrics.commands.report import page
 from text_metrics.commands.report.model import Report
-from text_metrics.commands.report.page import write_pages
+from text_metrics.commands.report.page import tables, write_pages
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.tables import tables
 from text_metrics.commands.shared import formats
 from text_metrics.commands.shared.tables import latex, markdown
 

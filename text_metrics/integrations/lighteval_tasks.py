@@ -16,29 +16,24 @@ N_ANSWERS = 8
 
 
 class Answers(SamplingMetric, SampleLevelComputation):
-    """Collect what is scored once for all prompts, as the tasks of lm_eval read it."""
-
-    def __init__(self, read: Any) -> None:
-        super().__init__()
-        self._read = read
+    """Collect what is scored once for all prompts."""
 
     def num_samples(self) -> int:
         """Return how often each prompt is answered."""
         return N_ANSWERS
 
     def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> dict[str, Any]:
-        """Return what each metric scores of the answers to a prompt."""
-        return self._read(doc.specific or {}, [model_response.final_text])
-
-
-def score(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Score the answers to all prompts by each metric."""
-    return {name: getattr(scores, name)([row[name] for row in rows]) for name in rows[0]}
+        """Return the answers to a prompt, with its row."""
+        return {"texts": model_response.final_text, "row": doc.specific}
 
 
 def _task(name: str, subset: str, key: str, read: Any) -> LightevalTaskConfig:
+    def score(answers: list[dict[str, Any]]) -> dict[str, float]:
+        rows = [read(each["row"], [each["texts"]]) for each in answers]
+        return {metric: getattr(scores, metric)([row[metric] for row in rows]) for metric in rows[0]}
+
     # A dict as the result has no bootstrap, which would score everything a thousand times.
-    metric = SampleLevelMetric(name, False, SamplingMethod.GENERATIVE, Answers(read), score)
+    metric = SampleLevelMetric(name, False, SamplingMethod.GENERATIVE, Answers(), score)
 
     def prompt(row: dict[str, Any], task_name: str) -> Doc:
         return Doc(query=row[key], choices=[""], gold_index=0, task_name=task_name, specific=row)

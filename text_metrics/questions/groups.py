@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from text_metrics.metrics._core.core_inputs import flatten, number_labels, split_list
 from text_metrics.metrics._core.core_numbers import TIE, describe, parse_count
@@ -151,26 +152,19 @@ def _results(scorer: SubsetScorer, pooled: np.ndarray, chi: np.ndarray, limits: 
     units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
     summary = ScoreSummary(units, settings.get("confidence"), (1.0, float), scorer.sets.sizes)
     possible = float(limits.sum() - expected.sum())
+    # The means of permutations are estimates too.
+    variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
+    is_constant = variance <= len(observed) * TIE**2
+    p_value = 1.0 if is_constant else float(ndtr(float(expected.sum() - observed.sum()) / math.sqrt(variance)))
     result = {
         **summary.of("within", np.exp(pooled - observed), "within_"),
         **summary.of("pooled", np.exp(pooled), "pooled_"),
         **summary.of("between", np.exp(observed), "between_"),
         **summary._replace(level=None).of("between_expected", np.exp(expected), "between_expected_"),
-        "p_value": _p_value(observed, permuted),
+        "p_value": p_value,
         "share": float(observed.sum() - expected.sum()) / possible if possible > TIE * len(pooled) else None,
     }
     if np.count_nonzero(limits) < FEW_SETS:
         larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - TIE * len(pooled)))
         result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
     return result
-
-
-def _p_value(observed: np.ndarray, permuted: np.ndarray) -> float:
-    """Return the one-sided p-value of the sum over sets."""
-    from scipy.special import ndtr
-
-    # The means of permutations are estimates too.
-    variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
-    if variance <= len(observed) * TIE**2:
-        return 1.0
-    return float(ndtr(-float(observed.sum() - permuted.mean(axis=1).sum()) / math.sqrt(variance)))

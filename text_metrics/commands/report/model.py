@@ -19,29 +19,28 @@ class Measure(NamedTuple):
     """A number of each set, and how it is shown.
 
     better : "higher" or "lower"; None where neither is
-    section : "diversity" or "quality"
     bounds : range of the number, of which the upper end may be a function of the number of texts
     """
 
     name: str
     title: str
     better: str | None
-    section: str
     bounds: Bounds
+    section: str = "diversity"
 
 
 _POSITIVE = (0.0, math.inf)
 # In order of display; a report may lack some of them.
 _MEASURES = (
-    Measure("vendi_embed", "Vendi score", "higher", "diversity", (1.0, float)),
-    Measure("n_classes", "Meanings", "higher", "diversity", (1.0, float)),
-    Measure("chamfer_diversity", "Chamfer diversity", "higher", "diversity", (0.0, 2.0)),
-    Measure("self_bleu", "Self-BLEU", "lower", "diversity", (0.0, 1.0)),
-    Measure("distinct", "Distinct-2", "higher", "diversity", (0.0, 1.0)),
-    Measure("compression_ratio", "Compression ratio", "lower", "diversity", _POSITIVE),
-    Measure("length", "Length", None, "diversity", _POSITIVE),
-    Measure("quality", "GRUEN", "higher", "quality", (0.0, 1.0)),
-    Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", "quality", _POSITIVE),
+    Measure("vendi_embed", "Vendi score", "higher", (1.0, float)),
+    Measure("n_classes", "Meanings", "higher", (1.0, float)),
+    Measure("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
+    Measure("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
+    Measure("distinct", "Distinct-2", "higher", (0.0, 1.0)),
+    Measure("compression_ratio", "Compression ratio", "lower", _POSITIVE),
+    Measure("length", "Length", None, _POSITIVE),
+    Measure("quality", "GRUEN", "higher", (0.0, 1.0), "quality"),
+    Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE, "quality"),
 )
 MEASURES = {measure.name: measure for measure in _MEASURES}
 

@@ -267,4 +267,5 @@ def summarize(
     p_values = [test.p_holm for test in tests if order[0] in (test.a, test.b)]
     is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values) and not unreliable
     best = order[0] if is_first and measure.better is not None else None
-    return Metric(*measure[:4], signed, values, tests, order, best)
+    name, title, better, _, section = measure
+    return Metric(name, title, better, section, signed, values, tests, order, best)
