@@ -1,8 +1,7 @@
 """Compare two systems prompt by prompt by any metric, and test whether their mean difference is chance.
 
-Prints both means and their difference with confidence intervals, the p-value of a t test that is corrected for
-skewness, and how many prompts this test needs. A row of a file holds a set of texts, as a list, or one text; rows with
-one --id-key make the set of this prompt. docs/compare.md says more.
+A row of a file holds a set of texts, as a list, or one text; rows with one --id-key make the set of this prompt.
+docs/compare.md says more.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --id-key prompt --setting q=0.5
     text-metrics compare all.csv --metric gruen --text-key output --id-key prompt --system-key model
@@ -36,8 +35,8 @@ System = tuple[str, dict[str, Unit]]
 def read_pair(options: cli.Options, reader: Reader) -> list[System]:
     """Read two systems with the same prompts: of two files, or of one.
 
-    Raises a ValueError for the first bad row, if there are not two systems, or for a prompt that only one has, or that
-    is of two clusters.
+    Raises a ValueError for a bad row, for another number of systems, or for a prompt that only one has, or whose
+    clusters differ.
     """
     systems: list[System] = []
     for path in options.files:
@@ -167,7 +166,6 @@ def main() -> int:
     options = parse_options()
     confidence, settings, name = options.confidence, options.settings, options.result
     metric = cli.load_metric(options.metric)
-    # The range of each result, for the ends of intervals.
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")

@@ -1,9 +1,9 @@
 """Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
 A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
-No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
-the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
-probabilities of its tokens. docs/quality.md says how accurate ratings are.
+No, if the service returns log-probabilities; otherwise the answer itself. After a crash, the same command continues.
+With --likelihood, a causal model on this machine rates a text by the geometric mean of the probabilities of its tokens.
+docs/quality.md says how accurate ratings are.
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics rate-quality texts.jsonl --out rated.jsonl --likelihood --model HuggingFaceTB/SmolLM2-135M
@@ -66,7 +66,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict
     digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
-    # An empty text makes no sense, and is not asked about.
+    # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
     answers = chat.ask(
@@ -86,9 +86,8 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
 
-    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long
-    for the model, the beginning is rated; how many there are is printed. Raises a ValueError for a model that is not
-    there, or is not causal.
+    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long,
+    the beginning is rated. Raises a ValueError for a model that is not there, or is not causal.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -2,14 +2,12 @@
 
 A row of the file holds a group of texts, as a list, which is reduced to the chosen texts, with all
 lists of the row that have as many entries; or one text, and --id-key, --set-size or --one-set say
-which rows make a group, and the chosen rows are written unchanged. Of equal texts, the first of the
-best quality is a candidate. Texts are chosen one at a time: always the one that most increases the
-mean quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
+which rows make a group. Texts are chosen one at a time: always the one that most increases the mean
+quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
 those that are as far as this from all chosen ones. The summary has the mean of that score over
-groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped,
-and written to <out>.bad.jsonl; its group is chosen from without it. After a kill, the same command
-continues. docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group
-lacks a row.
+groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped.
+After a kill, the same command continues. docs/choose.md says more; exit codes are those of
+text-metrics score.
 
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward

@@ -34,7 +34,7 @@ Step = Callable[[list[Unit]], Done]
 
 @dataclass
 class Job:
-    """A file whose rows are scored in pieces of whole units, by their numbers; another process scores with a copy.
+    """A file whose rows are scored in numbered pieces of whole units; another process has a copy.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Job:
     schema: pa.Schema | None = None
 
     def __post_init__(self) -> None:
-        # The pieces to read next, and the number of the first of them: the file is read once if the numbers grow.
+        # The pieces to read next, and the number of the first: the file is read once if the numbers grow.
         self._pieces: Iterator[list[Unit]] = iter(())
         self._number = sys.maxsize
 
@@ -86,7 +86,8 @@ class Job:
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, counts, is_any_good, n_pieces = Notices(), Counter[str](), False, 0
+        notices, counts = Notices(), Counter[str]()
+        is_any_good, n_pieces = False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
                 record, n_pieces = saved.record(number), number + 1
@@ -103,13 +104,15 @@ class Job:
         if not is_any_good:
             # The next command may have other settings.
             saved.remove()
-            why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
+            why = "it has no rows."
+            if held:
+                why = f"none of {len(held):,} rows can be scored. The first is {held[0]}"
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
         return n_pieces, counts
 
     def score_piece(self, number: int) -> bool:
-        """Score a piece of the file, and save its record and its rows; returns False if the file has fewer pieces."""
+        """Score a piece, and save its record and its rows; returns False if the file has fewer pieces."""
         if number < self._number:
             self.saved.check_machine()
             self._pieces, self._number = self._read(), 0
@@ -145,9 +148,9 @@ class Job:
 
 
 def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
-    """Score units together, or if that fails, in halves, so that a unit that fails alone has the error in its rows.
+    """Score units together, or if that fails, in halves; a unit that fails alone has the error in its rows.
 
-    Returns the units that were scored together, with what `score` returned for them.
+    Returns the units that were scored together, with their results.
     """
     try:
         return [(units, score(units))] if units else []
@@ -164,7 +167,7 @@ def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> 
 
 
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:
-    """Yield the numbers of pieces in the order of the file, each as soon as it is done; a cluster has any order."""
+    """Yield the numbers of pieces in the order of the file; a cluster has any order."""
     ready, following = set[int](), 0
     for number in numbers:
         ready.add(number)

@@ -19,7 +19,7 @@ Blocks = Iterator[list[dict[str, Any]]]
 
 
 def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path, suffix: str) -> None:
-    """Write blocks of rows to a file in the format of a suffix; columns that the schema lacks have inferred types."""
+    """Write blocks of rows to a file in the format of a suffix; the types of other columns are inferred."""
     schema = schema or pa.schema([])
     if suffix == ".parquet":
         schema = _with_inferred(schema, read)

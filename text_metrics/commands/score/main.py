@@ -72,7 +72,7 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 def _schema(source: Source, keys: Keys) -> pa.Schema | None:
-    """Return the types of the columns of a table as they are written: the values of rows of a set are lists."""
+    """Return the types of columns as they are written: the values of rows of a set are lists."""
     if source.schema is None or not keys.is_grouped:
         return source.schema
     fields = [each if each.name in keys.names else each.with_type(pa.list_(each.type)) for each in source.schema]
@@ -80,7 +80,7 @@ def _schema(source: Source, keys: Keys) -> pa.Schema | None:
 
 
 def _exit_code(options: cli.Options, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null."""
+    """Return the exit code of a job: 5 if a number of its summary is beyond a limit, or null."""
     check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
     for option, sign in (("under", 1), ("over", -1)):
         for name, limit in getattr(options, f"fail_{option}"):
@@ -107,7 +107,8 @@ def main(words: Sequence[str] | None = None) -> int:
             scorer.settings.check_found()
         reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
         step, summarized, n_texts = partial(score_units, scorer), summarize, options.batch_size
-        if scorer.is_summed:
+        is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
+        if options.one_set and is_vendi and not scorer.columns:
             reader, n_texts = Reader(Keys(options.text_key), reads_sets=False), _SUMMED * n_texts
             step, summarized = partial(sum_units, scorer), summarize_sums
         job = Job(saved, source, reader, step, n_texts, _schema(source, options.keys))

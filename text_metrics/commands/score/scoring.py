@@ -15,7 +15,7 @@ from text_metrics.metrics._core.core_settings import CALL
 
 
 class RowScorer:
-    """The metric of a command, loaded, with its settings and the columns of its arguments; a copy loads it anew.
+    """The metric of a command, its settings and the columns of its arguments; a copy loads it anew.
 
     Attributes
     ----------
@@ -27,14 +27,12 @@ class RowScorer:
 
     def __init__(self, options: Options) -> None:
         name = options.metric
-        # Any other module with settings has a path.
         self.metric: Any = load_metric(name, from_hub=False)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
         self.options, self.items = options, self.metric.items
         if options.reference_key is None and self.items == QUESTIONS:
             raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
-        # The units of the interval in the summary are rows, or sets of rows.
         self.columns: list[Column] = columns_of(self.metric, options.columns, options.quality_scale)
         declared = self.metric.settings.declared()
         for name, value in options.settings.items():
@@ -57,14 +55,8 @@ class RowScorer:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)
 
-    @property
-    def is_summed(self) -> bool:
-        """Whether the score of a whole file follows from sums over its pieces; otherwise, its texts are one call."""
-        is_vendi = self.options.one_set and self.metric.name == "vendi_embed" and not self.columns
-        return is_vendi and self.settings.kernel == "embedding"
-
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Score units together: for each its results by name, lists where a row has several texts; and the result."""
+        """Score units together; returns the results of each by name, and that of `compute`."""
         predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
             predictions = [text for texts in predictions for text in texts]
@@ -82,8 +74,10 @@ class RowScorer:
 
 
 def check_limits(options: Options, numbers: Iterable[str]) -> None:
-    """Raise a ValueError for a limit of a number that the summary does not have; `numbers` names those of a result."""
-    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete", *(() if options.one_set else ("n_units", "confidence"))]
+    """Raise a ValueError for a limit of what is no number of a result, nor of all summaries."""
+    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
+    if not options.one_set:
+        counts += ["n_units", "confidence"]
     names = dict.fromkeys([*numbers, *counts])
     for name, _ in [*options.fail_under, *options.fail_over]:
         if name not in names:

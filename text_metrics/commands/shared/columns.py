@@ -144,7 +144,7 @@ def is_missing(value: Any) -> bool:
 
 
 class Column(NamedTuple):
-    """A column with the values of an argument, as plain data that can be sent to other processes.
+    """A column with the values of an argument.
 
     argument, name : of the argument, and the key of the column
     per_text : whether each text has a value; otherwise each row, and the rows of a set share it
@@ -161,10 +161,9 @@ class Column(NamedTuple):
     scale: float = 1
 
     def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
-        """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
+        """Read the value of a row, or one for each of its texts; `n_texts` is None for a row of one text.
 
-        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column if it has no
-        value, too few or too many of them, or a wrong one.
+        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column.
         """
         value = read_value(row, self.name)
         if self.argument == "confidence_by":
@@ -218,9 +217,9 @@ def parse_cell(value: Any) -> Any:
 
 
 def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> list[Column]:
-    """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items.
+    """Return the columns of arguments of a metric; raises a ValueError for one that is not given for items.
 
-    `scale` is what quality is divided by. The rows of a set share their context, cluster and reference.
+    `scale` is what quality is divided by.
     """
     settings: type[Settings] | None = getattr(metric, "settings", None)
     items = getattr(metric, "items", None)
@@ -247,7 +246,7 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Make arguments of `compute` from the values of each item, by argument; without the labels of clusters."""
+    """Make arguments of `compute`, without labels of clusters, from the values of each item by argument."""
     given = {}
     for column in columns:
         if column.argument == "confidence_by":
