@@ -200,7 +200,8 @@ def main() -> int:
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):
         mean = mean_estimate(values, units)
-        result[side] = {"mean": mean.value, "interval": mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)}
+        interval = mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)
+        result[side] = {"mean": mean.value, "interval": interval}
     print(show(result))
     if options.out:
         of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)

@@ -78,7 +78,8 @@ def choose_texts(options: cli.Options, units: list[Unit]) -> tuple[dict[str, Any
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
     candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
-    starts, n_candidates = np.cumsum(sizes) - sizes, np.array(list(map(len, candidates)))
+    starts = np.cumsum(sizes) - sizes
+    n_candidates = np.array(list(map(len, candidates)))
     rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
     keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)
     ranks = content_ranks([texts[i] for i in rows])

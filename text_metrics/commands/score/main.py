@@ -66,7 +66,6 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """Read NAME=VALUE, as a type of argparse."""
     name, _, value = text.partition("=")
     return name, float(value)
 
@@ -107,11 +106,13 @@ def main(words: Sequence[str] | None = None) -> int:
             scorer.settings.check_found()
         is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
         if options.one_set and is_vendi and not scorer.columns:
-            reader, n_texts = Reader(Keys(options.text_key), reads_sets=False), _SUMMED * options.batch_size
+            reader = Reader(Keys(options.text_key), reads_sets=False)
+            n_texts = _SUMMED * options.batch_size
             job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
-            reader, schema = Reader(options.keys, scorer.items != TEXTS, scorer.columns), _schema(source, options.keys)
+            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            schema = _schema(source, options.keys)
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:

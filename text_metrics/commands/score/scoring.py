@@ -124,7 +124,8 @@ def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str
     row, keys = rows[0], scorer.options.keys
     if keys.is_grouped:
         names = dict.fromkeys(name for values in rows for name in values)
-        row = {name: row[name] if name in keys.names else [values.get(name) for values in rows] for name in names}
+        lists = {name: [values.get(name) for values in rows] for name in names}
+        row = lists | {name: row[name] for name in keys.names if name in names}
     for key in scorer.keys.values():
         if key in row:
             place = f"{scorer.options.data}, row {unit.rows[0].number}"
@@ -134,5 +135,6 @@ def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str
 
 def _sum(values: Any) -> tuple[float, float]:
     """Add up the values of a unit that are not None, and count them."""
-    numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
+    values = values if isinstance(values, list) else [values]
+    numbers = [value for value in values if value is not None]
     return float(sum(numbers)), float(len(numbers))
