@@ -176,7 +176,7 @@ def main() -> int:
     scored = []
     for system, sets in sides:
         units = [sets[prompt] for prompt in ids]
-        given = to_arguments(columns, [unit.given for unit in units])
+        given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
             scored.append(score(metric, units, {**settings, **given}, name))
         except (TypeError, ValueError) as error:

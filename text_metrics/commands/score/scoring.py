@@ -60,7 +60,7 @@ class RowScorer:
         predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
             predictions = [text for texts in predictions for text in texts]
-        given = to_arguments(self.columns, [unit.given for unit in units])
+        given = to_arguments(self.columns, [unit.given for unit in units], self.items == TEXTS)
         result = self.metric.compute(predictions=predictions, **given, **self.options.settings)
         return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
 
