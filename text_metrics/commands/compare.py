@@ -176,7 +176,7 @@ def main() -> int:
     scored = []
     for system, sets in sides:
         units = [sets[prompt] for prompt in ids]
-        given = to_arguments(columns, [unit.given for unit in units])
+        given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
             scored.append(score(metric, units, {**settings, **given}, name))
         except (TypeError, ValueError) as error:
@@ -200,7 +200,8 @@ def main() -> int:
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):
         mean = mean_estimate(values, units)
-        result[side] = {"mean": mean.value, "interval": mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)}
+        interval = mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)
+        result[side] = {"mean": mean.value, "interval": interval}
     print(show(result))
     if options.out:
         of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)

@@ -63,7 +63,8 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Ask a chat model about each text; returns the lines of those that are rated."""
-    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
+    chat = Chat(arguments)
+    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
     # An empty text makes no sense.
@@ -92,7 +93,8 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    files, device = find_model(name, "--model", TRANSFORMER), find_device(None)
+    files = find_model(name, "--model", TRANSFORMER)
+    device = find_device(None)
     with quiet_loading("--model", files.path, "a causal language model"):
         tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
         model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")

@@ -26,10 +26,6 @@ BAD_VALUES = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 Rows = list[dict[str, Any]]
 Facts = Iterator[dict[str, Any]]
-# What the summary needs of units that were processed together, and the rows to write.
-Done = list[tuple[dict[str, Any], Rows]]
-# A unit that cannot be scored has errors in its rows.
-Step = Callable[[list[Unit]], Done]
 
 
 @dataclass
@@ -39,7 +35,8 @@ class Job:
     Parameters
     ----------
     saved : the output, and the pieces that are done
-    step : processes units
+    score : scores units together; a unit that cannot be scored has errors in its rows
+    finish : makes of units and their scores what the summary needs, and the rows to write
     n_texts : the least number of texts of a piece, which are processed together
     schema : of columns to write whose types are known
     """
@@ -47,7 +44,8 @@ class Job:
     saved: SavedJob
     source: Source
     reader: Reader
-    step: Step
+    score: Callable[[list[Unit]], Any]
+    finish: Callable[[list[Unit], Any], tuple[dict[str, Any], Rows]]
     n_texts: int
     schema: pa.Schema | None = None
 
@@ -121,7 +119,7 @@ class Job:
         if units is None:
             return False
         good = [unit for unit in units if unit.rows]
-        done = self.step(good)
+        done = [self.finish(valid, scores) for valid, scores in self._score_valid(good)]
         bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
         counts = {
             "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
@@ -132,6 +130,21 @@ class Job:
         record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
         self.saved.write(number, record, [row for _, rows in done for row in rows])
         return True
+
+    def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
+        """Score units together, or if that fails, in halves; returns those that were scored, with their scores."""
+        try:
+            return [(units, self.score(units))] if units else []
+        except BAD_VALUES as error:
+            if len(units) > 1:
+                half = len(units) // 2
+                return [*self._score_valid(units[:half]), *self._score_valid(units[half:])]
+            (unit,) = units
+            first, last = unit.rows[0].number, unit.rows[-1].number
+            place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
+            for row in unit.rows:
+                row.error = f"{place}{error}"
+            return []
 
     def _read(self) -> Iterator[list[Unit]]:
         """Read the file in pieces, which are the same at each reading."""
@@ -145,25 +158,6 @@ class Job:
                 size, piece = 0, []
         if piece:
             yield piece
-
-
-def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
-    """Score units together, or if that fails, in halves; a unit that fails alone has the error in its rows.
-
-    Returns the units that were scored together, with their results.
-    """
-    try:
-        return [(units, score(units))] if units else []
-    except BAD_VALUES as error:
-        if len(units) > 1:
-            half = len(units) // 2
-            return [*score_valid_units(score, units[:half]), *score_valid_units(score, units[half:])]
-        (unit,) = units
-        first, last = unit.rows[0].number, unit.rows[-1].number
-        place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
-        for row in unit.rows:
-            row.error = f"{place}{error}"
-        return []
 
 
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:

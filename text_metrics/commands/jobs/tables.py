@@ -34,7 +34,8 @@ def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path,
         return
     with path.open("w", encoding="utf-8", newline="") as output:
         if suffix == ".csv":
-            writer = csv.DictWriter(output, dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))]))
+            names = dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))])
+            writer = csv.DictWriter(output, names)
             writer.writeheader()
             for rows in read():
                 writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)

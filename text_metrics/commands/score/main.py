@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from text_metrics.commands.jobs.job import Job
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.scoring import RowScorer, check_limits, score_units, sum_units
+from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
@@ -66,7 +66,6 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """Read NAME=VALUE, as a type of argparse."""
     name, _, value = text.partition("=")
     return name, float(value)
 
@@ -105,14 +104,17 @@ def main(words: Sequence[str] | None = None) -> int:
     if summary is None:
         if options.engine == "local":
             scorer.settings.check_found()
-        reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-        step, summarized, n_texts = partial(score_units, scorer), summarize, options.batch_size
         is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
         if options.one_set and is_vendi and not scorer.columns:
-            reader, n_texts = Reader(Keys(options.text_key), reads_sets=False), _SUMMED * n_texts
-            step, summarized = partial(sum_units, scorer), summarize_sums
-        job = Job(saved, source, reader, step, n_texts, _schema(source, options.keys))
-        summary = job.run(partial(summarized, scorer=scorer))
+            reader = Reader(Keys(options.text_key), reads_sets=False)
+            n_texts = _SUMMED * options.batch_size
+            job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)
+            summary = job.run(partial(summarize_sums, scorer=scorer))
+        else:
+            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            schema = _schema(source, options.keys)
+            job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
+            summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer, options.confidence)

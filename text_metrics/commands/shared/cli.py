@@ -91,9 +91,7 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
-def add_columns(
-    parser: argparse.ArgumentParser, arguments: str = "an argument that is given for sets or texts"
-) -> None:
+def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
     """Add --column, which may be given many times, and --quality-scale."""
     parser.add_argument(
         "--column",

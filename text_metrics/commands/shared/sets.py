@@ -165,7 +165,8 @@ class Reader:
 
     def _unit(self, members: list[Row], problem: str = "") -> Unit:
         """Join rows to a unit, which is incomplete if one of them is bad, or for a `problem` beside them."""
-        good, bad = [row for row in members if not row.error], [row for row in members if row.error]
+        good = [row for row in members if not row.error]
+        bad = [row for row in members if row.error]
         if bad and not self.keys.is_one_set:
             place = f"rows {members[0].number} to {members[-1].number}"
             problem = f"skipped: its set ({place}) contains invalid row {bad[0].number}: {bad[0].error}"
@@ -226,7 +227,8 @@ class Reader:
 
     def _read_texts(self, row: Row, texts: Any) -> None:
         keys = self.keys
-        name, is_chosen = "a row" if keys.text is None else repr(keys.text), self.chooses and keys.is_grouped
+        name = "a row" if keys.text is None else repr(keys.text)
+        is_chosen = self.chooses and keys.is_grouped
         row.is_text = isinstance(texts, str)
         if row.is_text:
             if not keys.is_grouped and self.reads_sets:
