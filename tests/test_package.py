@@ -73,11 +73,12 @@ def test_load_imports_no_pipelines_and_leaves_the_evaluators_usable():
 
 
 def test_the_command_line_lists_its_commands(capsys):
-    assert main(["--help"]) == main([]) == 0
-    shown = capsys.readouterr().out
-    assert all(f"\n  {name} " in shown for name in COMMANDS)
-    assert main(["scores"]) == 2
-    assert "'scores'" in capsys.readouterr().err
+    for words, code in ((["--help"], "0"), ([], "0"), (["scores"], "2")):
+        with pytest.raises(SystemExit, match=code):
+            main(words)
+    out, err = capsys.readouterr()
+    assert all(out.count(f"\n    {name}") == 2 for name in COMMANDS)
+    assert "'scores'" in err
 
 
 # Of each command, words that name a file that does not exist.
@@ -121,7 +122,8 @@ def test_help_and_bad_paths_import_nothing_heavy(tmp_path):
 
 
 def test_the_version_is_that_of_the_signatures(load, capsys):
-    assert main(["--version"]) == 0
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
     assert capsys.readouterr().out == f"text-metrics {text_metrics.__version__}\n"
     signature = load("self_bleu").compute(predictions=TEXTS)["signature"]
     assert signature.endswith(f"|version:{text_metrics.__version__}")
@@ -227,7 +229,7 @@ def test_the_wheel_works_elsewhere(load, fresh):
     command = ["score", data, "--metric", "self_bleu", "--text-key", "texts", "--out", fresh / "scored.jsonl"]
     summary = json.loads(run([fresh / "env/bin/text-metrics", *command], fresh))
     assert summary["self_bleu"] == load("self_bleu").compute(predictions=TEXTS)["self_bleu"]
-    assert "text-metrics COMMAND" in run([fresh / "env/bin/text-metrics", "--help"], fresh)
+    assert "cluster-answers" in run([fresh / "env/bin/text-metrics", "--help"], fresh)
 
 
 @pytest.mark.slow

@@ -1,8 +1,7 @@
 """Compare two systems prompt by prompt by any metric, and test whether their mean difference is chance.
 
-Prints both means and their difference with confidence intervals, the p-value of a t test that is corrected for
-skewness, and how many prompts this test needs. A row of a file holds a set of texts, as a list, or one text; rows with
-one --id-key make the set of this prompt. docs/compare.md says more.
+A row of a file holds a set of texts, as a list, or one text; rows with one --id-key make the set of this prompt.
+docs/compare.md says more.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --id-key prompt --setting q=0.5
     text-metrics compare all.csv --metric gruen --text-key output --id-key prompt --system-key model
@@ -36,8 +35,8 @@ System = tuple[str, dict[str, Unit]]
 def read_pair(options: cli.Options, reader: Reader) -> list[System]:
     """Read two systems with the same prompts: of two files, or of one.
 
-    Raises a ValueError for the first bad row, if there are not two systems, or for a prompt that only one has, or that
-    is of two clusters.
+    Raises a ValueError for a bad row, for another number of systems, or for a prompt that only one has, or whose
+    clusters differ.
     """
     systems: list[System] = []
     for path in options.files:
@@ -167,7 +166,6 @@ def main() -> int:
     options = parse_options()
     confidence, settings, name = options.confidence, options.settings, options.result
     metric = cli.load_metric(options.metric)
-    # The range of each result, for the ends of intervals.
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
@@ -178,7 +176,7 @@ def main() -> int:
     scored = []
     for system, sets in sides:
         units = [sets[prompt] for prompt in ids]
-        given = to_arguments(columns, [unit.given for unit in units])
+        given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
             scored.append(score(metric, units, {**settings, **given}, name))
         except (TypeError, ValueError) as error:
@@ -202,7 +200,8 @@ def main() -> int:
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):
         mean = mean_estimate(values, units)
-        result[side] = {"mean": mean.value, "interval": mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)}
+        interval = mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)
+        result[side] = {"mean": mean.value, "interval": interval}
     print(show(result))
     if options.out:
         of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)

@@ -1,9 +1,9 @@
 """Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
 A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
-No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
-the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
-probabilities of its tokens. docs/quality.md says how accurate ratings are.
+No, if the service returns log-probabilities; otherwise the answer itself. After a crash, the same command continues.
+With --likelihood, a causal model on this machine rates a text by the geometric mean of the probabilities of its tokens.
+docs/quality.md says how accurate ratings are.
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics rate-quality texts.jsonl --out rated.jsonl --likelihood --model HuggingFaceTB/SmolLM2-135M
@@ -63,10 +63,11 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Ask a chat model about each text; returns the lines of those that are rated."""
-    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
+    chat = Chat(arguments)
+    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
-    # An empty text makes no sense, and is not asked about.
+    # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
     answers = chat.ask(
@@ -86,14 +87,14 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
 
-    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long
-    for the model, the beginning is rated; how many there are is printed. Raises a ValueError for a model that is not
-    there, or is not causal.
+    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long,
+    the beginning is rated. Raises a ValueError for a model that is not there, or is not causal.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    files, device = find_model(name, "--model", TRANSFORMER), find_device(None)
+    files = find_model(name, "--model", TRANSFORMER)
+    device = find_device(None)
     with quiet_loading("--model", files.path, "a causal language model"):
         tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
         model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")

@@ -110,13 +110,10 @@ def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, 
             values = expected.get(name, missing).to_numpy()
             result |= summary.of(of_mean, values, prefix, bounds.get(name))
     # The other numbers are means of those in `details`.
+    means = {name: None if math.isnan(mean) else float(mean) for name, mean in expected.mean().items()}
     for name, value in whole.items():
         if isinstance(value, dict):
-            result[name] = {key: _mean(expected.get(f"{name}_{key}", missing)) for key in value}
+            result[name] = {key: means.get(f"{name}_{key}") for key in value}
         elif name not in result and (isinstance(value, float) or value is None):
-            result[name] = _mean(expected.get(name, missing))
+            result[name] = means.get(name)
     return result
-
-
-def _mean(values: pd.Series) -> float | None:
-    return float(values.mean()) if values.notna().any() else None

@@ -28,8 +28,7 @@ REWARDS = {
 class RewardFunction:
     """A metric as a reward function for reinforcement learning: `text_metrics.for_rewards`.
 
-    The completions of one prompt are a set. Each process holds a slice of the completions, and only those of all
-    processes together divide into sets. The slices are exchanged, and each process scores the sets of which it holds a
+    The completions of one prompt are a set. Processes exchange theirs, and each scores the sets of which it holds a
     part. `signature` is that of the last call.
 
     Parameters

@@ -2,14 +2,12 @@
 
 A row of the file holds a group of texts, as a list, which is reduced to the chosen texts, with all
 lists of the row that have as many entries; or one text, and --id-key, --set-size or --one-set say
-which rows make a group, and the chosen rows are written unchanged. Of equal texts, the first of the
-best quality is a candidate. Texts are chosen one at a time: always the one that most increases the
-mean quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
+which rows make a group. Texts are chosen one at a time: always the one that most increases the mean
+quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
 those that are as far as this from all chosen ones. The summary has the mean of that score over
-groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped,
-and written to <out>.bad.jsonl; its group is chosen from without it. After a kill, the same command
-continues. docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group
-lacks a row.
+groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped.
+After a kill, the same command continues. docs/choose.md says more; exit codes are those of
+text-metrics score.
 
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score
-from text_metrics.commands.jobs.job import Done, Job, score_valid_units
+from text_metrics.commands.jobs.job import Job, Rows
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.columns import Column, parse_cell
@@ -70,12 +68,8 @@ def read_encoder(options: cli.Options) -> EncoderSettings:
     return EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
 
 
-def choose_units(options: cli.Options, has_cells: bool, units: list[Unit]) -> Done:
-    """Choose texts of groups, and make the rows to write; lists may be cells of CSV."""
-    return [done for _, done in score_valid_units(partial(_choose, options, has_cells), units)]
-
-
-def _choose(options: cli.Options, has_cells: bool, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def choose_texts(options: cli.Options, units: list[Unit]) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Choose texts of groups; returns what the summary needs, and the places of the chosen texts of each."""
     texts = [text for unit in units for text in unit.texts]
     sizes = np.array([len(unit.texts) for unit in units])
     contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
@@ -84,7 +78,8 @@ def _choose(options: cli.Options, has_cells: bool, units: list[Unit]) -> tuple[d
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
     candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
-    starts, n_candidates = np.cumsum(sizes) - sizes, np.array(list(map(len, candidates)))
+    starts = np.cumsum(sizes) - sizes
+    n_candidates = np.array(list(map(len, candidates)))
     rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
     keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)
     ranks = content_ranks([texts[i] for i in rows])
@@ -102,18 +97,22 @@ def _choose(options: cli.Options, has_cells: bool, units: list[Unit]) -> tuple[d
         "random": _total_score(embeddings, quality, starts, drawn),
         "signed": signed,
     }
-    of_units = zip(units, chosen, strict=True)
-    return facts, [row for unit, places in of_units for row in _rows(options, unit, np.sort(places), has_cells)]
+    return facts, [np.sort(places) for places in chosen]
 
 
-def _rows(options: cli.Options, unit: Unit, places: np.ndarray, has_cells: bool) -> list[dict[str, Any]]:
-    """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
-    if options.keys.is_grouped:
-        return [unit.rows[i].as_object() for i in places]
-    row = unit.rows[0].as_object()
-    if options.text_key is not None and options.text_key not in row:
-        raise ValueError(f"--text-key must be a column where rows hold lists. Got {options.text_key!r}.")
-    return [{name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()}]
+def finish(options: cli.Options, has_cells: bool, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs, and the rows of the chosen texts, in order, or rows with shorter lists."""
+    facts, places_of_units = chosen
+    rows: Rows = []
+    for unit, places in zip(units, places_of_units, strict=True):
+        if options.keys.is_grouped:
+            rows += [unit.rows[i].as_object() for i in places]
+            continue
+        row = unit.rows[0].as_object()
+        if options.text_key is not None and options.text_key not in row:
+            raise ValueError(f"--text-key must be a column where rows hold lists. Got {options.text_key!r}.")
+        rows.append({name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()})
+    return facts, rows
 
 
 def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) -> Any:
@@ -174,6 +173,6 @@ def main(words: Sequence[str] | None = None) -> int:
     summary = saved.finished()
     if summary is None:
         reader = Reader(options.keys, True, columns, chooses=True)
-        step = partial(choose_units, options, source.has_cells)
-        summary = Job(saved, source, reader, step, options.batch_size, source.schema).run(summarize)
+        steps = partial(choose_texts, options), partial(finish, options, source.has_cells)
+        summary = Job(saved, source, reader, *steps, options.batch_size, source.schema).run(summarize)
     return saved.finish(summary)

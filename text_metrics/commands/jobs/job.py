@@ -26,20 +26,17 @@ BAD_VALUES = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 Rows = list[dict[str, Any]]
 Facts = Iterator[dict[str, Any]]
-# What the summary needs of units that were processed together, and the rows to write.
-Done = list[tuple[dict[str, Any], Rows]]
-# A unit that cannot be scored has errors in its rows.
-Step = Callable[[list[Unit]], Done]
 
 
 @dataclass
 class Job:
-    """A file whose rows are scored in pieces of whole units, by their numbers; another process scores with a copy.
+    """A file whose rows are scored in numbered pieces of whole units; another process has a copy.
 
     Parameters
     ----------
     saved : the output, and the pieces that are done
-    step : processes units
+    score : scores units together; a unit that cannot be scored has errors in its rows
+    finish : makes of units and their scores what the summary needs, and the rows to write
     n_texts : the least number of texts of a piece, which are processed together
     schema : of columns to write whose types are known
     """
@@ -47,12 +44,13 @@ class Job:
     saved: SavedJob
     source: Source
     reader: Reader
-    step: Step
+    score: Callable[[list[Unit]], Any]
+    finish: Callable[[list[Unit], Any], tuple[dict[str, Any], Rows]]
     n_texts: int
     schema: pa.Schema | None = None
 
     def __post_init__(self) -> None:
-        # The pieces to read next, and the number of the first of them: the file is read once if the numbers grow.
+        # The pieces to read next, and the number of the first: the file is read once if the numbers grow.
         self._pieces: Iterator[list[Unit]] = iter(())
         self._number = sys.maxsize
 
@@ -86,7 +84,8 @@ class Job:
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, counts, is_any_good, n_pieces = Notices(), Counter[str](), False, 0
+        notices, counts = Notices(), Counter[str]()
+        is_any_good, n_pieces = False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
                 record, n_pieces = saved.record(number), number + 1
@@ -103,13 +102,15 @@ class Job:
         if not is_any_good:
             # The next command may have other settings.
             saved.remove()
-            why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
+            why = "it has no rows."
+            if held:
+                why = f"none of {len(held):,} rows can be scored. The first is {held[0]}"
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
         return n_pieces, counts
 
     def score_piece(self, number: int) -> bool:
-        """Score a piece of the file, and save its record and its rows; returns False if the file has fewer pieces."""
+        """Score a piece, and save its record and its rows; returns False if the file has fewer pieces."""
         if number < self._number:
             self.saved.check_machine()
             self._pieces, self._number = self._read(), 0
@@ -118,7 +119,7 @@ class Job:
         if units is None:
             return False
         good = [unit for unit in units if unit.rows]
-        done = self.step(good)
+        done = [self.finish(valid, scores) for valid, scores in self._score_valid(good)]
         bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
         counts = {
             "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
@@ -129,6 +130,21 @@ class Job:
         record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
         self.saved.write(number, record, [row for _, rows in done for row in rows])
         return True
+
+    def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
+        """Score units together, or if that fails, in halves; returns those that were scored, with their scores."""
+        try:
+            return [(units, self.score(units))] if units else []
+        except BAD_VALUES as error:
+            if len(units) > 1:
+                half = len(units) // 2
+                return [*self._score_valid(units[:half]), *self._score_valid(units[half:])]
+            (unit,) = units
+            first, last = unit.rows[0].number, unit.rows[-1].number
+            place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
+            for row in unit.rows:
+                row.error = f"{place}{error}"
+            return []
 
     def _read(self) -> Iterator[list[Unit]]:
         """Read the file in pieces, which are the same at each reading."""
@@ -144,27 +160,8 @@ class Job:
             yield piece
 
 
-def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
-    """Score units together, or if that fails, in halves, so that a unit that fails alone has the error in its rows.
-
-    Returns the units that were scored together, with what `score` returned for them.
-    """
-    try:
-        return [(units, score(units))] if units else []
-    except BAD_VALUES as error:
-        if len(units) > 1:
-            half = len(units) // 2
-            return [*score_valid_units(score, units[:half]), *score_valid_units(score, units[half:])]
-        (unit,) = units
-        first, last = unit.rows[0].number, unit.rows[-1].number
-        place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
-        for row in unit.rows:
-            row.error = f"{place}{error}"
-        return []
-
-
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:
-    """Yield the numbers of pieces in the order of the file, each as soon as it is done; a cluster has any order."""
+    """Yield the numbers of pieces in the order of the file; a cluster has any order."""
     ready, following = set[int](), 0
     for number in numbers:
         ready.add(number)

@@ -35,8 +35,7 @@ class _Actor:
 def score_on_ray(options: Options, worker: Any, numbers: Iterator[int]) -> Iterator[int]:
     """Score pieces on the cluster of a command until the file ends; yields the number of each, in any order.
 
-    Each actor has a copy of the worker. Ray starts an actor that died again, where there is room, and it does its piece
-    again.
+    Ray starts an actor that died again, where there is room, and it does its piece again.
     """
     ray = _connect(options)
     try:

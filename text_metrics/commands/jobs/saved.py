@@ -16,7 +16,7 @@ from text_metrics.commands.shared import files
 from text_metrics.commands.shared.cli import Options
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS
 
-# The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
+# The files of pieces, and others in their folder; what is written there is not complete.
 _PIECE = "part-????????"
 _RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
 _FORMATS = (".jsonl", ".parquet", ".csv")
@@ -97,8 +97,7 @@ class SavedJob:
     def opened(self) -> Iterator[list[int]]:
         """Lock the folder; yields the numbers of the pieces that are done, and whole.
 
-        Raises a ValueError if another command or process works on it. The folder of a new job is removed after an
-        error, so that it does not block other commands.
+        Raises a ValueError if another process or command works on it. After an error, a new folder is removed.
         """
         with self._locked():
             record = self.folder / _RECORD
@@ -185,7 +184,7 @@ class SavedJob:
             self.folder.rmdir()
 
     def finish(self, summary: Mapping[str, Any]) -> int:
-        """Write and print the summary, remove the pieces, and say where the files are; returns the exit code."""
+        """Write and print the summary, and remove the pieces; returns the exit code."""
         shown = json.dumps(summary, indent=2)
         with self.written(self._summary) as temporary:
             temporary.write_text(f"{shown}\n", encoding="utf-8")

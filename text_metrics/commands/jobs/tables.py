@@ -19,7 +19,7 @@ Blocks = Iterator[list[dict[str, Any]]]
 
 
 def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path, suffix: str) -> None:
-    """Write blocks of rows to a file in the format of a suffix; columns that the schema lacks have inferred types."""
+    """Write blocks of rows to a file in the format of a suffix; the types of other columns are inferred."""
     schema = schema or pa.schema([])
     if suffix == ".parquet":
         schema = _with_inferred(schema, read)
@@ -34,7 +34,8 @@ def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path,
         return
     with path.open("w", encoding="utf-8", newline="") as output:
         if suffix == ".csv":
-            writer = csv.DictWriter(output, dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))]))
+            names = dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))])
+            writer = csv.DictWriter(output, names)
             writer.writeheader()
             for rows in read():
                 writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)

@@ -57,9 +57,7 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
 
 def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
     """Read a non-empty list of strings from an object."""
-    if key not in record:
-        raise ValueError(f"{where} has no {key!r}.")
-    texts = record[key]
+    texts = record.get(key)
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{where}: {key!r} must be a list of strings, at least one. Got {texts!r:.80}.")
     return texts

@@ -24,7 +24,7 @@ _TEXT = "{n_questions} questions with {n_people:.0f} people and {n_clusters:.1f}
 
 
 def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
-    """Score people's answers as if a model had given them, against themselves, with the details of each question."""
+    """Score people's answers against themselves, with the details of each question."""
     for name in ("debias", "rarefy", "rarefy_people"):
         if settings.get(name):
             raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")

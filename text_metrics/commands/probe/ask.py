@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     samples: dict[str, count[int]] = defaultdict(count)
     requests = []
     for name in names:
-        messages, number = few_shot(INSTRUCTIONS, questions[name]), next(samples[questions[name]])
+        messages = few_shot(INSTRUCTIONS, questions[name])
+        number = next(samples[questions[name]])
         requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
     answers = chat.ask(requests)
     given: dict[str, list[str]] = defaultdict(list)

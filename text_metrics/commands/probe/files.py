@@ -32,7 +32,7 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_references(path: Path) -> Rows:
-    """Read people's answers as references of probeval: released files, or a reference with an id on each line."""
+    """Read people's answers, released or a reference of probeval on each line, as references."""
     references = []
     for where, record in read_records(path):
         if "answers" not in record:
@@ -42,7 +42,7 @@ def read_references(path: Path) -> Rows:
 
 
 def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list[str]]]:
-    """Read a model's answers, in any released format or as `ask` writes them, to the questions of some references.
+    """Read a model's answers, in any released format or as `ask` writes them.
 
     Returns the answers to questions that both have, and the ids that are "unknown" to the references or "missing" in
     the file. Raises a ValueError that names the file if it is not valid, or if they share no question.

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{arguments.sentences} gives no question: {n_contexts} graphs are valid, {n_bad} are not.")
     write_jsonl(out, rows)
     if sheet:
-        # It takes a second to import.
+        # Its import takes a second.
         from pandas import DataFrame
 
         columns = ["id", "sentence", "question", "answer"]
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]) -> list[dict[str, str]]:
-    """Ask about each slot of each predicate that the sentence leaves open; counts predicates without a roleset."""
+    """Ask about each open slot of each predicate; counts predicates without a roleset."""
     rows = []
     for variable, concept in graph.concepts.items():
         match = PREDICATE.fullmatch(concept)
@@ -183,7 +183,7 @@ def _read(path: Path) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands between blank lines, each with its place; the comments at the head of a file are no graph."""
+    """Yield what stands between blank lines, each with its place, except comments."""
     for match in re.finditer(r"(?:.*\S.*\n?)+", text):
         block, number = match[0], text.count("\n", 0, match.start()) + 1
         if re.search(r"^[^#]|::snt", block, re.MULTILINE):
@@ -192,7 +192,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parse(path: Path, model: str) -> str:
-    """Parse the sentences of CommonGen's JSON lines, a list under `scene` or a string under `target`, by amrlib."""
+    """Parse the sentences of CommonGen's JSON lines, under `scene` or `target`, by amrlib."""
     import amrlib
 
     sentences: list[str] = []

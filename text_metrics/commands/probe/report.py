@@ -133,7 +133,6 @@ def against_people(
 
 
 def _sections(rows: Rows, rounds: int) -> list[tuple[str, str, Any]]:
-    """Return what `report` prints."""
     names = {"answers of": [row["name"] for row in rows]}
     entropies = [row["distribution_entropy"] for row in rows]
     scored = {

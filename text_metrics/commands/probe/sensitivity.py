@@ -50,7 +50,7 @@ def changes(shares: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
-    """Score a distribution (c + 1,) by the ranks of its answers, against counts (c,) of clusters in order of size."""
+    """Score a distribution (c + 1,) by its ranks, against counts (c,) of clusters in order of size."""
     # Clusters without an answer are not ranked; answers of equal frequency keep the order of the clusters.
     ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
     matches = np.eye(len(shares), len(counts), dtype=bool)[ranking]

@@ -123,7 +123,9 @@ def read_sets(
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
     n = len(next(iter(parsed.values())).sizes)
-    for name, values in (("prompts", prompts), ("people", people), ("contexts", contexts)):
+    given = {f"systems[{name!r}]": sets for name, sets in systems.items()}
+    given |= {"prompts": prompts, "people": people, "contexts": contexts}
+    for name, values in given.items():
         if values is not None and (isinstance(values, str) or len(values) != n):
             raise ValueError(f"{name} must have an entry for each of {n} prompts. Got {describe(values)}.")
     # In order also as text.
@@ -132,13 +134,9 @@ def read_sets(
         raise ValueError("prompts must differ: the sets of a system for one prompt make one set.")
     rated = {}
     for name, sets in parsed.items():
-        if len(sets.sizes) != n:
-            raise ValueError(f"systems[{name!r}] must have {n} sets, as the first system. Got {len(sets.sizes)}.")
         ratings = [float("nan")] * len(sets.texts)
         if isinstance(quality, Mapping):
-            if name not in quality:
-                raise ValueError(f"quality has no ratings of {name!r}.")
-            flat = flatten(quality[name], sets, f"quality[{name!r}]", "rating")
+            flat = flatten(quality.get(name), sets, f"quality[{name!r}]", "rating")
             ratings = [parse_number(value, "a rating", -LARGEST_RATING, LARGEST_RATING) for value in flat]
         members = split_list(list(zip(sets.texts, ratings, strict=True)), sets.sizes)
         rated[name] = dict(zip(ids, members, strict=True))

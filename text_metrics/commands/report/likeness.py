@@ -51,14 +51,6 @@ def equal_numbers(sides: Sequence[Sequence[list[str]]], contexts: Contexts) -> t
     return by_prompt, contexts and [context for context, n in zip(contexts, sizes, strict=True) if n]
 
 
-def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
-    """Divide people's texts on each prompt into halves, if any prompt has two."""
-    if max(map(len, texts)) < 2:
-        return [list(texts)]
-    halves = [(of_prompt[: len(of_prompt) // 2], of_prompt[len(of_prompt) // 2 :]) for of_prompt in texts]
-    return [list(half) for half in zip(*halves, strict=True)]
-
-
 def compare_systems(inputs: Inputs, level: float, encoder: dict[str, Any]) -> Likeness | None:
     """Partition diversity among all systems, and each pair of three or more, the most different first; None for one."""
     n = len(inputs.systems)
@@ -78,7 +70,10 @@ def compare_with_people(inputs: Inputs, level: float, encoder: dict[str, Any]) -
     """Partition diversity among people and each system, and two halves of people; None without people."""
     if inputs.people is None:
         return None
-    first, *second = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids])
+    texts = [shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids]
+    first, second = texts, []
+    if max(map(len, texts)) > 1:
+        first, second = [of[: len(of) // 2] for of in texts], [[of[len(of) // 2 :] for of in texts]]
     by_prompt, contexts = equal_numbers([first, *_shuffled_sets(inputs), *second], inputs.contexts)
     rows = [
         partition([[texts[0], texts[i]] for texts in by_prompt], contexts, level, encoder)

@@ -127,7 +127,7 @@ def build(
 ) -> Report:
     """Compute a report; raises a TypeError or ValueError for an invalid setting.
 
-    by_gruen : whether gruen rates the texts, of which the inputs hold no ratings
+    by_gruen : whether gruen rates the texts, if the inputs hold no ratings
     settings : those of `SETTINGS`; with same="none", meanings are not counted
     """
     encoder = {name: value for name, value in settings.items() if name not in ("same", "tokenizer")}
@@ -138,11 +138,8 @@ def build(
     unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(cache_dir or folder)
-        ratings = None
-        if inputs.rated_by is not None:
-            ratings = inputs.quality, signature("quality", column=inputs.rated_by)
-        elif by_gruen and len(unread["quality"]) < len(inputs.systems):
-            ratings = rate(inputs, encoder, progress)
+        is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
+        ratings = rate(inputs, encoder, progress) if is_rated else None
         scores = score(inputs, ratings, encoder, settings, progress)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
@@ -195,7 +192,9 @@ def least_diverse(
 
 
 def rate(inputs: Inputs, encoder: dict[str, Any], progress: bool) -> Rated:
-    """Rate all n texts by gruen."""
+    """Take the ratings of all n texts, or rate them by gruen."""
+    if inputs.rated_by is not None:
+        return inputs.quality, signature("quality", column=inputs.rated_by)
     texts = list(chain.from_iterable(inputs.by_system().values()))
     # Its models are its own.
     settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from text_metrics.commands.jobs.job import Job
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.scoring import RowScorer, check_limits, score_units, sum_units
+from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
@@ -66,13 +66,12 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """Read NAME=VALUE, as a type of argparse."""
     name, _, value = text.partition("=")
     return name, float(value)
 
 
 def _schema(source: Source, keys: Keys) -> pa.Schema | None:
-    """Return the types of the columns of a table as they are written: the values of rows of a set are lists."""
+    """Return the types of columns as they are written: the values of rows of a set are lists."""
     if source.schema is None or not keys.is_grouped:
         return source.schema
     fields = [each if each.name in keys.names else each.with_type(pa.list_(each.type)) for each in source.schema]
@@ -80,7 +79,7 @@ def _schema(source: Source, keys: Keys) -> pa.Schema | None:
 
 
 def _exit_code(options: cli.Options, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null."""
+    """Return the exit code of a job: 5 if a number of its summary is beyond a limit, or null."""
     check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
     for option, sign in (("under", 1), ("over", -1)):
         for name, limit in getattr(options, f"fail_{option}"):
@@ -105,13 +104,17 @@ def main(words: Sequence[str] | None = None) -> int:
     if summary is None:
         if options.engine == "local":
             scorer.settings.check_found()
-        reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-        step, summarized, n_texts = partial(score_units, scorer), summarize, options.batch_size
-        if scorer.is_summed:
-            reader, n_texts = Reader(Keys(options.text_key), reads_sets=False), _SUMMED * n_texts
-            step, summarized = partial(sum_units, scorer), summarize_sums
-        job = Job(saved, source, reader, step, n_texts, _schema(source, options.keys))
-        summary = job.run(partial(summarized, scorer=scorer))
+        is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
+        if options.one_set and is_vendi and not scorer.columns:
+            reader = Reader(Keys(options.text_key), reads_sets=False)
+            n_texts = _SUMMED * options.batch_size
+            job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)
+            summary = job.run(partial(summarize_sums, scorer=scorer))
+        else:
+            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            schema = _schema(source, options.keys)
+            job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
+            summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer, options.confidence)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.job import Done, score_valid_units
+from text_metrics.commands.jobs.job import Rows
 from text_metrics.commands.shared.cli import Options, load_metric
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.sets import Unit
@@ -15,7 +15,7 @@ from text_metrics.metrics._core.core_settings import CALL
 
 
 class RowScorer:
-    """The metric of a command, loaded, with its settings and the columns of its arguments; a copy loads it anew.
+    """The metric of a command, its settings and the columns of its arguments; a copy loads it anew.
 
     Attributes
     ----------
@@ -27,14 +27,12 @@ class RowScorer:
 
     def __init__(self, options: Options) -> None:
         name = options.metric
-        # Any other module with settings has a path.
         self.metric: Any = load_metric(name, from_hub=False)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
         self.options, self.items = options, self.metric.items
         if options.reference_key is None and self.items == QUESTIONS:
             raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
-        # The units of the interval in the summary are rows, or sets of rows.
         self.columns: list[Column] = columns_of(self.metric, options.columns, options.quality_scale)
         declared = self.metric.settings.declared()
         for name, value in options.settings.items():
@@ -57,18 +55,12 @@ class RowScorer:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)
 
-    @property
-    def is_summed(self) -> bool:
-        """Whether the score of a whole file follows from sums over its pieces; otherwise, its texts are one call."""
-        is_vendi = self.options.one_set and self.metric.name == "vendi_embed" and not self.columns
-        return is_vendi and self.settings.kernel == "embedding"
-
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Score units together: for each its results by name, lists where a row has several texts; and the result."""
+        """Score units together; returns the results of each by name, and that of `compute`."""
         predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
             predictions = [text for texts in predictions for text in texts]
-        given = to_arguments(self.columns, [unit.given for unit in units])
+        given = to_arguments(self.columns, [unit.given for unit in units], self.items == TEXTS)
         result = self.metric.compute(predictions=predictions, **given, **self.options.settings)
         return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
 
@@ -82,48 +74,48 @@ class RowScorer:
 
 
 def check_limits(options: Options, numbers: Iterable[str]) -> None:
-    """Raise a ValueError for a limit of a number that the summary does not have; `numbers` names those of a result."""
-    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete", *(() if options.one_set else ("n_units", "confidence"))]
+    """Raise a ValueError for a limit of what is no number of a result, nor of all summaries."""
+    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
+    if not options.one_set:
+        counts += ["n_units", "confidence"]
     names = dict.fromkeys([*numbers, *counts])
     for name, _ in [*options.fail_under, *options.fail_over]:
         if name not in names:
             raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
 
 
-def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
-    """Score units, and add the results to their rows."""
-    done: Done = []
-    for valid, (scores, result) in score_valid_units(scorer.score, units):
-        numbers = dict(result_numbers(result))
-        check_limits(scorer.options, numbers)
-        facts = {
-            "signature": result["signature"],
-            "numbers": numbers,
-            "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-            "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
-            "labels": [unit.given["confidence_by"] for unit in valid if "confidence_by" in unit.given],
-        }
-        pairs = () if scorer.options.one_set else zip(valid, scores, strict=True)
-        done.append((facts, [_join(scorer, unit, results) for unit, results in pairs]))
-    return done
+def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs of what `RowScorer.score` returned, and the rows with their results."""
+    scores, result = scored
+    numbers = dict(result_numbers(result))
+    check_limits(scorer.options, numbers)
+    facts = {
+        "signature": result["signature"],
+        "numbers": numbers,
+        "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+        "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
+        "labels": [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given],
+    }
+    pairs = () if scorer.options.one_set else zip(units, scores, strict=True)
+    return facts, [_join(scorer, unit, results) for unit, results in pairs]
 
 
-def sum_units(scorer: RowScorer, units: list[Unit]) -> Done:
+def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
     """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
     from text_metrics.metrics._core.core_encoder import encode
     from text_metrics.metrics._core.core_models import matrix_device
     from text_metrics.metrics._core.core_spectra import gram_sums
 
-    def add_up(units: list[Unit]) -> np.ndarray:
-        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
-        return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+    embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+    return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
+
+def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs of sums."""
     result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
     check_limits(scorer.options, dict(result_numbers(result)))
-    return [
-        ({"signature": result["signature"], "sums": sums, "n": sum(len(unit.texts) for unit in of_sums)}, [])
-        for of_sums, sums in score_valid_units(add_up, units)
-    ]
+    n_texts = sum(len(unit.texts) for unit in units)
+    return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
 
 
 def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +124,8 @@ def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str
     row, keys = rows[0], scorer.options.keys
     if keys.is_grouped:
         names = dict.fromkeys(name for values in rows for name in values)
-        row = {name: row[name] if name in keys.names else [values.get(name) for values in rows] for name in names}
+        lists = {name: [values.get(name) for values in rows] for name in names}
+        row = lists | {name: row[name] for name in keys.names if name in names}
     for key in scorer.keys.values():
         if key in row:
             place = f"{scorer.options.data}, row {unit.rows[0].number}"
@@ -142,5 +135,6 @@ def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str
 
 def _sum(values: Any) -> tuple[float, float]:
     """Add up the values of a unit that are not None, and count them."""
-    numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
+    values = values if isinstance(values, list) else [values]
+    numbers = [value for value in values if value is not None]
     return float(sum(numbers)), float(len(numbers))

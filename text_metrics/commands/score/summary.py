@@ -33,13 +33,11 @@ def merge_signatures(first: str, second: str) -> str:
 def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. The texts of a
-    row, or of rows that make a set, are not independent of each other: the estimates are over rows, or over the labels
-    of rows.
+    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. Estimates are over
+    units or their labels, because the texts of a unit are not independent.
 
     Raises a ValueError if the signatures of pieces differ.
     """
-    # The sum and the number of the values of each item.
     sums: dict[str, Any] = {name: [np.empty((0, 2))] for name in scorer.bounds}
     counts, labels = Counter[str](), list[Any]()
     # The sum of each number over items, the number of items, and that of pieces.

@@ -69,10 +69,7 @@ def _encoding(text: str) -> str:
 
 
 def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: bool = True) -> None:
-    """Add the options of a job on the rows of a file.
-
-    `group` names what rows make together, such as a set, and `result` the end of the default output, before its suffix.
-    """
+    """Add the options of a job on rows, which make a `group`; `result` is the end of the default name of the output."""
     parser.add_argument(
         "data",
         type=parse_path,
@@ -94,9 +91,7 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
-def add_columns(
-    parser: argparse.ArgumentParser, arguments: str = "an argument that is given for sets or texts"
-) -> None:
+def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
     """Add --column, which may be given many times, and --quality-scale."""
     parser.add_argument(
         "--column",
@@ -170,7 +165,7 @@ def _parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
 
 
 def load_metric(name: str, from_hub: bool = True) -> Any:
-    """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub."""
+    """Load a metric of the package by its name, or a module of `evaluate` by its path or from the Hub."""
     if name in METRICS or not (from_hub or os.sep in name or os.path.isdir(name)):
         return load(name)
     try:

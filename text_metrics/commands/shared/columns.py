@@ -144,12 +144,11 @@ def is_missing(value: Any) -> bool:
 
 
 class Column(NamedTuple):
-    """A column with the values of an argument, as plain data that can be sent to other processes.
+    """A column with the values of an argument.
 
     argument, name : of the argument, and the key of the column
     per_text : whether each text has a value; otherwise each row, and the rows of a set share it
     numbers : the range of its numbers; None for labels and texts
-    concatenated : whether the argument is one list over all sets
     scale : what its numbers are divided by
     """
 
@@ -157,14 +156,12 @@ class Column(NamedTuple):
     name: str
     per_text: bool = False
     numbers: tuple[float, float] | None = None
-    concatenated: bool = False
     scale: float = 1
 
     def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
-        """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
+        """Read the value of a row, or one for each of its texts; `n_texts` is None for a row of one text.
 
-        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column if it has no
-        value, too few or too many of them, or a wrong one.
+        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column.
         """
         value = read_value(row, self.name)
         if self.argument == "confidence_by":
@@ -218,9 +215,9 @@ def parse_cell(value: Any) -> Any:
 
 
 def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> list[Column]:
-    """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items.
+    """Return the columns of arguments of a metric; raises a ValueError for one that is not given for items.
 
-    `scale` is what quality is divided by. The rows of a set share their context, cluster and reference.
+    `scale` is what quality is divided by.
     """
     settings: type[Settings] | None = getattr(metric, "settings", None)
     items = getattr(metric, "items", None)
@@ -239,19 +236,22 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
                 f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
                 "given once for a call is a --setting."
             )
-        kind, of_texts = given[argument].given, items == TEXTS
-        per_text = kind in (TEXT, PAIR) or (kind == ITEM and of_texts)
+        kind = given[argument].given
+        per_text = kind in (TEXT, PAIR) or (kind == ITEM and items == TEXTS)
         divisor = scale if argument == "quality" else 1
-        of_columns.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts, divisor))
+        of_columns.append(Column(argument, name, per_text, given[argument].numbers, divisor))
     return of_columns
 
 
-def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Make arguments of `compute` from the values of each item, by argument; without the labels of clusters."""
+def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], are_texts: bool) -> dict[str, Any]:
+    """Make arguments of `compute`, without labels of clusters, from the values of each set by argument.
+
+    `are_texts` says that the metric scores texts, so that one list is over all sets.
+    """
     given = {}
     for column in columns:
         if column.argument == "confidence_by":
             continue
         of_items = [of_item[column.argument] for of_item in values]
-        given[column.argument] = list(chain.from_iterable(of_items)) if column.concatenated else of_items
+        given[column.argument] = list(chain.from_iterable(of_items)) if column.per_text and are_texts else of_items
     return given

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from text_metrics.commands.shared.files import without_secrets
 
 EXIT_USAGE, EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_INTERRUPTED = 2, 3, 5, 130
-# Libraries that a command imports only if it needs them, and the extras that bring them.
+# The extras that bring libraries.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
@@ -35,7 +35,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser, or one of a subcommand, whose help shows a docstring as it stands, and its examples after the options.
+    """A parser whose help shows a docstring as it stands, and its examples after the options.
 
     A shell completes the options, if `register-python-argcomplete text-metrics` is evaluated in it.
     """
@@ -131,7 +131,7 @@ class Notices:
 
 
 def _describe(error: OSError) -> str:
-    """Describe what the system refused, with the name of the file: every error of writing has one, except stdout's."""
+    """Describe what the system refused; every error of writing has the name of a file, except that of stdout."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

@@ -1,4 +1,4 @@
-"""Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there, and no input."""
+"""Files as all commands read and write them: outputs are complete or not there, and no input."""
 
 import glob
 import io
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
-# The compressions that are read, by suffix, as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
+# Compressions as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
@@ -67,7 +67,7 @@ def data_files(path: Path) -> list[Path]:
 
 
 def named_files(words: Sequence[str]) -> dict[str, Path]:
-    """Name the files of systems: NAME=path, or a path, which is named by its stem, and by its folders as far as needed.
+    """Name the files of systems: NAME=path, or a path, which is named by its stem, and by folders if needed.
 
     A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, what it names is one system, and
     otherwise each file is one. Raises a ValueError if two systems have one name.
@@ -119,7 +119,7 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
 def parse_json(data: bytes) -> Any:
     """Parse JSON in UTF-8. NaN, which is common though invalid, becomes None; a byte order mark is skipped.
 
-    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
+    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate.
     """
     text = data.decode("utf-8-sig")
     try:
@@ -132,7 +132,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Format a value as JSON; binary data become base64, times and decimals strings, and NaN and infinity null."""
+    """Format as JSON: binary data as base64, times and decimals as strings, NaN and infinity as null."""
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
@@ -152,8 +152,7 @@ def write_text(path: Path, text: str) -> None:
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names a file.
 
-    The name is new, unless it is given, so that no other file is replaced. A link is followed. A special file, such as
-    /dev/stdout, is written under its own name.
+    The name is new, unless it is given. A link is followed. A special file, such as /dev/stdout, keeps its name.
     """
     if path.is_symlink():
         path, temporary = Path(os.path.realpath(path)), None
@@ -198,11 +197,10 @@ def check_outputs(
 
     Parameters
     ----------
-    reads : files, and folders into which nothing may be written; what does not exist, such as an id of the Hub, is
-        skipped, and so is None
+    reads : files, and folders into which nothing may be written; None, and what does not exist, is skipped
     writes : files, and folders to which files are added; None is skipped
     settings : of a metric; those that name a model are read, and a cache is written
-    removed : a folder that the command makes and removes, so that nothing else may be in it
+    removed : a folder that the command removes, so that nothing else may be in it
 
     Raises a ValueError if one is the other; it names both.
     """
@@ -237,7 +235,7 @@ def _places(path: Path) -> list[Any]:
 
 
 def _identity(path: Path) -> Any:
-    """Identify a file or folder, whatever its names and links; a device, such as /dev/null, may be given twice."""
+    """Identify a file or folder by any name or link; a device, such as /dev/null, may be given twice."""
     if os.path.isfile(path) or os.path.isdir(path):
         return os.stat(path).st_dev, os.stat(path).st_ino
     return object() if os.path.exists(path) else os.path.realpath(path)

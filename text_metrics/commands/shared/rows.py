@@ -16,9 +16,8 @@ from text_metrics.commands.shared import files
 from text_metrics.commands.shared.columns import SHOWN, delimiter_hint, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
-# Rows of a table read at a time.
 _ROWS = 1024
-# Characters of a field of CSV, which bounds what an unclosed quote can swallow.
+# Characters that an unclosed quote can swallow.
 _CSV_FIELD = 1_000_000
 # Levels of a row of JSON: a hundred can be written in any format.
 _DEEPEST = 100
@@ -36,11 +35,9 @@ class Row(msgspec.Struct):
     values : None if it cannot be read
     error : why it cannot be used; empty for a good row
     raw : the line of a row that cannot be read
-    place : of the row among rows and blank lines, from 1: equal places of files belong together; in CSV, a row may
-        have several lines
+    place : of the row among rows and blank lines, from 1: equal places of files belong together
     n_lines : how many lines a row of CSV covers that cannot be read
-    texts, is_text, given : the texts of a good row, whether it holds one, and its values of arguments by name, once a
-        `Reader` has read them
+    texts, is_text, given : its texts, whether it holds one, and its values of arguments, once a `Reader` read them
     """
 
     number: int
@@ -63,9 +60,7 @@ class Row(msgspec.Struct):
 
 
 class Source:
-    """A file that is read row by row, or several that are concatenated: a folder of JSON files, or a pattern of names.
-
-    A row may be any value of JSON but null.
+    """A file that is read row by row, or several that are concatenated; a row is any value of JSON but null.
 
     Parameters
     ----------
@@ -148,7 +143,7 @@ class Source:
             yield Row(number, None if error else value, error, _show(line) if error else "", number)
 
     def _values(self, path: Path, file: Any) -> list[Any]:
-        """Read one JSON value: its rows are its items, or those under --rows; an object without it is one row."""
+        """Read one JSON value: its rows are its items, or those under --rows; another object is one row."""
         try:
             value = files.parse_json(b"".join(self._lines(file)))
         except ValueError as error:
@@ -194,7 +189,7 @@ class Source:
                     yield from (table.select(columns) if columns else table for table in pa.ipc.open_stream(file))
                     continue
                 table = pq.ParquetFile(file)
-                # One group after another, so that the first damaged one is named, and the rows before it are scored.
+                # One group after another, so that the rows before a damaged one are read.
                 for group in range(table.num_row_groups):
                     yield from table.iter_batches(_ROWS, [group], columns)
 
@@ -210,10 +205,7 @@ class Source:
 
 
 def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
-    """Read all rows of a file, each with its place, for errors; raises a ValueError if one is bad, or there is none.
-
-    A row must be an object, or with `any_value` any value but null.
-    """
+    """Read all rows, objects or `any_value`, with their places; raises a ValueError for a bad one, or for none."""
     source, rows = Source(path), []
     for row in source.rows():
         where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"
