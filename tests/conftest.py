@@ -103,13 +103,13 @@ def pytest_xdist_make_scheduler(config, log):
 LONGEST = (
     "test_spaces",
     "test_ray",
-    "test_spaces_requests",
-    "test_hosts",
     "test_kills",
-    "test_report_page",
+    "test_hosts",
+    "test_invariants",
+    "test_probe",
+    "test_meta_eval",
+    "test_report",
     "test_package",
-    "test_forks",
-    "test_examples",
 )
 
 
