@@ -293,7 +293,7 @@ def test_the_methods_cite_what_the_references_have(report, alone, tmp_path):
     plain = methods.replace(r"\allowbreak{}", "").replace("\\_", "_")
     for metric in made.metrics:
         assert metric.signature in plain
-    assert "GRUEN" not in page.methods(parse(alone))
+    assert "GRUEN" not in page.methods(parse(alone))["methods.tex"]
     with pytest.raises(ValueError, match="columns"):
         write_pages(made, tmp_path, ["vendi"])
 

@@ -52,8 +52,7 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
         "report.json": report.to_json(),
         "table.md": "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed),
         "table.tex": _LATEX + "\n".join(latex(table.frame, table.caption) for table in for_paper),
-        "methods.tex": methods(report),
-        "refs.bib": references(report),
+        **methods(report),
         "index.html": printable(page),
     }
     for name, text in files.items():
@@ -65,13 +64,13 @@ def to_notebook(report: Report) -> str:
     return printable(_ENVIRONMENT.get_template("notebook.html").render(report=report, tables=tables(report)))
 
 
-def methods(report: Report) -> str:
-    """Return the paragraph that says how the numbers were computed, with citations of `references`."""
+def methods(report: Report) -> dict[str, str]:
+    """Return the paragraph that says how the numbers were computed, and what it cites, in BibTeX, by file."""
     by_name = {metric.name: metric for metric in report.metrics}
     signatures = [metric.signature for metric in report.metrics]
     if report.likeness is not None:
         signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
-    return _ENVIRONMENT.get_template("methods.tex").render(
+    paragraph = _ENVIRONMENT.get_template("methods.tex").render(
         report=report,
         escape=latex_escaped,
         metrics=by_name,
@@ -79,16 +78,12 @@ def methods(report: Report) -> str:
         # Each is one long word, which TeX may break after its separators.
         signatures=[re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(each)) for each in dict.fromkeys(signatures)],
     )
-
-
-def references(report: Report) -> str:
-    """Return what `methods` cites, in BibTeX."""
-    cited = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\\cite\{([^}]*)\}", methods(report)))))
+    cited = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\\cite\{([^}]*)\}", paragraph))))
     entries = (_FOLDER / "refs.bib").read_text(encoding="utf-8").split("\n\n")
     for name in ("vendi_embed", "chamfer_diversity", "semantic_entropy", "self_bleu", "gruen"):
         entries += load_metric(name).citation.strip().split("\n\n")
     keys = {entry.partition("{")[2].partition(",")[0]: entry.strip() for entry in entries}
-    return "\n\n".join(keys[key] for key in sorted(cited)) + "\n"
+    return {"methods.tex": paragraph, "refs.bib": "\n\n".join(keys[key] for key in sorted(cited)) + "\n"}
 
 
 class Table(NamedTuple):
