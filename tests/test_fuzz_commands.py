@@ -94,10 +94,7 @@ READERS = {
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
     "probe, answers": ("model.jsonl", lines(MODEL), read_model),
-    "probe, labelled answers": (
-        *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        read_model,
-    ),
+    "probe, labelled answers": (*("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})), read_model),
 }
 
 

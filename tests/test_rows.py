@@ -197,16 +197,8 @@ def test_files_of_another_file_system(tmp_path, capsys):
 )
 def test_files_name_their_systems(tmp_path, monkeypatch, words, names):
     monkeypatch.chdir(tmp_path)
-    for name in (
-        "a/x.jsonl",
-        "a/z.jsonl",
-        "a/y.csv",
-        "b/x.jsonl",
-        "b/y.csv.gz",
-        "c/a/x.jsonl",
-        "d/a/x.jsonl",
-        "b=c.jsonl",
-    ):
+    files = "a/x.jsonl a/z.jsonl a/y.csv b/x.jsonl b/y.csv.gz c/a/x.jsonl d/a/x.jsonl b=c.jsonl"
+    for name in files.split():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
     Path("llama-3.5").mkdir()
