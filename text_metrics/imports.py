@@ -14,7 +14,7 @@ def import_evaluate() -> Any:
     """Import `evaluate`.
 
     Its evaluators import `transformers.pipelines`, which takes three quarters of the time. They are imported at the
-    first use of one of their names, in `evaluate` or in `evaluate.evaluator`, and work as if they were imported before.
+    first use of one of their names.
     """
     package = find_spec("evaluate") if "evaluate" not in sys.modules else None
     spec = PathFinder.find_spec(_EVALUATORS, package.submodule_search_locations) if package else None

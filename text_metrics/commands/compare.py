@@ -1,7 +1,7 @@
 """Compare two systems prompt by prompt by any metric, and test whether their mean difference is chance.
 
-A row of a file holds a set of texts, as a list, or one text; rows with one --id-key make the set of this prompt.
-docs/compare.md says more.
+Prints both means and their difference with intervals, a p-value, and how many prompts the test needs. A row of a file
+holds a set of texts, as a list, or one text; rows with one --id-key make a set. docs/compare.md says more.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --id-key prompt --setting q=0.5
     text-metrics compare all.csv --metric gruen --text-key output --id-key prompt --system-key model

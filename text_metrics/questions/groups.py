@@ -31,8 +31,8 @@ def between_groups(
 ) -> dict[str, Any]:
     """Divide the diversity of each set into that within and between groups of its texts.
 
-    A permutation draws which text of a set takes which slot, each a group and a weight, so that the level of the test
-    holds whatever the weights. The draws follow from `seed`, the place of the set and its sorted texts and slots.
+    A permutation draws which text of a set takes which slot, each a group and a weight. The draws follow from `seed`,
+    the place of the set and its sorted texts and slots.
 
     Parameters
     ----------
@@ -63,15 +63,16 @@ def between_groups(
         If `compute` raises one, labels have another type or shape, no set has two groups, or the parts of the
         diversity do not add up for the metric, the order or a setting.
     """
-    permutations, seed = parse_count(permutations, "permutations", 2), parse_count(seed, "seed", 0)
+    permutations = parse_count(permutations, "permutations", 2)
+    seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
         raise ValueError(
-            "metric must be vendi_embed or semantic_entropy, whose scores are effective numbers, or their logarithm. "
+            "metric must be vendi_embed or semantic_entropy, of which the parts of the diversity add up. "
             f"Got {scorer.metric.name}."
         )
     if np.ndim(q := settings.get("q", 1)) != 0 or q != 1:
-        raise ValueError(f"q must be 1: at other orders the parts of the diversity do not add up. Got {describe(q)}.")
+        raise ValueError(f"q must be 1: at other orders the parts do not add up. Got {describe(q)}.")
     for name in ("quality", "log_probs"):
         if scorer.settings.get(name) is not None:
             raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
@@ -79,7 +80,7 @@ def between_groups(
     number_labels(flat, lambda i: f"groups ({scorer.sets.where(i)})")
     labels = split_list(list(map(str, flat)), scorer.sets.sizes)
     if not any(len(set(row)) > 1 for row in labels):
-        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
+        raise ValueError("groups must have two different labels in at least one set.")
     is_entropy = scorer.metric.name == "semantic_entropy"
     with scorer.caching(**({"details": True} if is_entropy else {})):
         if is_entropy:

@@ -33,15 +33,15 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     Returns
     -------
     dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
-    fewer than k texts, without which means are. Besides, `n_too_small`, the number of these sets, and `rarefy`, `draws`
-    and `seed` in the signature.
+    fewer than k texts, without which means are. `n_too_small` is the number of these sets.
 
     Raises
     ------
     TypeError, ValueError
         If `compute` raises one, or the score is not the mean over sets.
     """
-    k, draws, seed = parse_count(k, "k"), parse_count(draws, "draws"), parse_count(seed, "seed", 0)
+    k, draws = parse_count(k, "k"), parse_count(draws, "draws")
+    seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     details = {"details": True} if "details" in scorer.declared else {}
     with scorer.caching(**scorer.singletons_skipped):

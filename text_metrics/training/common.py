@@ -75,9 +75,9 @@ def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, A
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
-    """Select the numbers of a result and name them for a log; the metric's own is NaN if there was nothing to average.
+    """Name the numbers of a result for a log; the metric's own is NaN if there was nothing to average.
 
-    A number of which lower means better or more diverse is also there negated, as `neg_<name>`.
+    One of which lower is better or more diverse is also there negated, as `neg_<name>`.
     """
     named = {name: float(value) for name, value in result_numbers(result) if value is not None}
     named.setdefault(metric.name, math.nan)

@@ -36,9 +36,8 @@ class RewardFunction:
     metric : a loaded metric, or its name: vendi_embed, chamfer_diversity or semantic_entropy of sets, gruen of texts
     set_size : number of completions of a prompt, the trainer's `num_generations`, at least 2, or 3 for
         chamfer_diversity; not for gruen
-    reward : "contribution", of each text to the score of its set, which is the default; of semantic_entropy also
-        "distinct_share", the share of the other texts that are not of its class, (n - size) / (n - 1) as in DARLING
-        (arXiv 2509.02534); of gruen "quality"
+    reward : "contribution", of each text to the score of its set, by default; of semantic_entropy also
+        "distinct_share", the share of the others that are not of its class (arXiv 2509.02534); of gruen "quality"
     quality : another reward function, with values in [0, 1], by which the reward is multiplied; not for gruen
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
         texts or chats, of which the last message of the user counts
@@ -46,8 +45,8 @@ class RewardFunction:
     Raises
     ------
     TypeError, ValueError
-        For arguments and settings that are invalid or not known before training; when called, if completions are not
-        texts, the completions of each prompt are not a set, or a rating is not in [0, 1].
+        For arguments that are invalid or not known before training; when called, if completions are not texts, those
+        of a prompt are not a set, or a rating is not in [0, 1].
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class RewardFunction:
         elif set_size is not None or quality is not None:
             raise ValueError(f"set_size and quality go with metrics of sets: {name} scores each text by itself.")
         if quality is not None and not callable(quality):
-            raise TypeError(f"quality must be a reward function, as of for_rewards('gruen'). Got {describe(quality)}.")
+            raise TypeError(f"quality must be a reward function. Got {describe(quality)}.")
         self.set_size, self.quality = set_size, quality
         self.reward = parse_choice(reward or REWARDS[name][0], "reward", REWARDS[name])
         self.signature = ""
@@ -135,7 +134,7 @@ class RewardFunction:
 
 
 def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
-    """Raise a ValueError unless consecutive completions of each prompt, if there are any prompts, are whole sets."""
+    """Raise a ValueError unless consecutive completions of each prompt are whole sets."""
     runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
     # Two sets of one prompt may be neighbours.
     if n_texts % size or len(prompts) not in (0, n_texts) or any(run % size for run in runs):

@@ -63,17 +63,14 @@ def _keep(text: str) -> int | str:
     return text if text == "all" else int(text)
 
 
-def read_encoder(options: cli.Options) -> EncoderSettings:
-    """Read how texts are embedded."""
-    return EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
-
-
-def choose_texts(options: cli.Options, units: list[Unit]) -> tuple[dict[str, Any], list[np.ndarray]]:
+def choose_texts(
+    options: cli.Options, encoder: EncoderSettings, units: list[Unit]
+) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Choose texts of groups; returns what the summary needs, and the places of the chosen texts of each."""
     texts = [text for unit in units for text in unit.texts]
     sizes = np.array([len(unit.texts) for unit in units])
     contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
-    settings = EmbeddedSetSettings(**read_encoder(options).passed(), contexts=contexts)
+    settings = EmbeddedSetSettings(**encoder.passed(), contexts=contexts)
     embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
@@ -162,17 +159,14 @@ def main(words: Sequence[str] | None = None) -> int:
     """Choose texts of the file; returns the exit code."""
     options = parse_options(words)
     source = Source(options.data, **cli.form_of(options))
-    columns = [
-        Column("quality", name, per_text=True, numbers=(0, 1), scale=options.quality_scale)
-        if argument == "quality"
-        else Column(argument, name)
-        for argument, name in options.columns.items()
-    ]
-    read_encoder(options)
+    columns = [Column("contexts", options.context_key)] if options.context_key else []
+    if quality := options.columns.get("quality"):
+        columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
+    encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
     saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:
         reader = Reader(options.keys, True, columns, chooses=True)
-        steps = partial(choose_texts, options), partial(finish, options, source.has_cells)
+        steps = partial(choose_texts, options, encoder), partial(finish, options, source.has_cells)
         summary = Job(saved, source, reader, *steps, options.batch_size, source.schema).run(summarize)
     return saved.finish(summary)

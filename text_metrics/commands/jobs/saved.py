@@ -59,7 +59,8 @@ class SavedJob:
         if options.out is None and not isinstance(data, Path):
             raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
         ending = ".parquet" if data.is_dir() else files.file_format(data)
-        out = options.out or data.with_name(f"{data.name}.{result}{ending if ending in formats else formats[0]}")
+        ending = ending if ending in formats else formats[0]
+        out = options.out or data.with_name(f"{data.name}.{result}{ending}")
         if out.suffix not in formats or out.is_dir():
             raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
         self.out, self.options, self.decisive = out, options, _decisive(options)

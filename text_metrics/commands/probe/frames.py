@@ -3,18 +3,16 @@
     text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
     text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
 
-A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
-and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
-about where, when, why, how and with what it happens, unless the sentence says so. A graph that is not valid is named
-and skipped; the exit code is then 3. `text-metrics probe ask` reads the questions. The method is that of section 3 of
-Every Answer Matters.
+A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, with `# ::snt` and `# ::id`. For
+each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and about where,
+when, why, how and with what it happens, unless the sentence says so (Every Answer Matters, section 3). A graph that is
+not valid is named and skipped; the exit code is then 3.
 """
 
 import argparse
 import random
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -58,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{graphs} is not a file of this command, and would be replaced: choose another --out.")
         write_text(graphs, _parse(arguments.sentences, arguments.parse))
     rows: list[dict[str, str]] = []
-    unknown, n_contexts, n_bad = Counter[str](), 0, 0
+    unknown, n_contexts, n_bad = set[str](), 0, 0
     for where, block in _blocks(_read(graphs)):
         try:
             graph = read_graph(block)
@@ -90,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_BAD_ROWS if n_bad else 0
 
 
-def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]) -> list[dict[str, str]]:
-    """Ask about each open slot of each predicate; counts predicates without a roleset."""
+def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: set[str]) -> list[dict[str, str]]:
+    """Ask about each open slot of each predicate; adds predicates without a roleset to `unknown`."""
     rows = []
     for variable, concept in graph.concepts.items():
         match = PREDICATE.fullmatch(concept)
@@ -99,7 +97,7 @@ def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]
             continue
         roleset = rolesets.get(concept)
         if roleset is None:
-            unknown[concept] += 1
+            unknown.add(concept)
             continue
         filled = graph.roles(variable)
         for slot in (*roleset.roles, *CIRCUMSTANCES):

@@ -54,7 +54,8 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         questions, skipped = read_predictions(path, references)
         files[name] = {}
         for question in questions:
-            counts = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
+            cleaned = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
+            counts = count_answers(cleaned)
             # A blank answer beside others is wrong.
             if any(counts):
                 files[name][question["id"]] = counts

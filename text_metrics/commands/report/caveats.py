@@ -41,7 +41,7 @@ def word_counts(texts: Iterable[str]) -> np.ndarray:
 
 
 def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool) -> list[Caveat]:
-    """Return what could mislead: `by_default` says whether the default encoder reads the texts, `by_gruen` gruen."""
+    """Return what could mislead, if the default encoder, or gruen, reads the texts."""
     readers: dict[str, tuple[str, ...]] = {"the default encoder": BY_ENCODER} if by_default else {}
     readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
     systems = list(inputs.by_system().items())

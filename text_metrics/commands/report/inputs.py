@@ -96,7 +96,7 @@ def pair_systems(
             "diversity. Check what names the prompts, and what holds the texts."
         )
     if people is not None and people.keys().isdisjoint(ids):
-        raise ValueError("people (--people) have no text for any prompt of the systems: check what names the prompts.")
+        raise ValueError("people (--people) have no text for any prompt of the systems: check the prompts.")
     return Inputs(
         systems=list(systems),
         sources=sources,
@@ -159,7 +159,8 @@ def _parse(sets: Any, name: str) -> TextSets:
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
-    keys, form, columns = Keys(options.text_key, options.id_key, options.system_key), form_of(options), list[Column]()
+    keys, form = Keys(options.text_key, options.id_key, options.system_key), form_of(options)
+    columns = list[Column]()
     if options.quality_key is not None:
         numbers = (-LARGEST_RATING, LARGEST_RATING)
         columns.append(Column("quality", options.quality_key, True, numbers, scale=options.quality_scale))
@@ -175,17 +176,19 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for path, units in files.items():
             _check_one_system(path, units, read)
     systems: dict[str, RatedSets] = {}
-    sources, contexts = [], dict[str, str]()
+    contexts: dict[str, str] = {}
+    sources = []
     for name, path in options.files.items():
         for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
             units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
             sets = systems[name if system is None else system] = _rated(units)
-            n_bad, n_texts = sum(len(unit.bad) for unit in units), sum(map(len, sets.values()))
-            sources.append(Origin(str(path), sum(len(unit.rows) for unit in units) + n_bad, n_bad, len(sets), n_texts))
+            n_bad, n_good = (sum(map(len, rows)) for rows in zip(*((of.bad, of.rows) for of in units), strict=True))
+            n_texts = sum(map(len, sets.values()))
+            sources.append(Origin(str(path), n_good + n_bad, n_bad, len(sets), n_texts))
             for unit in units:
                 context = unit.given.get("contexts")
                 if context and contexts.setdefault(str(unit.id), context) != context:
-                    raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts: it must have one.")
+                    raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts.")
     people = None
     if options.people is not None:
         files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)

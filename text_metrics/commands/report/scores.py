@@ -53,7 +53,7 @@ def report(
 
     Parameters
     ----------
-    systems : for each system by name, p sets of texts, one for each prompt; sets of fewer than two texts are left out
+    systems : for each system by name, p sets of texts, one for each prompt
     prompts : p names of the prompts; their numbers by default
     quality : "gruen"; ratings of each system by name, shaped like its sets; or None
     out : folder to save the report in
@@ -72,7 +72,7 @@ def report(
     Raises
     ------
     TypeError, ValueError
-        If an argument is invalid, or no prompt has two texts or more of every system.
+        If an argument is invalid, or no prompt has two texts of every system.
     """
     for name in settings:
         parse_choice(name, "a setting", SETTINGS)
@@ -96,8 +96,8 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
 
     Returns
     -------
-    DataFrame by the names of the metrics, with the columns `title`, `score`, `low`, `high`, `better` ("higher", "lower"
-    or ""), `is_reliable` (whether the metric can measure most of the texts) and `signature`
+    DataFrame by the names of the metrics, with the columns `title`, `score`, `low`, `high`, `better` ("higher",
+    "lower" or ""), `is_reliable` (whether it can measure most texts) and `signature`
 
     Raises
     ------
@@ -144,7 +144,8 @@ def build(
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
         pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
-    shape, size = (len(inputs.systems), -1), inputs.smallest or float(inputs.sizes[0, 0])
+    shape = (len(inputs.systems), -1)
+    size = inputs.smallest or float(inputs.sizes[0, 0])
     measures = dict(MEASURES)
     if inputs.rated_by is not None:
         measures["quality"] = measures["quality"]._replace(title=inputs.rated_by, bounds=UNBOUNDED)
@@ -217,7 +218,8 @@ def score(
         metric = load_metric(name)
         return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
-    scores, by_set = dict[str, tuple[Any, str]](), None
+    scores: dict[str, tuple[Any, str]] = {}
+    by_set = None
     if ratings is not None:
         numbers, signed = ratings
         scores["quality"] = (mean_by_set(numbers, sizes), signed)

@@ -68,9 +68,9 @@ def _at_quality(quality: Metric, system: int, verb: str) -> str:
 
 
 def _poor(metric: Metric) -> list[int]:
-    """List the systems of lower quality than the others: those below the widest gap between intervals of neighbours.
+    """List the systems of lower quality: those below the widest gap between intervals of neighbours.
 
-    Where means have no interval, as on one prompt, they have to be below half of the next.
+    Means without intervals have to be below half of the next.
     """
     order = metric.order
     ends = [value.interval or [value.mean / 2, value.mean] for value in metric.values]

@@ -70,14 +70,6 @@ def _limit(text: str) -> tuple[str, float]:
     return name, float(value)
 
 
-def _schema(source: Source, keys: Keys) -> pa.Schema | None:
-    """Return the types of columns as they are written: the values of rows of a set are lists."""
-    if source.schema is None or not keys.is_grouped:
-        return source.schema
-    fields = [each if each.name in keys.names else each.with_type(pa.list_(each.type)) for each in source.schema]
-    return pa.schema(fields)
-
-
 def _exit_code(options: cli.Options, summary: Mapping[str, Any], code: int) -> int:
     """Return the exit code of a job: 5 if a number of its summary is beyond a limit, or null."""
     check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
@@ -112,7 +104,12 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-            schema = _schema(source, options.keys)
+            schema, keys = source.schema, options.keys
+            if schema is not None and keys.is_grouped:
+                for i, field in enumerate(schema):
+                    # The values of the rows of a set are a list.
+                    if field.name not in keys.names:
+                        schema = schema.set(i, field.with_type(pa.list_(field.type)))
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:

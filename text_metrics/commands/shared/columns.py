@@ -99,7 +99,9 @@ def read_key(values: Any, key: str) -> str | None:
     if isinstance(value, date):
         return value.isoformat()
     value = msgspec.to_builtins(value, enc_hook=str)
-    return value if value is None or isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _from_text(text: str) -> Any:
@@ -253,5 +255,7 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]],
         if column.argument == "confidence_by":
             continue
         of_items = [of_item[column.argument] for of_item in values]
-        given[column.argument] = list(chain.from_iterable(of_items)) if column.per_text and are_texts else of_items
+        if column.per_text and are_texts:
+            of_items = list(chain.from_iterable(of_items))
+        given[column.argument] = of_items
     return given

@@ -80,7 +80,8 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             return _end(_describe(error))
         except ImportError as error:
             extra = _EXTRAS.get(error.name or "")
-            return _end(f'{error.name} is needed: pip install "text-metrics[{extra}]"' if extra else str(error))
+            advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
+            return _end(advice if extra else str(error))
         except (TypeError, ValueError) as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:

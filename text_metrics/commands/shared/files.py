@@ -60,10 +60,12 @@ def data_files(path: Path) -> list[Path]:
         if not data:
             raise ValueError(f"{path} has no Parquet or JSON files, nor those of `datasets`.")
         return data
-    named = [] if path.exists() else [Path(name) for name in sorted(glob.glob(str(path)))]
-    if not named and not path.exists():
+    if path.exists():
+        return [path]
+    named = sorted(glob.glob(str(path)))
+    if not named:
         raise ValueError(f"{path} does not exist.")
-    return named or [path]
+    return list(map(Path, named))
 
 
 def named_files(words: Sequence[str]) -> dict[str, Path]:
