@@ -17,24 +17,23 @@ $(shell rm -f $(VENV)/.installed*)
 endif
 endif
 
-.PHONY: demo test test-discrete test-integrations lint benchmark results release spaces vendor chromium clean
+.PHONY: demo test test-suite test-discrete test-integrations lint benchmark results release spaces vendor chromium clean
 
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
 
+test: lint test-suite
+
 # One process more than there are cores shares the files of tests, because one waits for a server or a cluster; each has
 # one thread of torch.
-test: $(VENV)/.installed-dev chromium lint
+test-suite: $(VENV)/.installed-dev chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 
 # Tests of what is decided discretely, with sums in other orders: by instruction set and number of threads.
 test-discrete: $(VENV)/.installed-dev
-	for capability in avx2 default; do for threads in 1 2; do \
-	  ATEN_CPU_CAPABILITY=$$capability OMP_NUM_THREADS=$$threads \
-	    $(BIN)/python -m pytest -q -m discrete $$(grep -l mark.discrete tests/*.py) || exit 1; \
-	done; done
+	OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive $(BIN)/python -m tests.discrete
 
-# The evaluation harnesses, by their own commands: with -j2, both at once.
+# The evaluation harnesses, by their own commands.
 test-integrations: test-lm-eval test-inspect
 
 test-lm-eval: $(VENV)/.installed-lm-eval

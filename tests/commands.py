@@ -54,12 +54,3 @@ def results_of(data, out="out.jsonl"):
     summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
     rows = [] if summary == out else read_data(out)
     return rows, read_jsonl(bad) if bad.exists() else [], json.loads(summary.read_text())
-
-
-def command_of(path):
-    """Return the name of the command that a module belongs to."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    if parts[:2] == ("text_metrics", "commands"):
-        return parts[2].replace("_", "-")
-    dotted = ".".join(parts[1:]).removesuffix(".__main__")
-    return dotted if dotted in WORKSHOP else ".".join(parts[1:-1])

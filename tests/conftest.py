@@ -25,7 +25,7 @@ SETS = [
 ]
 # The last one has a sentence that is longer than models read.
 TEXTS = [" ".join(members) for members in SETS]
-TEXTS[-1] += " He go to school every days with his sister, who like it " + "very much and " * 60 + "so on."
+TEXTS[-1] += " He go to school every days with his sister, who like it " + "very much and " * 16 + "so on."
 # The answers of a model and of people to five questions.
 QUESTIONS = [
     (["a kettle", "a pot", "a pot", "tea"], ["a kettle"] * 5 + ["a pot"] * 2 + ["a cup"]),
@@ -79,17 +79,37 @@ def pytest_collection_finish():
     gc.enable()
 
 
+# Files that share a server of processes, which takes long to start.
+TOGETHER = (
+    {"test_spaces", "test_spaces_build", "test_spaces_requests"},
+    {"test_kills", "test_rewards", "test_samples", "test_trainer"},
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Share the tests out by files, some of which go to one process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByServers(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            stem = Path(nodeid.split("::")[0]).stem
+            return next((str(sorted(names)) for names in TOGETHER if stem in names), stem)
+
+    return ByServers(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 # Files that take longest come first, so that no process is left alone with one at the end.
 LONGEST = (
     "test_spaces",
     "test_ray",
-    "test_spaces_requests",
-    "test_hosts",
     "test_kills",
-    "test_report_page",
+    "test_hosts",
+    "test_invariants",
+    "test_probe",
+    "test_meta_eval",
+    "test_report",
     "test_package",
-    "test_forks",
-    "test_examples",
 )
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import evaluate
 import pytest
 
+from tests.conftest import ROOT
 from text_metrics.__main__ import COMMANDS
 from text_metrics.__main__ import main as text_metrics
 
-ROOT = Path(__file__).resolve().parents[1]
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 # Their programs need optional packages: the tests of what they show run them.

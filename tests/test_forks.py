@@ -10,7 +10,7 @@ from transformers import EvalPrediction
 
 import text_metrics
 from tests import programs
-from tests.conftest import METRICS, approx, inputs_of, items_of, metrics_of
+from tests.conftest import approx, inputs_of, items_of, metrics_of
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models
 
@@ -30,8 +30,15 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
     rows = rng.normal(size=(1500, 256))
     tokenizer = build_tokenizer()
     ids = rng.integers(3, len(tokenizer), (64, 6))
+
+    def load_encoder():
+        with monkeypatch.context() as patch:
+            patch.setattr(core_models.model_registry(), "models", {})
+            return ways["encoder"]()
+
     ways = {
         "encoder": lambda: load("vendi_embed").compute(predictions=texts, set_size=4)["scores"],
+        "encoder that is not loaded": load_encoder,
         "embeddings": lambda: load("chamfer_diversity").compute(predictions=["a"] * 1500, embeddings=rows)["scores"],
         "clusters": lambda: load("probeval").compute(
             predictions=[texts[:9]], references=[texts[20:50]], clustering="xmeans"
@@ -48,27 +55,6 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
         # The settings of threads are those of before.
         assert child[1] == torch.get_num_threads() == 2
         assert child[2]["TOKENIZERS_PARALLELISM"] == "true"
-
-
-AFTER_TORCH = """
-import os, signal, sys
-import evaluate, torch
-metric = evaluate.load(sys.argv[1])
-torch.set_num_threads(2)
-product = torch.ones(500, 500) @ torch.ones(500, 500)
-if os.fork() == 0:
-    signal.alarm(120)  # if it hangs
-    print(metric.compute(predictions=["a dog runs"] * 2 + ["a cat sleeps far away"] * 2)["vendi_embed"])
-    sys.stdout.flush()
-    os._exit(0)
-os.wait()
-"""
-
-
-def test_a_child_scores_after_other_work_of_torch(load):
-    expected = load("vendi_embed").compute(predictions=["a dog runs"] * 2 + ["a cat sleeps far away"] * 2)
-    done = programs.run(AFTER_TORCH, METRICS / "vendi_embed")
-    assert float(done.stdout) == pytest.approx(expected["vendi_embed"], abs=1e-6)
 
 
 def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_models, nli_model, monkeypatch):

@@ -12,8 +12,8 @@ import pytest
 from tests.commands import choose, results_of, score
 from tests.files import write_data, write_jsonl
 from text_metrics.commands.shared import sets
+from text_metrics.commands.shared.columns import read_key
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
-from text_metrics.commands.shared.keys import read_key
 from text_metrics.commands.shared.rows import Row, Source
 
 KINDS = ["data.jsonl", "data.json", "data.csv", "data.parquet", "data"]

@@ -224,10 +224,7 @@ def test_sets_of_one_text(load, name, settings):
     assert (result[name], result["scores"], result["n_singletons"]) == (None, [None, None], 2)
 
 
-@pytest.mark.parametrize(
-    ("scale", "kind"),
-    [(1e-40, "f4"), (1e-30, "f4"), (1e30, "f4"), (1e-99, "f8"), (1e99, "f8")],
-)
+@pytest.mark.parametrize(("scale", "kind"), [(1e-40, "f4"), (1e-30, "f4"), (1e30, "f4"), (1e-99, "f8"), (1e99, "f8")])
 def test_the_length_of_an_embedding_does_not_matter(load, scale, kind):
     vectors = (np.array([[1.0, 2.0], [2.0, -1.0]]) * [[scale], [1.0]]).astype(kind)
     assert load("vendi_embed").compute(predictions=GOOD, embeddings=vectors)["vendi_embed"] == pytest.approx(2.0)

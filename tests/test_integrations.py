@@ -29,11 +29,7 @@ def run(command, *words):
     """Run a command of this Python's environment, or a script of tests/, from the root of the repository."""
     script = [sys.executable, command] if command.endswith(".py") else [Path(sys.executable).with_name(command)]
     done = subprocess.run(
-        [*script, *map(str, words)],
-        cwd=ROOT,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
+        [*script, *map(str, words)], cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

@@ -12,17 +12,12 @@ import pytest
 from tests.commands import results_of, score, words_of
 from tests.conftest import SETS
 from tests.files import compress, write_data, write_jsonl
+from tests.programs import FORKS
 from tests.test_score import make_rows, outputs
 from text_metrics.commands.choose import main as choose_main
 from text_metrics.commands.score import main as score_main
 from text_metrics.commands.shared import files as _files
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
-
-# Each process is forked from one that has imported what a command imports. `evaluate`, with torch, takes 4 s.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(
-    ["evaluate", "sentence_transformers", "text_metrics.commands.choose.main", "tests.test_kills"]
-)
 
 
 def die_at(main, words, at, before):
@@ -43,7 +38,7 @@ def die_at(main, words, at, before):
 
 
 def run_and_die(words, at, before, main=score_main.main):
-    process = processes.Process(target=die_at, args=(main, words, at, before))
+    process = multiprocessing.get_context(FORKS).Process(target=die_at, args=(main, words, at, before))
     process.start()
     process.join()
     return process.exitcode

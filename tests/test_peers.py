@@ -1,5 +1,9 @@
 """The metrics compute the same numbers as the packages that the benchmark compares them with."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -44,6 +48,13 @@ def test_a_loop_gives_the_same(name, n):
     case.prepare()
     given = case.make(n)
     np.testing.assert_allclose(np.ravel(case.ours(given)), np.ravel(case.theirs(given)), atol=1e-6)
+
+
+def test_asv_finds_the_cases():
+    """It imports every module of their folder, as a package of the folder's name."""
+    command = [Path(sys.executable).with_name("asv"), "check", "--python=same"]
+    done = subprocess.run(command, cwd=Path(cases.__file__).parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

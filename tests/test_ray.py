@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -10,10 +11,11 @@ import threading
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.commands import results_of, score
-from tests.conftest import METRICS
+from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
 from tests.test_grouping import rows_of_equal_texts
 from tests.test_score import WORDS, make_rows, outputs
@@ -97,7 +99,7 @@ def test_clusters_that_are_not_there(tmp_path, capsys, monkeypatch, more, messag
 def test_a_worker_that_does_not_see_the_data(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
     load_metric = scoring.load_metric
-    monkeypatch.setattr(scoring, "load_metric", lambda name: data.unlink() or load_metric(name))
+    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: data.unlink() or load_metric(name))
     assert score(data) == EXIT_USAGE
     assert f"{data} does not exist. All machines" in capsys.readouterr().err
 
@@ -266,3 +268,21 @@ def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path):
         assert score(data, *more, key="text", size=10) == EXIT_BAD_ROWS
     assert outputs(there) == outputs(here)
     assert all(row["self_bleu"] == pytest.approx(1) for row in results_of(data)[0])
+
+
+@pytest.mark.slow
+def test_the_program_of_the_page_runs(cluster, load, tmp_path):
+    """The page shows `Scorer` in Ray Data."""
+    import ray
+
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    # Ray's workers write from folders of their own.
+    program = re.search(r"```python\n(.*?)```", page, re.S)[1].replace('"scored"', repr(str(tmp_path / "scored")))
+    names = {}
+    environment = {"env_vars": {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}}
+    with ray.init(address=cluster, log_to_driver=False, runtime_env=environment):
+        exec(compile(program, "cluster.md", "exec"), names)
+    scored = pd.read_parquet(tmp_path / "scored").sort_values("prompt")
+    rows = sorted(names["rows"], key=lambda row: row["prompt"])
+    expected = load("vendi_embed").compute(predictions=[row["answers"] for row in rows])["scores"]
+    assert scored["vendi_embed"].tolist() == pytest.approx(expected, abs=1e-6)

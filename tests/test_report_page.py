@@ -19,9 +19,8 @@ from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
 from text_metrics.commands.report import page
 from text_metrics.commands.report.model import Report
-from text_metrics.commands.report.page import write_pages
+from text_metrics.commands.report.page import tables, write_pages
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.tables import tables
 from text_metrics.commands.shared import formats
 from text_metrics.commands.shared.tables import latex, markdown
 
@@ -294,7 +293,7 @@ def test_the_methods_cite_what_the_references_have(report, alone, tmp_path):
     plain = methods.replace(r"\allowbreak{}", "").replace("\\_", "_")
     for metric in made.metrics:
         assert metric.signature in plain
-    assert "GRUEN" not in page.methods(parse(alone))
+    assert "GRUEN" not in page.methods(parse(alone))["methods.tex"]
     with pytest.raises(ValueError, match="columns"):
         write_pages(made, tmp_path, ["vendi"])
 

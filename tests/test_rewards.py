@@ -15,11 +15,7 @@ from tests.trainer_run import PROMPTS, TEXTS, build_causal, build_seq2seq, build
 SIZE = 4
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]
 SETS = [TEXTS[i : i + SIZE] for i in range(0, len(TEXTS), SIZE)]
-CASES = [
-    ("vendi_embed", {"q": 0.5}),
-    ("vendi_embed", {"kernel": "ngram"}),
-    ("chamfer_diversity", {}),
-]
+CASES = [("vendi_embed", {"q": 0.5}), ("vendi_embed", {"kernel": "ngram"}), ("chamfer_diversity", {})]
 each_case = pytest.mark.parametrize(("name", "settings"), CASES)
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.files import compress, pipe_of, read_jsonl, write_data
 from tests.fuzzing import cases, damage_lines
 from text_metrics.commands.score.main import main
+from text_metrics.commands.shared.columns import SHOWN, read_value
 from text_metrics.commands.shared.command import EXIT_USAGE
-from text_metrics.commands.shared.keys import SHOWN, read_value
+from text_metrics.commands.shared.files import named_files
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.systems import named_files
 
 FILES = 150
 ROWS = [
@@ -197,16 +197,8 @@ def test_files_of_another_file_system(tmp_path, capsys):
 )
 def test_files_name_their_systems(tmp_path, monkeypatch, words, names):
     monkeypatch.chdir(tmp_path)
-    for name in (
-        "a/x.jsonl",
-        "a/z.jsonl",
-        "a/y.csv",
-        "b/x.jsonl",
-        "b/y.csv.gz",
-        "c/a/x.jsonl",
-        "d/a/x.jsonl",
-        "b=c.jsonl",
-    ):
+    files = "a/x.jsonl a/z.jsonl a/y.csv b/x.jsonl b/y.csv.gz c/a/x.jsonl d/a/x.jsonl b=c.jsonl"
+    for name in files.split():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
     Path("llama-3.5").mkdir()

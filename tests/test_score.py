@@ -358,7 +358,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "no.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
     (tmp_path / "folder").mkdir()
     datasets.DatasetDict({"test": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
-    (write_data(tmp_path / "data", make_rows(5)) / "dataset_info.json").write_text("{")
+    (write_data(tmp_path / "data", make_rows(5)) / "data-00000-of-00001.arrow").write_text("{")
     write_data(tmp_path / "other.parquet", make_rows(3))
     for name, message in {
         "missing.jsonl": "does not exist",
@@ -368,7 +368,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
         "old.jsonl": "row 1",
         "no.json": "line 2",
         "folder": "`datasets`",
-        "data": "`datasets`",
+        "data": "Arrow",
         "splits": "test",
         "other.parquet --text-key nowhere": "'nowhere'",
     }.items():
@@ -392,15 +392,15 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    done, codes = job.Worker.score_piece, []
+    done, codes = job.Job.score_piece, []
 
     def meanwhile(*piece):
-        monkeypatch.setattr(job.Worker, "score_piece", done)
+        monkeypatch.setattr(job.Job, "score_piece", done)
         if not codes:
             codes.extend([score(data), score(data, "--restart")])
         return done(*piece)
 
-    monkeypatch.setattr(job.Worker, "score_piece", meanwhile)
+    monkeypatch.setattr(job.Job, "score_piece", meanwhile)
     assert score(data) == 0
     assert codes == [EXIT_USAGE] * 2
     assert "is in use by another process" in capsys.readouterr().err
@@ -411,7 +411,7 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": 5}] * 3)
     for _ in range(2):
         with pytest.raises(ValueError, match="none of 3 rows"):
-            main.run(main.parse_command(words_of(data, "--metric", "self_bleu")))
+            main.main.__wrapped__(words_of(data, "--metric", "self_bleu"))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -466,7 +466,7 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
 @pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
 def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
     loaded, load_metric = [], scoring.load_metric
-    monkeypatch.setattr(scoring, "load_metric", lambda name: loaded.append(name) or load_metric(name))
+    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: loaded.append(name) or load_metric(name))
     monkeypatch.chdir(tmp_path)
     assert score(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more) == 0
     assert loaded == ["self_bleu"]

@@ -1,35 +1,12 @@
-"""`Scorer` in real Ray Data, in `datasets`, and by hand."""
+"""`Scorer` in `datasets`, and by hand; tests/test_ray.py has it in Ray Data."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT, SETS
+from tests.conftest import SETS
 from text_metrics import Scorer
-
-
-@pytest.fixture
-def ray_runtime():
-    ray = pytest.importorskip("ray", reason="ray is not installed")
-    environment = {"env_vars": {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}}
-    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env=environment)
-    yield ray
-    ray.shutdown()
-
-
-@pytest.mark.slow
-def test_the_program_of_the_page_runs(load, ray_runtime, tmp_path):
-    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
-    program = re.search(r"```python\n(.*?)```", page, re.S)[1]
-    names = {}
-    # Ray's workers write from folders of their own.
-    exec(compile(program.replace('"scored"', repr(str(tmp_path / "scored"))), "cluster.md", "exec"), names)
-    scored = ray_runtime.data.read_parquet(str(tmp_path / "scored")).to_pandas().sort_values("prompt")
-    rows = sorted(names["rows"], key=lambda row: row["prompt"])
-    expected = load("vendi_embed").compute(predictions=[row["answers"] for row in rows])["scores"]
-    assert scored["vendi_embed"].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_columns_of_settings(load):

@@ -1,10 +1,9 @@
-"""similarity=: given matrices in vendi_embed and chamfer_diversity, against vendi-score, plain loops and embeddings."""
+"""similarity=: given matrices in vendi_embed and chamfer_diversity, against embeddings and plain loops."""
 
 import re
 
 import numpy as np
 import pytest
-from vendi_score import vendi
 
 from tests.conftest import approx
 from tests.references import diversity as reference
@@ -36,17 +35,6 @@ def shaped(values):
 # The kernel matrix decides all.
 
 
-@pytest.mark.parametrize("q", [0.5, 1, 2, "inf"])
-def test_equals_vendi_score(load, rng, q):
-    kernels = [reference.cosines(rng.standard_normal((size, 8))) for size in SIZES]
-    texts = [["x"] * size for size in SIZES]
-    weights = [rng.dirichlet(np.ones(size)) for size in SIZES]
-    for given in (None, weights):
-        result = load("vendi_embed").compute(predictions=texts, similarity=kernels, q=q, weights=given)
-        expected = [vendi.score_K(kernel, q=q, p=p) for kernel, p in zip(kernels, given or [None] * 5, strict=True)]
-        assert result["scores"] == pytest.approx(expected, abs=1e-9)
-
-
 QUALITY = shaped(np.linspace(0.1, 1, sum(SIZES)))
 WEIGHTS = [[1 / 2, *[1 / 2 / (size - 1)] * (size - 1)] for size in SIZES]
 
@@ -55,7 +43,7 @@ WEIGHTS = [[1 / 2, *[1 / 2 / (size - 1)] * (size - 1)] for size in SIZES]
     ("name", "settings"),
     [
         ("vendi_embed", {"q": [0.5, 1, 2, "inf"], "details": True, "confidence": 0.9}),
-        ("vendi_embed", {"quality": QUALITY, "weights": WEIGHTS}),
+        ("vendi_embed", {"q": [0.5, 1, 2, "inf"], "quality": QUALITY, "weights": WEIGHTS}),
         ("chamfer_diversity", {"quality": QUALITY, "details": True, "confidence": 0.9}),
     ],
 )

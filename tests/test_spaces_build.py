@@ -1,8 +1,9 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
 import json
+import os
 import re
-import subprocess
+import runpy
 import sys
 from itertools import chain
 
@@ -65,7 +66,7 @@ def test_a_built_demo_is_a_metric_from_its_folder(built, load, name):
         assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
-# An encoder of one's own, which knows letters only, and what a demo with it shows of a set.
+# An encoder of one's own, which knows letters only.
 LETTERS = """
 import numpy as np
 
@@ -75,22 +76,25 @@ class Letters:
 
 MODEL = Letters()
 """
-SHOWN = """
-import json, runpy, sys
-sys.path.insert(0, ".")
-app = runpy.run_path("app.py")
-space, texts = app["SPACE"], json.loads(sys.argv[1])
-settings = {name: component.value for name, component in space.settings.items()}
-result = space.score([app["inputs"].Row(text, "1") for text in texts], **settings)
-(heat,) = [drawn.content.data[0].z for drawn, picture in zip(result.pictures, space.pictures)
-           if picture.title == "Similarity of the texts"]
-print(json.dumps({"report": result.scored.result, "table": result.details.to_dict("list"), "heat": heat}, default=list))
-"""
+
+
+def write_shown(folder, texts, out):
+    """Write what a built demo, alone in its folder, shows of texts."""
+    os.chdir(folder)
+    sys.path[0] = str(folder)
+    app = runpy.run_path("app.py")
+    space = app["SPACE"]
+    settings = {name: component.value for name, component in space.settings.items()}
+    result = space.score([app["inputs"].Row(text, "1") for text in texts], **settings)
+    titles = [picture.title for picture in space.pictures]
+    heat = result.pictures[titles.index("Similarity of the texts")].content.data[0].z
+    shown = {"report": result.scored.result, "table": result.details.to_dict("list"), "heat": heat}
+    out.write_text(json.dumps(shown, default=list), encoding="utf-8")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_CONTEXTS)
-def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
+def test_figures_and_contributions_follow_the_model(name, load, forks, tmp_path):
     """MODEL of the kit is the one place: score, heat map and contributions are by the encoder that it names."""
     folder = build_space.build(name, tmp_path)
     scoring = folder / "_kit" / "scoring.py"
@@ -98,8 +102,10 @@ def test_figures_and_contributions_follow_the_model(name, load, tmp_path):
     assert n == 1
     scoring.write_text(code, encoding="utf-8")
     texts = ["A man walks his dog.", "A dog is walked.", "Rain fell all night.", "It rained until the morning."]
-    command = [sys.executable, "-c", SHOWN, json.dumps(texts)]
-    shown = json.loads(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout)
+    process = forks[0].Process(target=write_shown, args=(folder, texts, tmp_path / "shown.json"))
+    process.start()
+    process.join()
+    shown = json.loads((tmp_path / "shown.json").read_text(encoding="utf-8"))
 
     namespace = {}
     exec(LETTERS, namespace)

@@ -7,14 +7,7 @@ from transformers import DataCollatorForSeq2Seq, EvalPrediction, Trainer, Traini
 
 import text_metrics
 from tests import trainer_run
-from tests.trainer_run import (
-    TEXTS,
-    build_causal,
-    build_seq2seq,
-    build_tokenizer,
-    in_two_processes,
-    on_cpu,
-)
+from tests.trainer_run import TEXTS, build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
 from text_metrics.metrics._core.core_results import result_numbers
 
 PROMPTS = [prompt for prompt in trainer_run.PROMPTS for _ in range(4)]
@@ -279,8 +272,7 @@ IDS, LOGITS = np.zeros((24, 2), dtype=np.int64), np.zeros((12, 5, 40), dtype=np.
 
 
 @pytest.mark.parametrize(
-    "predictions",
-    [LOGITS, (torch.from_numpy(LOGITS),), IDS[:12, 0], np.full((12, 2), "a"), IDS[:13], IDS, IDS[:6], ()],
+    "predictions", [LOGITS, (torch.from_numpy(LOGITS),), IDS[:12, 0], np.full((12, 2), "a"), IDS[:13], IDS, IDS[:6], ()]
 )
 def test_predictions_that_cannot_be_read(load, tokenizer, predictions):
     compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from vendi_score import text_utils, vendi
+from vendi_score import vendi
 
 from tests.conftest import SETS
 from tests.references import diversity as reference
@@ -37,11 +37,6 @@ def test_equals_vendi_score(load, rng, q, n, d):
             assert compute(load, vectors, q=q, weights=p)["vendi_embed"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_original_ignores_q_of_embeddings(rng):
-    vectors = rng.standard_normal((4, 8))
-    assert vendi.score_X(vectors, q=0.5) == vendi.score_X(vectors, q=2)
-
-
 @pytest.mark.parametrize("n", [3, 30])
 @pytest.mark.parametrize("block_rows", [2, 2048])
 def test_weights_equal_repeated_texts(load, rng, set_block_rows, block_rows, n):
@@ -58,11 +53,6 @@ def test_ngram_kernel_equals_vendi_score(load, original_scores):
     for detail, expected in zip(result["details"], original_scores, strict=True):
         for order, score in detail["by_order"].items():
             assert score == pytest.approx(expected[f"vendi_ngram_{order}"], abs=1e-6)
-
-
-def test_the_ngram_score_of_vendi_score_cannot_run():
-    with pytest.raises(AttributeError, match="has no attribute 'A'"):
-        text_utils.ngram_vendi_score(["a b c", "a d"], ns=[1, 2], tokenizer=str.split)
 
 
 def test_ngram_kernel_of_short_texts(load):

@@ -3,9 +3,7 @@
 import json
 import os
 import socket
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -22,7 +20,7 @@ from transformers import (
 )
 
 import text_metrics
-from tests import programs
+from tests.programs import FORKS
 
 _WORDS = """
 the a dog cat couple man woman park sea house train walks runs takes sees sleeps in on to by old red small her his their
@@ -127,27 +125,15 @@ def main(folder, jobs):
 
 def in_two_processes(folder, module, jobs=()):
     """Run `main` of a module of tests with some jobs in two processes of one group; returns what each returned."""
-    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-    program = "from tests import trainer_run\ntrainer_run.fork()\n"
-    done = programs.run(program, folder, module, env=env)
-    assert done.returncode == 0, done.stderr
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.start_processes(_as_rank, (port, folder, module, jobs), nprocs=2, start_method=FORKS)
     return [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
 
 
-def fork():
-    """Start two processes with the folder and the module that the command names.
-
-    They are forks of this process, which has imported the libraries and nothing more.
-    """
-    main = import_module(f"tests.{sys.argv[2]}").main
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
-    torch.multiprocessing.start_processes(_as_rank, (main, Path(sys.argv[1])), nprocs=2, start_method="fork")
-
-
-def _as_rank(rank, main, folder):
+def _as_rank(rank, port, folder, module, jobs):
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    results = main(folder, json.loads((folder / "jobs.json").read_text(encoding="utf-8")))
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    results = import_module(f"tests.{module}").main(folder, jobs)
     (folder / f"rank-{rank}.json").write_text(json.dumps(results), encoding="utf-8")

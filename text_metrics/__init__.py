@@ -10,29 +10,27 @@ _HERE = Path(__file__).resolve().parent
 FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics") if folder.is_dir())
 
 
-# Where the other names are, which are imported at first use.
+# Modules and names of what is imported at first use.
 _LAZY = {
-    "contributions": "text_metrics.questions.contributions",
-    "rarefied": "text_metrics.questions.rarefied",
-    "between_groups": "text_metrics.questions.groups",
-    "for_trainer": "text_metrics.training.trainer",
-    "for_rewards": "text_metrics.training.rewards",
-    "SampleCallback": "text_metrics.training.samples",
-    "Scorer": "text_metrics.scorer",
-    "report": "text_metrics.commands.report.scores",
-    "describe": "text_metrics.commands.report.scores",
+    "__version__": ("metrics._core.core_results", "VERSION"),
+    "contributions": ("questions.contributions", "contributions"),
+    "rarefied": ("questions.rarefied", "rarefied"),
+    "between_groups": ("questions.groups", "between_groups"),
+    "for_trainer": ("training.trainer", "TrainerMetric"),
+    "for_rewards": ("training.rewards", "RewardFunction"),
+    "SampleCallback": ("training.samples", "SampleCallback"),
+    "Scorer": ("scorer", "Scorer"),
+    "report": ("commands.report.scores", "report"),
+    "describe": ("commands.report.scores", "describe"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Return a name of the package at its first use, or the version, which is that of the signatures."""
-    if name == "__version__":
-        from text_metrics.metrics._core.core_results import VERSION
-
-        return VERSION
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    module, attribute = _LAZY[name]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
 
 
 def load(name: str, **settings: Any) -> Any:

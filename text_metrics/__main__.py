@@ -25,38 +25,26 @@ COMMANDS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code, or 2 if it is unknown."""
-    if "_ARGCOMPLETE" in os.environ:
-        _, name, *rest = [*os.environ["COMP_LINE"].split(), "", ""]
-        if name not in COMMANDS or not any(rest):
-            return _complete()
-        # The options are those of the command, as if it were the program.
-        os.environ["_ARGCOMPLETE"], words = "2", [name]
+    """Run a command; returns its exit code."""
     name, *options = (sys.argv[1:] if words is None else words) or ["--help"]
-    if name in ("-h", "--help"):
-        print(f"usage: text-metrics COMMAND ...\n\n{_listed()}\n\nOptions: text-metrics COMMAND --help, --version")
-        print(f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}")
-        return 0
-    if name == "--version":
-        print(f"text-metrics {text_metrics.__version__}")
-        return 0
-    if name not in COMMANDS:
-        print(f"text-metrics: there is no command {name!r}. The commands are:\n{_listed()}", file=sys.stderr)
-        return 2
-    sys.argv = [f"text-metrics {name}", *options]
-    return importlib.import_module(f"text_metrics.commands.{COMMANDS[name][0]}").main()
-
-
-def _complete() -> int:
-    """Print the commands that complete a line, to the shell that asks for it."""
-    parser = Parser(None)
-    parser.add_argument("command", choices=COMMANDS)
-    parser.parse_args([])
+    if "_ARGCOMPLETE" in os.environ:
+        _, name, *options = [*os.environ["COMP_LINE"].split(), ""]
+        if any(options):
+            # They are those of the command, as if it were the program.
+            os.environ["_ARGCOMPLETE"] = "2"
+        else:
+            name = ""
+    if name in COMMANDS:
+        sys.argv = [f"text-metrics {name}", *options]
+        return importlib.import_module(f"text_metrics.commands.{COMMANDS[name][0]}").main()
+    about = f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}"
+    parser = Parser(about, prog="text-metrics")
+    parser.add_argument("--version", action="version", version=f"text-metrics {text_metrics.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name_of_command, (_, purpose) in COMMANDS.items():
+        commands.add_parser(name_of_command, help=purpose)
+    parser.parse_args([name])
     return 0
-
-
-def _listed() -> str:
-    return "\n".join(f"  {name:<16} {purpose}" for name, (_, purpose) in COMMANDS.items())
 
 
 if __name__ == "__main__":

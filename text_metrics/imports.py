@@ -5,64 +5,56 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from threading import RLock
-from types import ModuleType
 from typing import Any
 
 _EVALUATORS = "evaluate.evaluator"
-_LOCK = RLock()
-# What the names of the evaluators stand for while `evaluate` is imported.
-_ABSENT = object()
-
-
-class _LazyModule(ModuleType):
-    """A module whose code runs at the first use of a name, once it `may_run`."""
-
-    may_run: bool | None = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        with _LOCK:
-            if self.may_run is False:
-                return _ABSENT
-            if self.may_run:
-                self.may_run = None
-                self.__spec__.loader.exec_module(self)  # type: ignore[union-attr]
-        if name not in vars(self):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return vars(self)[name]
 
 
 def import_evaluate() -> Any:
     """Import `evaluate`.
 
     Its evaluators import `transformers.pipelines`, which takes three quarters of the time. They are imported at the
-    first use of one of their names, in `evaluate` or in `evaluate.evaluator`, and work as if they were imported before.
+    first use of one of their names.
     """
     package = find_spec("evaluate") if "evaluate" not in sys.modules else None
     spec = PathFinder.find_spec(_EVALUATORS, package.submodule_search_locations) if package else None
-    if spec is None:
+    if spec is None or spec.loader is None:
         return import_module("evaluate")
     module: Any = module_from_spec(spec)
-    module.__class__ = _LazyModule
+    execute = spec.loader.exec_module
+    names, lock, is_executed = set(), RLock(), False
+
+    def note(name: str) -> None:
+        """Note a name that `evaluate` imports, which is None for now."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        names.add(name)
+
+    def load(name: str) -> Any:
+        """Execute the module at the first use of a name; others, such as torch, look for special names in it."""
+        nonlocal is_executed
+        with lock:
+            if not is_executed and not name.startswith("__"):
+                is_executed = True
+                execute(module)
+        if name not in vars(module):
+            raise AttributeError(f"module {_EVALUATORS!r} has no attribute {name!r}")
+        return vars(module)[name]
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module 'evaluate' has no attribute {name!r}")
+        return load(name)
+
+    module.__getattr__ = note
     sys.modules[_EVALUATORS] = module
     try:
         evaluate: Any = import_module("evaluate")
     except BaseException:
         del sys.modules[_EVALUATORS]
         raise
-    names = [name for name, value in vars(evaluate).items() if value is _ABSENT]
     for name in names:
-        delattr(evaluate, name)
-
-    def find(name: str) -> Any:
-        if name not in names:
-            raise AttributeError(f"module 'evaluate' has no attribute {name!r}")
-        setattr(evaluate, name, getattr(module, name))
-        return getattr(module, name)
-
-    evaluate.__getattr__ = find
-    # It has read one of the names.
-    evaluate.evaluation_suite.evaluator = lambda *args, **kwargs: evaluate.evaluator(*args, **kwargs)
-    module.may_run = True
+        vars(evaluate).pop(name)
+    module.__getattr__, evaluate.__getattr__ = load, find
+    evaluate.evaluation_suite.evaluator = lambda *args, **kwargs: load("evaluator")(*args, **kwargs)
     return evaluate

@@ -23,7 +23,6 @@ class PairModel(NamedTuple):
 
     model : maps pairs to logits
     labels : names of its c classes, in lower case
-    limit : most tokens of a pair that it reads
     kind : NLI or PAIRS
     identity : name of its exact weights in a signature
     parameter : the argument that names it, for errors
@@ -31,7 +30,6 @@ class PairModel(NamedTuple):
 
     model: Any
     labels: list[str]
-    limit: int
     kind: str
     identity: str
     parameter: str
@@ -49,11 +47,11 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths = np.array(list(map(len, ids["input_ids"])))
-        if (lengths > self.limit).any():
+        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        if (lengths > limit).any():
             warnings.warn(
-                f"{np.count_nonzero(lengths > self.limit)} of {len(places)} pairs of texts are longer than the "
-                f"{self.limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
+                f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
+                f"{limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()}).",
                 stacklevel=9,
             )
@@ -85,7 +83,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     kind = NLI if rule.startswith(NLI) else PAIRS
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
-    def load() -> tuple[Any, list[str], int]:
+    def load() -> Any:
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -96,14 +94,13 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
             raise ValueError(
                 f"{parameter}: {files.path} has no trained weights for a classifier: they would be random."
             )
-        limit = token_limit(model.model, model.tokenizer)
         # The first is read by version 5 of sentence-transformers, the second by version 6.
-        model.tokenizer.model_max_length = model.max_seq_length = limit
-        labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
-        return model, labels, limit
+        model.tokenizer.model_max_length = model.max_seq_length = token_limit(model.model, model.tokenizer)
+        return model
 
-    model, labels, limit = load_once(("classifier of pairs", files.identity, device), load)
-    return PairModel(model, labels, limit, kind, files.identity, parameter)
+    model = load_once(("classifier of pairs", files.identity, device), load)
+    labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
+    return PairModel(model, labels, kind, files.identity, parameter)
 
 
 def with_contexts(sets: TextSets, contexts: Any) -> list[str]:

@@ -87,10 +87,6 @@ class Signature(NamedTuple):
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
 
-    def without(self, *names: str) -> "Signature":
-        """Leave out the named settings."""
-        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
-
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
         mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))

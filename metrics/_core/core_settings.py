@@ -124,8 +124,7 @@ class Settings:
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
         passed, declared = self.passed(), self.declared()
-        of_call = {name: declared[name].given == CALL for name in names if name in passed}
-        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
+        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
         """Return the signature entries of the confidence interval; none without one."""

@@ -59,27 +59,18 @@ class SourceSettings(EmbeddedSetSettings):
 
 
 def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Read the similarities that the user gives, or ask the model that `similarity` names.
-
-    Returns and raises as `parse_similarity` and `model_similarities`, with the entries of a signature.
-    """
-    if settings.by_pair_model:
-        return model_similarities(sets, settings)
-    return parse_similarity(settings.similarity, sets), {"similarity": "given"}
-
-
-def model_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Ask a model for the similarity of the texts of each set.
+    """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-
     "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
     that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
     both texts of a pair.
 
-    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
-    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
+    Returns m ndarrays of shape (k, k), float64, symmetric, with a diagonal of 1, in [0, 1] by a model; and the entries
+    of a signature. Raises a ValueError if the model cannot be found, has other classes, or scores outside [0, 1].
     """
+    if not settings.by_pair_model:
+        return parse_similarity(settings.similarity, sets), {"similarity": "given"}
     texts = with_contexts(sets, settings.contexts)
     places = all_pairs(sets.sizes)
     pairs = [(texts[i], texts[j]) for i, j in places.tolist()]

@@ -7,7 +7,6 @@ memory does not grow with the square of a set.
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,17 +21,9 @@ _GRAM_STRIPS = 8
 _RESOLVENT_NODES = 201
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
-
-
-class Spectra(NamedTuple):
-    """The eigenvalues of the probability-weighted kernels of sets of equal size.
-
-    members : ndarray of shape (b,), indices of the sets
-    shares : tensor of shape (b, r), ascending, scaled to sum to 1; noise is 0
-    """
-
-    members: np.ndarray
-    shares: torch.Tensor
+# Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
+# ascending and scaled to sum to 1; noise is 0.
+Spectra = tuple[np.ndarray, torch.Tensor]
 
 
 def embedding_spectra(
@@ -64,7 +55,7 @@ def embedding_spectra(
             vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
-        yield Spectra(members, _shares(matrices, error))
+        yield members, _shares(matrices, error)
 
 
 def kernel_spectra(
@@ -83,7 +74,7 @@ def kernel_spectra(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Spectra(members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT))
+        yield members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT)
 
 
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -107,14 +98,16 @@ def vendi_without_each(
     - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
     its error is about 1e-13.
 
-    Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
-    each in [1, size of the set - 1].
+    Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
+    the set - 1]; NaN for a text alone in its set.
     """
-    scores = np.empty(len(embeddings))
+    scores = np.full(len(embeddings), np.nan)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         n, is_wide = rows.shape[1], rows.shape[1] <= embeddings.shape[1]
+        if n == 1:
+            continue
         vectors = unit_rows(embeddings, rows, device) if is_wide else None
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
         values, basis = torch.linalg.eigh(matrices)
@@ -180,7 +173,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
     shares = _shares(torch.from_numpy(sums[None] / n))
-    return vendi_scores([Spectra(np.arange(1), shares)], 1, orders)[0]
+    return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
 
 
 def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:

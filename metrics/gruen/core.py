@@ -861,8 +861,7 @@ class Settings:
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
         passed, declared = self.passed(), self.declared()
-        of_call = {name: declared[name].given == CALL for name in names if name in passed}
-        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
+        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
         """Return the signature entries of the confidence interval; none without one."""
@@ -995,10 +994,6 @@ class Signature(NamedTuple):
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
-
-    def without(self, *names: str) -> "Signature":
-        """Leave out the named settings."""
-        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""

@@ -861,8 +861,7 @@ class Settings:
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
         passed, declared = self.passed(), self.declared()
-        of_call = {name: declared[name].given == CALL for name in names if name in passed}
-        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
+        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
         """Return the signature entries of the confidence interval; none without one."""
@@ -995,10 +994,6 @@ class Signature(NamedTuple):
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
-
-    def without(self, *names: str) -> "Signature":
-        """Leave out the named settings."""
-        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
@@ -1730,7 +1725,6 @@ class PairModel(NamedTuple):
 
     model : maps pairs to logits
     labels : names of its c classes, in lower case
-    limit : most tokens of a pair that it reads
     kind : NLI or PAIRS
     identity : name of its exact weights in a signature
     parameter : the argument that names it, for errors
@@ -1738,7 +1732,6 @@ class PairModel(NamedTuple):
 
     model: Any
     labels: list[str]
-    limit: int
     kind: str
     identity: str
     parameter: str
@@ -1756,11 +1749,11 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths = np.array(list(map(len, ids["input_ids"])))
-        if (lengths > self.limit).any():
+        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        if (lengths > limit).any():
             warnings.warn(
-                f"{np.count_nonzero(lengths > self.limit)} of {len(places)} pairs of texts are longer than the "
-                f"{self.limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
+                f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
+                f"{limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()}).",
                 stacklevel=9,
             )
@@ -1792,7 +1785,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     kind = NLI if rule.startswith(NLI) else PAIRS
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
-    def load() -> tuple[Any, list[str], int]:
+    def load() -> Any:
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -1803,14 +1796,13 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
             raise ValueError(
                 f"{parameter}: {files.path} has no trained weights for a classifier: they would be random."
             )
-        limit = token_limit(model.model, model.tokenizer)
         # The first is read by version 5 of sentence-transformers, the second by version 6.
-        model.tokenizer.model_max_length = model.max_seq_length = limit
-        labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
-        return model, labels, limit
+        model.tokenizer.model_max_length = model.max_seq_length = token_limit(model.model, model.tokenizer)
+        return model
 
-    model, labels, limit = load_once(("classifier of pairs", files.identity, device), load)
-    return PairModel(model, labels, limit, kind, files.identity, parameter)
+    model = load_once(("classifier of pairs", files.identity, device), load)
+    labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
+    return PairModel(model, labels, kind, files.identity, parameter)
 
 
 def with_contexts(sets: TextSets, contexts: Any) -> list[str]:

@@ -862,8 +862,7 @@ class Settings:
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
         passed, declared = self.passed(), self.declared()
-        of_call = {name: declared[name].given == CALL for name in names if name in passed}
-        return {name: passed[name] if is_whole else "given" for name, is_whole in of_call.items()}
+        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
         """Return the signature entries of the confidence interval; none without one."""
@@ -996,10 +995,6 @@ class Signature(NamedTuple):
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
-
-    def without(self, *names: str) -> "Signature":
-        """Leave out the named settings."""
-        return Signature(self.metric, {name: self.entries[name] for name in self.entries if name not in names})
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
@@ -1811,7 +1806,6 @@ class PairModel(NamedTuple):
 
     model : maps pairs to logits
     labels : names of its c classes, in lower case
-    limit : most tokens of a pair that it reads
     kind : NLI or PAIRS
     identity : name of its exact weights in a signature
     parameter : the argument that names it, for errors
@@ -1819,7 +1813,6 @@ class PairModel(NamedTuple):
 
     model: Any
     labels: list[str]
-    limit: int
     kind: str
     identity: str
     parameter: str
@@ -1837,11 +1830,11 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths = np.array(list(map(len, ids["input_ids"])))
-        if (lengths > self.limit).any():
+        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        if (lengths > limit).any():
             warnings.warn(
-                f"{np.count_nonzero(lengths > self.limit)} of {len(places)} pairs of texts are longer than the "
-                f"{self.limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
+                f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
+                f"{limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()}).",
                 stacklevel=9,
             )
@@ -1873,7 +1866,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     kind = NLI if rule.startswith(NLI) else PAIRS
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
-    def load() -> tuple[Any, list[str], int]:
+    def load() -> Any:
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -1884,14 +1877,13 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
             raise ValueError(
                 f"{parameter}: {files.path} has no trained weights for a classifier: they would be random."
             )
-        limit = token_limit(model.model, model.tokenizer)
         # The first is read by version 5 of sentence-transformers, the second by version 6.
-        model.tokenizer.model_max_length = model.max_seq_length = limit
-        labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
-        return model, labels, limit
+        model.tokenizer.model_max_length = model.max_seq_length = token_limit(model.model, model.tokenizer)
+        return model
 
-    model, labels, limit = load_once(("classifier of pairs", files.identity, device), load)
-    return PairModel(model, labels, limit, kind, files.identity, parameter)
+    model = load_once(("classifier of pairs", files.identity, device), load)
+    labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
+    return PairModel(model, labels, kind, files.identity, parameter)
 
 
 def with_contexts(sets: TextSets, contexts: Any) -> list[str]:
@@ -1959,27 +1951,18 @@ class SourceSettings(EmbeddedSetSettings):
 
 
 def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Read the similarities that the user gives, or ask the model that `similarity` names.
-
-    Returns and raises as `parse_similarity` and `model_similarities`, with the entries of a signature.
-    """
-    if settings.by_pair_model:
-        return model_similarities(sets, settings)
-    return parse_similarity(settings.similarity, sets), {"similarity": "given"}
-
-
-def model_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Ask a model for the similarity of the texts of each set.
+    """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-
     "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
     that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
     both texts of a pair.
 
-    Returns m ndarrays of shape (k, k), float64, symmetric, in [0, 1], with a diagonal of 1; and the entries of a
-    signature. Raises a ValueError if the model cannot be found, has other classes, or gives a score outside [0, 1].
+    Returns m ndarrays of shape (k, k), float64, symmetric, with a diagonal of 1, in [0, 1] by a model; and the entries
+    of a signature. Raises a ValueError if the model cannot be found, has other classes, or scores outside [0, 1].
     """
+    if not settings.by_pair_model:
+        return parse_similarity(settings.similarity, sets), {"similarity": "given"}
     texts = with_contexts(sets, settings.contexts)
     places = all_pairs(sets.sizes)
     pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
@@ -2072,17 +2055,9 @@ _GRAM_STRIPS = 8
 _RESOLVENT_NODES = 201
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
-
-
-class Spectra(NamedTuple):
-    """The eigenvalues of the probability-weighted kernels of sets of equal size.
-
-    members : ndarray of shape (b,), indices of the sets
-    shares : tensor of shape (b, r), ascending, scaled to sum to 1; noise is 0
-    """
-
-    members: np.ndarray
-    shares: torch.Tensor
+# Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
+# ascending and scaled to sum to 1; noise is 0.
+Spectra = tuple[np.ndarray, torch.Tensor]
 
 
 def embedding_spectra(
@@ -2114,7 +2089,7 @@ def embedding_spectra(
             vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
-        yield Spectra(members, _shares(matrices, error))
+        yield members, _shares(matrices, error)
 
 
 def kernel_spectra(
@@ -2133,7 +2108,7 @@ def kernel_spectra(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Spectra(members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT))
+        yield members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT)
 
 
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -2157,14 +2132,16 @@ def vendi_without_each(
     - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
     its error is about 1e-13.
 
-    Arguments are as for `embedding_spectra`; all sizes are >= 2, and weights uniform. Returns an ndarray of shape (n,),
-    each in [1, size of the set - 1].
+    Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
+    the set - 1]; NaN for a text alone in its set.
     """
-    scores = np.empty(len(embeddings))
+    scores = np.full(len(embeddings), np.nan)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
     for _, rows in batches_by_size(sizes, LIMITS.block_rows):
         n, is_wide = rows.shape[1], rows.shape[1] <= embeddings.shape[1]
+        if n == 1:
+            continue
         vectors = unit_rows(embeddings, rows, device) if is_wide else None
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
         values, basis = torch.linalg.eigh(matrices)
@@ -2230,7 +2207,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
     shares = _shares(torch.from_numpy(sums[None] / n))
-    return vendi_scores([Spectra(np.arange(1), shares)], 1, orders)[0]
+    return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
 
 
 def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:

@@ -14,7 +14,7 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from scripts.results.tables import LABELS, percents, shown, tables, wide
 from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
-from text_metrics.commands.meta_eval.pairs import Sets, add_set, read_pairs
+from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.meta_eval.scores import Scores, score_sets
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_text
@@ -77,11 +77,11 @@ def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
         files = {path.stem: [line["sentences"] for _, line in read_rows(path)] for path in paths if path.is_file()}
         drawn = np.random.default_rng(0).permutation(len(files[ORIGINAL]))[:CONCEPTS].tolist()
         for concept, i in enumerate(drawn):
-            members = {kind: lines[i] for kind, lines in files.items()}
+            members = {kind: tuple(lines[i]) for kind, lines in files.items()}
             if len({len(texts) for texts in members.values()}) == 1:
-                original = add_set(members.pop(ORIGINAL), sets)
-                for kind, texts in members.items():
-                    rows.append((generator.name, concept, ORIGINAL, kind, original, add_set(texts, sets)))
+                numbers = {kind: sets.setdefault(texts, len(sets)) for kind, texts in members.items()}
+                original = numbers.pop(ORIGINAL)
+                rows += [(generator.name, concept, ORIGINAL, kind, original, i) for kind, i in numbers.items()]
     return pandas.DataFrame(rows, columns=["generator", "concept", "label1", "label2", "first", "second"])
 
 

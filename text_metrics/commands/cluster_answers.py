@@ -4,8 +4,7 @@
 
 A line of people.jsonl is a question with people's answers, a reference of probeval with an id, or a record of
 Commonsense Frame Completion or ProtoQA. clustered.jsonl has a cluster for each answer: they are references of probeval,
-and targets of `text-metrics probe report`. After a crash, the same command continues from the answers in
-clustered.jsonl.journal and repeats no request.
+and targets of `text-metrics probe report`. After a crash, the same command repeats no request.
 """
 
 import json
@@ -75,7 +74,6 @@ def ask_clusters(chat: Chat, references: Rows) -> Rows:
     requests, texts_of = [], []
     for row in references:
         counts = count_answers(row["answers"])
-        # The most frequent first.
         texts = sorted(counts, key=lambda text: (-counts[text], text))
         texts_of.append(texts)
         messages = few_shot(INSTRUCTIONS, ask_about(row["question"], texts), EXAMPLE)

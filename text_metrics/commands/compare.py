@@ -1,15 +1,13 @@
 """Compare two systems prompt by prompt by any metric, and test whether their mean difference is chance.
 
-Prints both means and their difference with confidence intervals, the p-value of a t test that is corrected for
-skewness, and how many prompts this test needs. A row of a file holds a set of texts, as a list, or one text; rows with
-one --id-key make the set of this prompt. docs/compare.md says more.
+Prints both means and their difference with intervals, a p-value, and how many prompts the test needs. A row of a file
+holds a set of texts, as a list, or one text; rows with one --id-key make a set. docs/compare.md says more.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --id-key prompt --setting q=0.5
     text-metrics compare all.csv --metric gruen --text-key output --id-key prompt --system-key model
     text-metrics compare a.jsonl b.jsonl --metric probeval --text-key answers --reference-key people --by-line
 """
 
-import argparse
 import itertools
 import json
 import math
@@ -19,49 +17,37 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import add_columns, add_keys, columns_of, parse_columns, to_arguments
+from text_metrics.commands.shared import cli
+from text_metrics.commands.shared.columns import columns_of, to_arguments
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, data_files, parse_path, write_text
 from text_metrics.commands.shared.formats import count, estimate, number, with_p
-from text_metrics.commands.shared.rows import Source, form_of
-from text_metrics.commands.shared.sets import Keys, Reader, Unit
-from text_metrics.commands.shared.settings import add_confidence, add_settings, load_metric, parse_settings
+from text_metrics.commands.shared.rows import Source
+from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
-from text_metrics.metrics._core.core_numbers import parse_level
-from text_metrics.metrics._core.core_results import (
-    QUESTIONS,
-    SETS,
-    TEXTS,
-    UNBOUNDED,
-    Signature,
-    mean_estimate,
-    parse_confidence_by,
-)
+from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, Signature, mean_estimate, parse_confidence_by
 
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
 
 
-def read_systems(path: Path, options: argparse.Namespace, reader: Reader) -> list[System]:
-    """Read the systems of a file, each with its sets; raises a ValueError that names the first bad row."""
-    source = Source(path, **form_of(options))
-    systems: dict[str | None, dict[str, Unit]] = {}
-    for unit in reader.units(source):
-        for row in unit.bad:
-            raise ValueError(f"{path}, row {row.number} {row.error}.")
-        systems.setdefault(unit.system, {})[str(unit.id)] = unit
-    if not systems:
-        raise ValueError(f"{path} is empty.")
-    return [(str(path) if name is None else name, sets) for name, sets in systems.items()]
-
-
-def read_pair(options: argparse.Namespace, reader: Reader) -> list[System]:
+def read_pair(options: cli.Options, reader: Reader) -> list[System]:
     """Read two systems with the same prompts: of two files, or of one.
 
-    Raises a ValueError if there are not two, or for a prompt that only one has, or that is of two clusters.
+    Raises a ValueError for a bad row, for another number of systems, or for a prompt that only one has, or whose
+    clusters differ.
     """
-    systems = [system for path in options.files for system in read_systems(path, options, reader)]
+    systems: list[System] = []
+    for path in options.files:
+        of_file: dict[str, dict[str, Unit]] = {}
+        for unit in reader.units(Source(path, **cli.form_of(options))):
+            for row in unit.bad:
+                raise ValueError(f"{path}, row {row.number} {row.error}.")
+            of_file.setdefault(unit.system or str(path), {})[str(unit.id)] = unit
+        if not of_file:
+            raise ValueError(f"{path} is empty.")
+        systems += of_file.items()
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
@@ -151,27 +137,24 @@ def show(result: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
-def parse_options() -> argparse.Namespace:
-    """Read the command line, with `settings` by name."""
+def parse_options() -> cli.Options:
+    """Read the command line, as `parse` does."""
     parser = Parser(__doc__)
     help = "of any format that text-metrics score reads: one of each system, or one with --system-key"
     parser.add_argument("files", nargs="+", type=parse_path, metavar="FILE", help=help)
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
-    add_keys(parser, "--cluster-key")
+    cli.add_keys(parser)
     pairing = parser.add_mutually_exclusive_group(required=True)
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to: its rows make a set")
     pairing.add_argument("--by-line", action="store_true", help="each row is a set; equal rows belong together")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval")
-    add_columns(parser)
-    add_settings(parser)
+    cli.add_columns(parser)
+    cli.add_settings(parser)
     parser.add_argument("--result", default="scores", metavar="NAME", help="such as quality_scores")
-    add_confidence(parser)
+    cli.add_confidence(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
-    options = parser.parse_args()
-    if options.by_line and options.system_key:
-        raise ValueError("--system-key requires --id-key.")
-    parse_level(options.confidence, "--confidence")
-    options.settings = parse_settings(options.setting, options.metric)
+    parser.set_defaults(set_size=None, one_set=False)
+    options = cli.parse(parser)
     reads = [file for path in options.files for file in data_files(path)]
     check_outputs(reads, [options.out], {**options.settings, "metric": options.metric})
     return options
@@ -182,20 +165,18 @@ def main() -> int:
     """Run the command."""
     options = parse_options()
     confidence, settings, name = options.confidence, options.settings, options.result
-    metric = load_metric(options.metric)
-    # The range of each result, for the ends of intervals.
+    metric = cli.load_metric(options.metric)
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
-    columns = columns_of(metric, parse_columns(options), options.quality_scale)
-    keys = Keys(options.text_key, options.id_key, options.system_key)
-    reads_sets = getattr(metric, "items", None) in (SETS, QUESTIONS)
-    sides = read_pair(options, Reader(keys, reads_sets, columns, is_scattered=True))
+    columns = columns_of(metric, options.columns, options.quality_scale)
+    reads_sets = getattr(metric, "items", TEXTS) != TEXTS
+    sides = read_pair(options, Reader(options.keys, reads_sets, columns, is_scattered=True))
     ids = list(sides[0][1])
     scored = []
     for system, sets in sides:
         units = [sets[prompt] for prompt in ids]
-        given = to_arguments([of for of in columns if of.argument != "confidence_by"], [unit.given for unit in units])
+        given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
             scored.append(score(metric, units, {**settings, **given}, name))
         except (TypeError, ValueError) as error:
@@ -219,7 +200,8 @@ def main() -> int:
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):
         mean = mean_estimate(values, units)
-        result[side] = {"mean": mean.value, "interval": mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)}
+        interval = mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)
+        result[side] = {"mean": mean.value, "interval": interval}
     print(show(result))
     if options.out:
         of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)

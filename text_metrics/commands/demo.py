@@ -1,8 +1,6 @@
 """Print the scores of the three diversity metrics for two sets of sentences that we wrote for one set of concepts.
 
-All sentences contain the same five concepts. Those of the first set say four different things; those of the second say
-one thing in four ways. Self-BLEU compares words, and rates the second set as more diverse; the embedding metrics
-compare meanings.
+Self-BLEU compares words, and rates the paraphrases as more diverse; the embedding metrics compare meanings.
 
     text-metrics demo
 """

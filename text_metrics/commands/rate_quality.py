@@ -1,9 +1,9 @@
 """Rate texts by a language model, for `quality=` of a metric and `--quality-key` of text-metrics report.
 
-A chat model is nonempty whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
-No, if the service returns log-probabilities; otherwise the answer itself. Each answer is saved at once: after a crash,
-the same command continues. With --likelihood, a causal model on this machine rates a text by the geometric mean of the
-probabilities of its tokens. docs/quality.md says how accurate ratings are.
+A chat model is asked whether a text makes sense. The rating is the expected value of the answer, 1 for Yes and 0 for
+No, if the service returns log-probabilities; otherwise the answer itself. After a crash, the same command continues.
+With --likelihood, a causal model on this machine rates a text by the geometric mean of the probabilities of its tokens.
+docs/quality.md says how accurate ratings are.
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics rate-quality texts.jsonl --out rated.jsonl --likelihood --model HuggingFaceTB/SmolLM2-135M
@@ -63,10 +63,11 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Ask a chat model about each text; returns the lines of those that are rated."""
-    digest, chat = hashlib.sha256(QUESTION.encode()).hexdigest()[:8], Chat(arguments)
+    chat = Chat(arguments)
+    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
     signed = signature("rate_quality", **decisive)
-    # An empty text makes no sense, and is not asked about.
+    # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
     answers = chat.ask(
@@ -86,13 +87,14 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict
 def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
 
-    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long
-    for the model, the beginning is rated; how many there are is printed. Raises a ValueError for a model that is not
-    there, or is not causal.
+    Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long,
+    the beginning is rated. Raises a ValueError for a model that is not there, or is not causal.
     """
+    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    files, device = find_model(name, "--model", TRANSFORMER), find_device(None)
+    files = find_model(name, "--model", TRANSFORMER)
+    device = find_device(None)
     with quiet_loading("--model", files.path, "a causal language model"):
         tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
         model: Any = AutoModelForCausalLM.from_pretrained(files.path, local_files_only=True, dtype="float32")
@@ -110,7 +112,14 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     start_id: Any = tokenizer.convert_tokens_to_ids(start)
     with tqdm(total=len(texts), desc="Rating", unit="text", disable=not sys.stderr.isatty()) as bar:
         for batch in token_batches(lengths, device):
-            totals[batch] = log_probabilities(model, [encoded[i] for i in batch], start_id)
+            tokens = [torch.tensor(encoded[i], dtype=torch.long) for i in batch]
+            # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
+            labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
+            ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start_id), (1, 0), value=start_id)
+            with torch.inference_mode():
+                logits = model(ids.to(device)).logits[:, :-1].float().transpose(1, 2)
+                losses = torch.nn.functional.cross_entropy(logits, labels.to(device), reduction="none")
+            totals[batch] = -losses.sum(dim=1).double().cpu().numpy()
             bar.update(len(batch))
     signed = signature("rate_quality", model=files.identity, start=start)
     lines = []
@@ -118,22 +127,6 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
         quality = math.exp(total / len(ids)) if ids else 0.0
         lines.append({"text": text, "quality": quality, "log_probability": total, "signature": signed})
     return lines
-
-
-def log_probabilities(model: Any, encoded: list[list[int]], start: int) -> np.ndarray:
-    """Compute the log-probability of each of n lists of tokens after the start token: ndarray of shape (n,)."""
-    import torch
-
-    tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
-    # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
-    labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
-    ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start), (1, 0), value=start)
-    with torch.inference_mode():
-        logits = model(ids.to(model.device)).logits[:, :-1].float()
-        losses = torch.nn.functional.cross_entropy(
-            logits.transpose(1, 2), labels.to(model.device), ignore_index=-100, reduction="none"
-        )
-    return -losses.sum(dim=1).double().cpu().numpy()
 
 
 def read_lines(path: Path) -> list[str]:

@@ -13,36 +13,25 @@ from text_metrics.integrations.lm_eval import scores
 
 DATA = Path(__file__).parent / "data"
 N_ANSWERS = 8
-Row = dict[str, Any]
 
 
 class Answers(SamplingMetric, SampleLevelComputation):
-    """Collect what is scored once for all prompts: the answers to each, and what people answered."""
+    """Collect what is scored once for all prompts."""
 
     def num_samples(self) -> int:
         """Return how often each prompt is answered."""
         return N_ANSWERS
 
-    def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> Row:
-        """Return the answers to a prompt, with people's."""
-        texts = [text.strip() for text in model_response.final_text]
-        row = doc.specific or {}
-        return {"texts": texts, "prompt": row.get("prompt"), "people": row.get("answers")}
+    def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> dict[str, Any]:
+        """Return the answers to a prompt, with its row."""
+        return {"texts": model_response.final_text, "row": doc.specific}
 
 
-def diversity(rows: list[Row]) -> dict[str, float]:
-    """Score the answers by their diversity and their quality."""
-    sets = [row["texts"] for row in rows]
-    with_prompts = scores.vendi_embed_contexts([(row["texts"], row["prompt"]) for row in rows])
-    return {"vendi_embed": scores.vendi_embed(sets), scores.CONTEXTS: with_prompts, "gruen": scores.gruen(sets)}
+def _task(name: str, subset: str, key: str, read: Any) -> LightevalTaskConfig:
+    def score(answers: list[dict[str, Any]]) -> dict[str, float]:
+        rows = [read(each["row"], [each["texts"]]) for each in answers]
+        return {metric: getattr(scores, metric)([row[metric] for row in rows]) for metric in rows[0]}
 
-
-def divergence(rows: list[Row]) -> dict[str, float]:
-    """Compare the answers with people's."""
-    return {"probeval": scores.probeval([(row["texts"], row["people"]) for row in rows])}
-
-
-def _task(name: str, subset: str, key: str, score: Any) -> LightevalTaskConfig:
     # A dict as the result has no bootstrap, which would score everything a thousand times.
     metric = SampleLevelMetric(name, False, SamplingMethod.GENERATIVE, Answers(), score)
 
@@ -62,6 +51,6 @@ def _task(name: str, subset: str, key: str, score: Any) -> LightevalTaskConfig:
 
 
 TASKS_TABLE = [
-    _task("text_metrics_diversity", "prompts", "prompt", diversity),
-    _task("text_metrics_probeval", "questions", "question", divergence),
+    _task("text_metrics_diversity", "prompts", "prompt", scores.texts),
+    _task("text_metrics_probeval", "questions", "question", scores.answers),
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.metrics._core.core_encoder import embed_sets
-from text_metrics.metrics._core.core_inputs import TextSets, batches_by_size, lists_by_set
+from text_metrics.metrics._core.core_inputs import batches_by_size, lists_by_set
 from text_metrics.metrics._core.core_metric import one_thread
 from text_metrics.metrics._core.core_models import matrix_device
 from text_metrics.metrics._core.core_numbers import ROW_ERRORS
@@ -48,28 +48,17 @@ def score_contributions(
         parsed = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
         by_spectrum = scorer.metric.name == "vendi_embed" and parsed.orders[0] in (1, 2)
         if by_spectrum and parsed.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
+            from text_metrics.metrics._core.core_spectra import vendi_without_each
+
             with one_thread():
-                rests = _by_spectrum(scorer.sets, parsed)
+                vectors, _, precision = embed_sets(scorer.sets, parsed)
+                order, device, error = parsed.orders[0], matrix_device(parsed.device), ROW_ERRORS[precision]
+                rests = vendi_without_each(vectors, scorer.sets.sizes, order, device=device, error=error)
         else:
             rests = _one_by_one(scorer, whole)
     values = np.repeat(whole, scorer.sets.sizes) - rests
     known = ~np.isnan(values)
     return scorer.whole, lists_by_set(values[known], scorer.sets.sizes, known)
-
-
-def _by_spectrum(sets: TextSets, settings: Any) -> np.ndarray:
-    """Return the Vendi score of its set without each text, (n,), from one spectrum a set."""
-    from text_metrics.metrics._core.core_spectra import vendi_without_each
-
-    vectors, _, precision = embed_sets(sets, settings)
-    has_rest = sets.sizes > 1
-    rows = np.repeat(has_rest, sets.sizes)
-    rests, device = np.full(len(rows), np.nan), matrix_device(settings.device)
-    if has_rest.any():
-        rests[rows] = vendi_without_each(
-            vectors[rows], sets.sizes[has_rest], settings.orders[0], device=device, error=ROW_ERRORS[precision]
-        )
-    return rests
 
 
 def _one_by_one(scorer: SubsetScorer, whole: np.ndarray) -> np.ndarray:

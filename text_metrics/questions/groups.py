@@ -15,8 +15,9 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
-from text_metrics.metrics._core.core_inputs import TextSets, flatten, split_list
+from text_metrics.metrics._core.core_inputs import flatten, number_labels, split_list
 from text_metrics.metrics._core.core_numbers import TIE, describe, parse_count
 from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
@@ -30,8 +31,8 @@ def between_groups(
 ) -> dict[str, Any]:
     """Divide the diversity of each set into that within and between groups of its texts.
 
-    A permutation draws which text of a set takes which slot, each a group and a weight, so that the level of the test
-    holds whatever the weights. The draws follow from `seed`, the place of the set and its sorted texts and slots.
+    A permutation draws which text of a set takes which slot, each a group and a weight. The draws follow from `seed`,
+    the place of the set and its sorted texts and slots.
 
     Parameters
     ----------
@@ -62,21 +63,24 @@ def between_groups(
         If `compute` raises one, labels have another type or shape, no set has two groups, or the parts of the
         diversity do not add up for the metric, the order or a setting.
     """
-    permutations, seed = parse_count(permutations, "permutations", 2), parse_count(seed, "seed", 0)
+    permutations = parse_count(permutations, "permutations", 2)
+    seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
         raise ValueError(
-            "metric must be vendi_embed or semantic_entropy, whose scores are effective numbers, or their logarithm. "
+            "metric must be vendi_embed or semantic_entropy, of which the parts of the diversity add up. "
             f"Got {scorer.metric.name}."
         )
     if np.ndim(q := settings.get("q", 1)) != 0 or q != 1:
-        raise ValueError(f"q must be 1: at other orders the parts of the diversity do not add up. Got {describe(q)}.")
+        raise ValueError(f"q must be 1: at other orders the parts do not add up. Got {describe(q)}.")
     for name in ("quality", "log_probs"):
         if scorer.settings.get(name) is not None:
             raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
-    labels = _read_labels(groups, scorer.sets)
+    flat = flatten(groups, scorer.sets, "groups", "label")
+    number_labels(flat, lambda i: f"groups ({scorer.sets.where(i)})")
+    labels = split_list(list(map(str, flat)), scorer.sets.sizes)
     if not any(len(set(row)) > 1 for row in labels):
-        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
+        raise ValueError("groups must have two different labels in at least one set.")
     is_entropy = scorer.metric.name == "semantic_entropy"
     with scorer.caching(**({"details": True} if is_entropy else {})):
         if is_entropy:
@@ -96,16 +100,8 @@ def between_groups(
     }
 
 
-def _read_labels(groups: Any, sets: TextSets) -> list[list[Any]]:
-    flat = flatten(groups, sets, "groups", "label")
-    for i, label in enumerate(flat):
-        if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
-            raise TypeError(f"groups ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
-    return split_list(flat, sets.sizes)
-
-
 def _arrange(
-    scorer: SubsetScorer, of_set: int, labels: list[Any], permutations: int, seed: int
+    scorer: SubsetScorer, of_set: int, labels: list[str], permutations: int, seed: int
 ) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
@@ -117,9 +113,9 @@ def _arrange(
     texts = scorer.sets.texts[part]
     weights = scorer.given[WEIGHTS][part] if WEIGHTS in scorer.given else np.ones(len(texts))
     present = np.flatnonzero(weights > 0).tolist()
-    slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
+    slots = sorted(present, key=lambda i: (labels[i], weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()
-    codes = np.unique([str(labels[i]) for i in slots], return_inverse=True)[1]
+    codes = np.unique([labels[i] for i in slots], return_inverse=True)[1]
     by_text = sorted(present, key=texts.__getitem__)
     generator = np.random.default_rng([seed, of_set])
     drawn = generator.permuted(np.tile(by_text, (permutations, 1)), axis=1)
@@ -157,26 +153,19 @@ def _results(scorer: SubsetScorer, pooled: np.ndarray, chi: np.ndarray, limits: 
     units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
     summary = ScoreSummary(units, settings.get("confidence"), (1.0, float), scorer.sets.sizes)
     possible = float(limits.sum() - expected.sum())
+    # The means of permutations are estimates too.
+    variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
+    is_constant = variance <= len(observed) * TIE**2
+    p_value = 1.0 if is_constant else float(ndtr(float(expected.sum() - observed.sum()) / math.sqrt(variance)))
     result = {
         **summary.of("within", np.exp(pooled - observed), "within_"),
         **summary.of("pooled", np.exp(pooled), "pooled_"),
         **summary.of("between", np.exp(observed), "between_"),
         **summary._replace(level=None).of("between_expected", np.exp(expected), "between_expected_"),
-        "p_value": _p_value(observed, permuted),
+        "p_value": p_value,
         "share": float(observed.sum() - expected.sum()) / possible if possible > TIE * len(pooled) else None,
     }
     if np.count_nonzero(limits) < FEW_SETS:
         larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - TIE * len(pooled)))
         result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
     return result
-
-
-def _p_value(observed: np.ndarray, permuted: np.ndarray) -> float:
-    """Return the one-sided p-value of the sum over sets."""
-    from scipy.special import ndtr
-
-    # The means of permutations are estimates too.
-    variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
-    if variance <= len(observed) * TIE**2:
-        return 1.0
-    return float(ndtr(-float(observed.sum() - permuted.mean(axis=1).sum()) / math.sqrt(variance)))

@@ -33,15 +33,15 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     Returns
     -------
     dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
-    fewer than k texts, without which means are. Besides, `n_too_small`, the number of these sets, and `rarefy`, `draws`
-    and `seed` in the signature.
+    fewer than k texts, without which means are. `n_too_small` is the number of these sets.
 
     Raises
     ------
     TypeError, ValueError
         If `compute` raises one, or the score is not the mean over sets.
     """
-    k, draws, seed = parse_count(k, "k"), parse_count(draws, "draws"), parse_count(seed, "seed", 0)
+    k, draws = parse_count(k, "k"), parse_count(draws, "draws")
+    seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     details = {"details": True} if "details" in scorer.declared else {}
     with scorer.caching(**scorer.singletons_skipped):
@@ -110,13 +110,10 @@ def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, 
             values = expected.get(name, missing).to_numpy()
             result |= summary.of(of_mean, values, prefix, bounds.get(name))
     # The other numbers are means of those in `details`.
+    means = {name: None if math.isnan(mean) else float(mean) for name, mean in expected.mean().items()}
     for name, value in whole.items():
         if isinstance(value, dict):
-            result[name] = {key: _mean(expected.get(f"{name}_{key}", missing)) for key in value}
+            result[name] = {key: means.get(f"{name}_{key}") for key in value}
         elif name not in result and (isinstance(value, float) or value is None):
-            result[name] = _mean(expected.get(name, missing))
+            result[name] = means.get(name)
     return result
-
-
-def _mean(values: pd.Series) -> float | None:
-    return float(values.mean()) if values.notna().any() else None

@@ -1,1 +1,1 @@
-"""Metrics in training: `compute_metrics` of the Trainer of `transformers`, and rewards for reinforcement learning."""
+"""Metrics in training: of evaluations of a Trainer, of samples, and as rewards."""

@@ -42,24 +42,28 @@ def shared_context(contexts: Iterable[str]) -> str:
     return first
 
 
+def read_chat(item: Any, role: str, name: str) -> list[str]:
+    """Return the messages of a role in a chat, or a text as the only one; that of a call of a tool is empty."""
+    if isinstance(item, str):
+        return [item]
+    try:
+        contents = [message.get("content") or "" for message in item if message["role"] == role]
+        return [content if isinstance(content, str) else _join_parts(content) for content in contents]
+    except (TypeError, KeyError, AttributeError):
+        expected = "a text, or a list of chat messages with texts, or lists of parts, as content"
+        raise TypeError(f"{name} must be {expected}. Got {describe(item)}.") from None
+
+
+def _join_parts(content: list[dict[str, str]]) -> str:
+    return "".join(part["text"] for part in content if part["type"] == "text")
+
+
 def read_prompt(prompt: Any, name: str) -> str:
     """Return a text, or the last message of the user in a chat."""
-    if isinstance(prompt, str):
-        return prompt
-    try:
-        return [read_content(message, name) for message in prompt if message["role"] == "user"][-1]
-    except (TypeError, KeyError, IndexError):
-        raise TypeError(f"{name} must be a text, or a list of chat messages. Got {describe(prompt)}.") from None
-
-
-def read_content(message: Mapping[str, Any], name: str) -> str:
-    """Return the text of a chat message, whose content is a text, a list of parts, or None in a call of a tool."""
-    content = message.get("content") or ""
-    if isinstance(content, list):
-        content = "".join(part["text"] for part in content if part["type"] == "text")
-    if not isinstance(content, str):
-        raise TypeError(f"{name}: the content of a message must be a text or a list of parts. Got {describe(content)}.")
-    return content
+    messages = read_chat(prompt, "user", name)
+    if not messages:
+        raise TypeError(f"{name} must be a text, or a chat with a message of the user. Got {describe(prompt)}.")
+    return messages[-1]
 
 
 def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,9 +75,9 @@ def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, A
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
-    """Select the numbers of a result and name them for a log; the metric's own is NaN if there was nothing to average.
+    """Name the numbers of a result for a log; the metric's own is NaN if there was nothing to average.
 
-    A number of which lower means better or more diverse is also there negated, as `neg_<name>`.
+    One of which lower is better or more diverse is also there negated, as `neg_<name>`.
     """
     named = {name: float(value) for name, value in result_numbers(result) if value is not None}
     named.setdefault(metric.name, math.nan)

@@ -13,7 +13,7 @@ from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count, parse_number
 from text_metrics.metrics._core.core_results import SETS, Signature
 from text_metrics.questions.contributions import score_contributions
-from text_metrics.training.common import CONTEXTS, gather, read_content, read_metric, read_prompt, shared_context
+from text_metrics.training.common import CONTEXTS, gather, read_chat, read_metric, read_prompt, shared_context
 
 CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
 # Set metrics for which higher is more diverse, and gruen.
@@ -26,10 +26,9 @@ REWARDS = {
 
 
 class RewardFunction:
-    """A metric as a reward function for reinforcement learning; `for_rewards` is its other name.
+    """A metric as a reward function for reinforcement learning: `text_metrics.for_rewards`.
 
-    The completions of one prompt are a set. Each process holds a slice of the completions, and only those of all
-    processes together divide into sets. The slices are exchanged, and each process scores the sets of which it holds a
+    The completions of one prompt are a set. Processes exchange theirs, and each scores the sets of which it holds a
     part. `signature` is that of the last call.
 
     Parameters
@@ -37,9 +36,8 @@ class RewardFunction:
     metric : a loaded metric, or its name: vendi_embed, chamfer_diversity or semantic_entropy of sets, gruen of texts
     set_size : number of completions of a prompt, the trainer's `num_generations`, at least 2, or 3 for
         chamfer_diversity; not for gruen
-    reward : "contribution", of each text to the score of its set, which is the default; of semantic_entropy also
-        "distinct_share", the share of the other texts that are not of its class, (n - size) / (n - 1) as in DARLING
-        (arXiv 2509.02534); of gruen "quality"
+    reward : "contribution", of each text to the score of its set, by default; of semantic_entropy also
+        "distinct_share", the share of the others that are not of its class (arXiv 2509.02534); of gruen "quality"
     quality : another reward function, with values in [0, 1], by which the reward is multiplied; not for gruen
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
         texts or chats, of which the last message of the user counts
@@ -47,8 +45,8 @@ class RewardFunction:
     Raises
     ------
     TypeError, ValueError
-        For arguments and settings that are invalid or not known before training; when called, if completions are not
-        texts, the completions of each prompt are not a set, or a rating is not in [0, 1].
+        For arguments that are invalid or not known before training; when called, if completions are not texts, those
+        of a prompt are not a set, or a rating is not in [0, 1].
     """
 
     def __init__(
@@ -68,7 +66,7 @@ class RewardFunction:
         elif set_size is not None or quality is not None:
             raise ValueError(f"set_size and quality go with metrics of sets: {name} scores each text by itself.")
         if quality is not None and not callable(quality):
-            raise TypeError(f"quality must be a reward function, as of for_rewards('gruen'). Got {describe(quality)}.")
+            raise TypeError(f"quality must be a reward function. Got {describe(quality)}.")
         self.set_size, self.quality = set_size, quality
         self.reward = parse_choice(reward or REWARDS[name][0], "reward", REWARDS[name])
         self.signature = ""
@@ -84,15 +82,17 @@ class RewardFunction:
         """
         columns |= {"prompts": prompts, "completions": completions}
         items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
-        texts = [_read_completion(item, i) for i, item in enumerate(items)]
+        # A call of a tool has no text.
+        chats = [read_chat(item, "assistant", f"completions[{i}]") for i, item in enumerate(items)]
+        texts = ["\n".join(filter(None, messages)) for messages in chats]
         if self.set_size is None:
             return self._score(texts)[0]
-        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in _rows(prompts)]
+        prompts = () if prompts is None else prompts
+        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in prompts]
         contexts = []
         if self.contexts is not None:
-            contexts = [
-                read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(_rows(columns.get(self.contexts)))
-            ]
+            rows = columns.get(self.contexts, ())
+            contexts = [read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(rows)]
             if len(contexts) != len(texts):
                 raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
         parts, rank = gather((texts, keys, contexts))
@@ -134,7 +134,7 @@ class RewardFunction:
 
 
 def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
-    """Raise a ValueError unless consecutive completions of each prompt, if there are any prompts, are whole sets."""
+    """Raise a ValueError unless consecutive completions of each prompt are whole sets."""
     runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
     # Two sets of one prompt may be neighbours.
     if n_texts % size or len(prompts) not in (0, n_texts) or any(run % size for run in runs):
@@ -143,23 +143,6 @@ def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
             "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in "
             f"an evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions{seen}."
         )
-
-
-def _read_completion(item: Any, i: int) -> str:
-    """Return a text, or the contents of the assistant's messages, of which a call of a tool has none."""
-    if isinstance(item, str):
-        return item
-    name = f"completions[{i}]"
-    try:
-        contents = [read_content(message, name) for message in item if message["role"] == "assistant"]
-        return "\n".join(filter(None, contents))
-    except (TypeError, KeyError, AttributeError):
-        expected = "a text, or a list of chat messages with texts, or lists of parts, as content"
-        raise TypeError(f"{name} must be {expected}. Got {describe(item)}.") from None
-
-
-def _rows(values: Any) -> Any:
-    return () if values is None else values
 
 
 def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) -> list[float | None]:
@@ -177,6 +160,3 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
     name = "quality of completions[{}]".format
     return [None if value is None else parse_number(value, name(i), 0, 1) for i, value in enumerate(values)]
-
-
-for_rewards = RewardFunction

@@ -18,11 +18,10 @@ from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name
 
 
 class SampleCallback(TrainerCallback):
-    """Sample texts of the model at each evaluation of a Trainer of `transformers` or TRL, score them, and save them.
+    """Sample, score and save texts at each evaluation of a Trainer of `transformers` or TRL.
 
-    The scores are added to the metrics and the log of the evaluation, as `eval_<name>`. Processes share the prompts.
-    Evaluations use the same random numbers, and do not change those of the training. `signatures` holds those of the
-    last scores by metric. `log`, if set to `trainer.log`, passes the scores to integrations such as W&B.
+    The scores are added to the metrics and the log of the evaluation, as `eval_<name>`; `log`, if set to `trainer.log`,
+    passes them to integrations such as W&B. `signatures` holds those of the last scores by metric.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ class SampleCallback(TrainerCallback):
     Raises
     ------
     TypeError, ValueError
-        For invalid arguments and settings; at an evaluation, if the Trainer has no tokenizer, or the file other rows.
+        For invalid arguments; at an evaluation, if the Trainer has no tokenizer, or the file other rows.
     """
 
     log: Any = None
@@ -86,7 +85,8 @@ class SampleCallback(TrainerCallback):
 
     def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-        is_seq2seq, is_chat = model.config.is_encoder_decoder, not isinstance(self.prompts[0], str)
+        is_seq2seq = model.config.is_encoder_decoder
+        is_chat = not isinstance(self.prompts[0], str)
         # A decoder continues the end of a row.
         tokenizer.padding_side = tokenizer.padding_side if is_seq2seq else "left"
         form = {"tokenize": False, "add_generation_prompt": True}

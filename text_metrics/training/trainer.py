@@ -11,7 +11,7 @@ from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name
 
 
 class TrainerMetric:
-    """A `compute_metrics` for the Trainer of `transformers` that scores generations; `for_trainer` is its other name.
+    """A `compute_metrics` for the Trainer of `transformers` that scores generations: `text_metrics.for_trainer`.
 
     `signature` is that of the last evaluation.
 
@@ -27,8 +27,8 @@ class TrainerMetric:
     Raises
     ------
     TypeError, ValueError
-        For arguments and settings that are invalid or not known before training; when called, if predictions are not
-        token ids, or do not fit the labels, the sets or `n_examples`.
+        For arguments that are invalid or not known before training; when called, if predictions are not token ids, or
+        do not fit the labels, the sets or `n_examples`.
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class TrainerMetric:
 
     def _read(self, prediction: Any) -> list[dict[str, Any]]:
         """Return the texts of each example, its labels and, if the Trainer passes them, its inputs."""
-        rows, labels = _token_rows(prediction.predictions), _token_rows(prediction.label_ids)
+        rows = _token_rows(prediction.predictions)
+        labels = _token_rows(prediction.label_ids)
         n = len(labels)
         if not rows or not n or len(rows) % n:
             raise ValueError(
@@ -110,10 +111,8 @@ class TrainerMetric:
         n, n_processes = len(examples), len(gather(None)[0])
         n_examples = self.n_examples or n
         if (self.n_examples is None and n_processes > 1) or n < n_examples or (n > n_examples and n_processes == 1):
-            raise ValueError(
-                f"n_examples must be the number of examples in the dataset. Got {self.n_examples} for predictions of "
-                f"{n}."
-            )
+            got = f"Got {self.n_examples} for predictions of {n}."
+            raise ValueError(f"n_examples must be the number of examples in the dataset. {got}")
         return examples[:n_examples]
 
     def _sets(self, examples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -152,6 +151,3 @@ def _token_rows(value: Any) -> list[np.ndarray]:
             "logits, pass predict_with_generate=True to Seq2SeqTrainingArguments, or preprocess_logits_for_metrics."
         )
     return [row[row >= 0] for row in ids]
-
-
-for_trainer = TrainerMetric

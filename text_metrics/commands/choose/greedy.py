@@ -136,13 +136,10 @@ def _choose_lazily(vectors: np.ndarray, quality: np.ndarray, wanted: int, larges
             continue
         rows, rest = np.flatnonzero(is_high), np.flatnonzero(free & ~is_high)
         followed, q_rest, norms_rest = vectors[rows], quality[rest], 2 * crossed[rest] + 1
-        q_best, norm_least = q_rest.max(initial=0), norms_rest.min(initial=math.inf)
         while step < wanted:
             scores = bounds_of(rows, quality[rows], crossed[rows])
             limit = (scores.max() - TIE) / (step + 1)
-            # First of the best quality at the least sum, which is one division.
-            is_reached = (total + q_best) / (squares + norm_least) >= limit
-            if is_reached and ((total + q_rest) / (squares + norms_rest)).max(initial=-math.inf) >= limit:
+            if ((total + q_rest) / (squares + norms_rest)).max(initial=-math.inf) >= limit:
                 break
             place = rows[first_maximum(scores)]
             picked[step], chosen[step] = place, vectors[place]

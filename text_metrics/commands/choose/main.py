@@ -2,14 +2,12 @@
 
 A row of the file holds a group of texts, as a list, which is reduced to the chosen texts, with all
 lists of the row that have as many entries; or one text, and --id-key, --set-size or --one-set say
-which rows make a group, and the chosen rows are written unchanged. Of equal texts, the first of the
-best quality is a candidate. Texts are chosen one at a time: always the one that most increases the
-mean quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
+which rows make a group. Texts are chosen one at a time: always the one that most increases the mean
+quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
 those that are as far as this from all chosen ones. The summary has the mean of that score over
-groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped,
-and written to <out>.bad.jsonl; its group is chosen from without it. After a kill, the same command
-continues. docs/choose.md says more. Exit codes are those of text-metrics score; 3 also if a group
-lacks a row.
+groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped.
+After a kill, the same command continues. docs/choose.md says more; exit codes are those of
+text-metrics score.
 
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
@@ -23,15 +21,14 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score
-from text_metrics.commands.jobs.job import Done, Job, run_job, score_valid_units, show
-from text_metrics.commands.jobs.options import Command, add_arguments, parse
+from text_metrics.commands.jobs.job import Job, Rows
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.shared.columns import Column, add_columns, parse_cell
+from text_metrics.commands.shared import cli
+from text_metrics.commands.shared.columns import Column, parse_cell
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import to_json
-from text_metrics.commands.shared.rows import Source, form_of
+from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
-from text_metrics.commands.shared.settings import add_settings, settings_checked
 from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, EncoderSettings, embed_sets
 from text_metrics.metrics._core.core_inputs import TextSets, content_ranks
 from text_metrics.metrics._core.core_numbers import parse_number, unit_vectors
@@ -39,10 +36,10 @@ from text_metrics.metrics._core.core_numbers import parse_number, unit_vectors
 _SEED = 0
 
 
-def parse_command(words: Sequence[str] | None = None) -> Command:
+def parse_options(words: Sequence[str] | None) -> cli.Options:
     """Read the command line, as `parse` does."""
     parser = Parser(__doc__)
-    add_arguments(parser, "group", "chosen", clusters=False)
+    cli.add_job(parser, "group", "chosen", clusters=False)
     parser.add_argument("--keep", type=_keep, required=True, metavar="K", help="texts to choose of each group, or all")
     parser.add_argument(
         "--min-distance",
@@ -51,46 +48,39 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
         metavar="D",
         help="the least cosine distance of chosen texts, such as 0.1; which of two stays is the one chosen first",
     )
-    add_columns(parser, "quality, of each text, in [0, 1],")
-    add_settings(parser, "a setting of the encoder, such as model or cache_dir")
+    cli.add_columns(parser, "quality, of each text, in [0, 1],")
+    cli.add_settings(parser, "a setting of the encoder, such as model or cache_dir")
     parser.set_defaults(metric="choose", engine="local")
-    command = parse(parser, words)
-    parse_number(command.min_distance, "--min-distance", 0, 2)
-    for argument in command.columns:
+    options = cli.parse(parser, words)
+    parse_number(options.min_distance, "--min-distance", 0, 2)
+    for argument in options.columns:
         if argument not in ("quality", "contexts"):
             raise ValueError(f"--column {argument}: a column may give quality only.")
-    return command
+    return options
 
 
 def _keep(text: str) -> int | str:
     return text if text == "all" else int(text)
 
 
-def read_encoder(command: Command) -> EncoderSettings:
-    """Read how texts are embedded."""
-    with settings_checked():
-        return EncoderSettings.read({"progress": not command.quiet, **command.settings}, "choose")
-
-
-def choose_units(command: Command, has_cells: bool, units: list[Unit]) -> Done:
-    """Choose texts of groups, and make the rows to write; lists may be cells of CSV."""
-    return [done for _, done in score_valid_units(partial(_choose, command, has_cells), units)]
-
-
-def _choose(command: Command, has_cells: bool, units: list[Unit]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def choose_texts(
+    options: cli.Options, encoder: EncoderSettings, units: list[Unit]
+) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Choose texts of groups; returns what the summary needs, and the places of the chosen texts of each."""
     texts = [text for unit in units for text in unit.texts]
     sizes = np.array([len(unit.texts) for unit in units])
-    contexts = [unit.given["contexts"] for unit in units] if command.context_key else None
-    settings = EmbeddedSetSettings(**read_encoder(command).passed(), contexts=contexts)
+    contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
+    settings = EmbeddedSetSettings(**encoder.passed(), contexts=contexts)
     embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
     candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
-    starts, n_candidates = np.cumsum(sizes) - sizes, np.array(list(map(len, candidates)))
+    starts = np.cumsum(sizes) - sizes
+    n_candidates = np.array(list(map(len, candidates)))
     rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
-    keep = n_candidates if command.keep == "all" else np.minimum(command.keep, n_candidates)
+    keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)
     ranks = content_ranks([texts[i] for i in rows])
-    chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, command.min_distance)
+    chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, options.min_distance)
     chosen = [places[of_unit] for places, of_unit in zip(candidates, chosen, strict=True)]
     drawn = [
         np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
@@ -104,18 +94,22 @@ def _choose(command: Command, has_cells: bool, units: list[Unit]) -> tuple[dict[
         "random": _total_score(embeddings, quality, starts, drawn),
         "signed": signed,
     }
-    of_units = zip(units, chosen, strict=True)
-    return facts, [row for unit, places in of_units for row in _rows(command, unit, np.sort(places), has_cells)]
+    return facts, [np.sort(places) for places in chosen]
 
 
-def _rows(command: Command, unit: Unit, places: np.ndarray, has_cells: bool) -> list[dict[str, Any]]:
-    """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
-    if command.keys.is_grouped:
-        return [unit.rows[i].as_object() for i in places]
-    row = unit.rows[0].as_object()
-    if command.text_key is not None and command.text_key not in row:
-        raise ValueError(f"--text-key must be a column where rows hold lists. Got {command.text_key!r}.")
-    return [{name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()}]
+def finish(options: cli.Options, has_cells: bool, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs, and the rows of the chosen texts, in order, or rows with shorter lists."""
+    facts, places_of_units = chosen
+    rows: Rows = []
+    for unit, places in zip(units, places_of_units, strict=True):
+        if options.keys.is_grouped:
+            rows += [unit.rows[i].as_object() for i in places]
+            continue
+        row = unit.rows[0].as_object()
+        if options.text_key is not None and options.text_key not in row:
+            raise ValueError(f"--text-key must be a column where rows hold lists. Got {options.text_key!r}.")
+        rows.append({name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()})
+    return facts, rows
 
 
 def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) -> Any:
@@ -160,27 +154,19 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {**total, **scores, **signed}
 
 
-def run(command: Command) -> int:
-    """Choose texts of the file; returns the exit code."""
-    source = Source(command.data, **form_of(command))
-    columns = [
-        Column("quality", name, per_text=True, numbers=(0, 1), scale=command.quality_scale)
-        if argument == "quality"
-        else Column(argument, name)
-        for argument, name in command.columns.items()
-    ]
-    read_encoder(command)
-    saved = SavedJob(command.output("chosen"), command)
-    summary = saved.finished()
-    if summary is None:
-        reader = Reader(command.keys, True, columns, chooses=True)
-        step = partial(choose_units, command, source.has_cells)
-        summary = run_job(Job(command, source, reader, step, command.batch_size, source.schema), saved, summarize)
-    saved.finish(summary)
-    return show(summary, saved)
-
-
 @command
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run(parse_command(words))
+    """Choose texts of the file; returns the exit code."""
+    options = parse_options(words)
+    source = Source(options.data, **cli.form_of(options))
+    columns = [Column("contexts", options.context_key)] if options.context_key else []
+    if quality := options.columns.get("quality"):
+        columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
+    encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
+    saved = SavedJob(options, "chosen")
+    summary = saved.finished()
+    if summary is None:
+        reader = Reader(options.keys, True, columns, chooses=True)
+        steps = partial(choose_texts, options, encoder), partial(finish, options, source.has_cells)
+        summary = Job(saved, source, reader, *steps, options.batch_size, source.schema).run(summarize)
+    return saved.finish(summary)

@@ -1,26 +1,20 @@
 """A job: rows of a file joined to units, processed in pieces, here or on a cluster, and written to one file."""
 
-import json
-import os
-import pickle
-import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from tqdm import tqdm
 
 from text_metrics.commands.jobs.on_ray import score_on_ray
-from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.jobs.tables import write_rows
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices
-from text_metrics.commands.shared.files import data_files
+from text_metrics.commands.shared.command import Notices
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
 
@@ -32,28 +26,127 @@ BAD_VALUES = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 Rows = list[dict[str, Any]]
 Facts = Iterator[dict[str, Any]]
-# What the summary needs of units that were processed together, and the rows to write.
-Done = list[tuple[dict[str, Any], Rows]]
-# A unit that cannot be scored has errors in its rows.
-Step = Callable[[list[Unit]], Done]
 
 
-class Job(NamedTuple):
-    """What is done with the rows of a file.
+@dataclass
+class Job:
+    """A file whose rows are scored in numbered pieces of whole units; another process has a copy.
 
-    step : processes units
-    n_texts : texts processed at a time: those of a piece, which holds whole units
+    Parameters
+    ----------
+    saved : the output, and the pieces that are done
+    score : scores units together; a unit that cannot be scored has errors in its rows
+    finish : makes of units and their scores what the summary needs, and the rows to write
+    n_texts : the least number of texts of a piece, which are processed together
     schema : of columns to write whose types are known
     """
 
-    command: Command
+    saved: SavedJob
     source: Source
     reader: Reader
-    step: Step
+    score: Callable[[list[Unit]], Any]
+    finish: Callable[[list[Unit], Any], tuple[dict[str, Any], Rows]]
     n_texts: int
     schema: pa.Schema | None = None
 
-    def pieces(self) -> Iterator[list[Unit]]:
+    def __post_init__(self) -> None:
+        # The pieces to read next, and the number of the first: the file is read once if the numbers grow.
+        self._pieces: Iterator[list[Unit]] = iter(())
+        self._number = sys.maxsize
+
+    def run(self, summarize: Callable[[Facts], dict[str, Any]]) -> dict[str, Any]:
+        """Score the pieces that are not done, write the output, and return the summary.
+
+        `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
+        """
+        saved = self.saved
+        with saved.opened() as done:
+            self.reader.prepare(self.source)
+            n_pieces, counts = self._score_all(done)
+            facts = (of_units for i in range(n_pieces) for of_units in saved.record(i)["facts"])
+            summary = {**summarize(facts), **counts, "command": saved.decisive}
+            if saved.out.suffix != ".json":
+                with saved.written(saved.out) as temporary:
+                    write_rows(partial(saved.rows, n_pieces), self.schema, temporary, saved.out.suffix)
+            saved.write_bad(n_pieces)
+        return summary
+
+    def _score_all(self, done: list[int]) -> tuple[int, Counter[str]]:
+        """Score the pieces that are not done, show the progress, and name bad rows.
+
+        Returns the number of pieces, and the counts of texts, incomplete sets and bad rows.
+        Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
+        """
+        saved, options = self.saved, self.saved.options
+        numbers = filterfalse(set(done).__contains__, count())
+        if options.engine == "ray":
+            scored = score_on_ray(options, self, numbers)
+        else:
+            scored = takewhile(self.score_piece, numbers)
+        held: list[str] = []
+        notices, counts = Notices(), Counter[str]()
+        is_any_good, n_pieces = False, 0
+        with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
+            for number in _in_order(chain(done, scored)):
+                record, n_pieces = saved.record(number), number + 1
+                held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
+                is_any_good = is_any_good or bool(record["facts"])
+                if is_any_good:
+                    for line in held:
+                        notices.add(line)
+                    held.clear()
+                elif len(held) >= HOPELESS_ROWS:
+                    break
+                counts.update(record["counts"])
+                bar.update(record["counts"]["n_texts"])
+        if not is_any_good:
+            # The next command may have other settings.
+            saved.remove()
+            why = "it has no rows."
+            if held:
+                why = f"none of {len(held):,} rows can be scored. The first is {held[0]}"
+            raise ValueError(f"{saved.decisive['data']}: {why}")
+        notices.end("rows were skipped")
+        return n_pieces, counts
+
+    def score_piece(self, number: int) -> bool:
+        """Score a piece, and save its record and its rows; returns False if the file has fewer pieces."""
+        if number < self._number:
+            self.saved.check_machine()
+            self._pieces, self._number = self._read(), 0
+        units = next(islice(self._pieces, number - self._number, None), None)
+        self._number = number + 1
+        if units is None:
+            return False
+        good = [unit for unit in units if unit.rows]
+        done = [self.finish(valid, scores) for valid, scores in self._score_valid(good)]
+        bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
+        counts = {
+            "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
+            "n_incomplete": sum(unit.is_incomplete for unit in units),
+            "n_bad": len(bad),
+        }
+        shown = sorted((row.number, row.error, row.show()) for row in bad)
+        record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
+        self.saved.write(number, record, [row for _, rows in done for row in rows])
+        return True
+
+    def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
+        """Score units together, or if that fails, in halves; returns those that were scored, with their scores."""
+        try:
+            return [(units, self.score(units))] if units else []
+        except BAD_VALUES as error:
+            if len(units) > 1:
+                half = len(units) // 2
+                return [*self._score_valid(units[:half]), *self._score_valid(units[half:])]
+            (unit,) = units
+            first, last = unit.rows[0].number, unit.rows[-1].number
+            place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
+            for row in unit.rows:
+                row.error = f"{place}{error}"
+            return []
+
+    def _read(self) -> Iterator[list[Unit]]:
         """Read the file in pieces, which are the same at each reading."""
         size, piece = 0, list[Unit]()
         for unit in self.reader.units(self.source):
@@ -67,159 +160,11 @@ class Job(NamedTuple):
             yield piece
 
 
-class Worker:
-    """A process that scores pieces of a job by their numbers; it reads the file once if the numbers grow."""
-
-    def __init__(self, job: Job, saved: SavedJob) -> None:
-        self._job, self._saved = job, saved
-        self._pieces: Iterator[list[Unit]] = iter(())
-        # Of the piece that comes next.
-        self._number = sys.maxsize
-
-    def score_piece(self, number: int) -> bool:
-        """Score a piece of the file, and save it; returns False if the file has fewer pieces."""
-        if number < self._number:
-            self._pieces, self._number = self._open(), 0
-        units = next(islice(self._pieces, number - self._number, None), None)
-        self._number = number + 1
-        if units is None:
-            return False
-        self._saved.write(number, *process(self._job.step, units))
-        return True
-
-    def _open(self) -> Iterator[list[Unit]]:
-        """Begin to read the file; raises a ValueError if this machine does not see what that of the command sees."""
-        data, machine = self._job.command.data, platform.node()
-        try:
-            data_files(self._saved.folder)
-            decisive = self._job.command.decisive()
-        except ValueError as error:
-            raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
-        if decisive != self._saved.decisive:
-            raise ValueError(f"{data} has changed, or is another file on {machine}: start again.")
-        return self._job.pieces()
-
-
-class RemoteWorker:
-    """A worker on any machine, which loads the job at its first piece."""
-
-    def __init__(self, folder: str, job: bytes) -> None:
-        self._folder, self._job = folder, job
-        self._worker: Worker | None = None
-
-    def score_piece(self, number: int) -> bool:
-        """Score a piece as `Worker` does."""
-        if self._worker is None:
-            # Paths may be relative to the folder of the command.
-            with suppress(OSError):
-                os.chdir(self._folder)
-            self._worker = Worker(*pickle.loads(self._job))
-        return self._worker.score_piece(number)
-
-
-def score_valid_units(score: Callable[[list[Unit]], Any], units: list[Unit]) -> list[tuple[list[Unit], Any]]:
-    """Score units together, or if that fails, in halves, so that a unit that fails alone has the error in its rows.
-
-    Returns the units that were scored together, with what `score` returned for them.
-    """
-    try:
-        return [(units, score(units))] if units else []
-    except BAD_VALUES as error:
-        if len(units) > 1:
-            half = len(units) // 2
-            return [*score_valid_units(score, units[:half]), *score_valid_units(score, units[half:])]
-        (unit,) = units
-        first, last = unit.rows[0].number, unit.rows[-1].number
-        place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
-        for row in unit.rows:
-            row.error = f"{place}{error}"
-        return []
-
-
-def process(step: Step, units: list[Unit]) -> tuple[dict[str, Any], Rows]:
-    """Process a piece; returns its record (counts, bad rows, what the summary needs), and its rows."""
-    good = [unit for unit in units if unit.rows]
-    done = step(good)
-    bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
-    record = {
-        "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
-        "n_incomplete": sum(unit.is_incomplete for unit in units),
-        "bad": sorted((row.number, row.error, row.show()) for row in bad),
-        "facts": [facts for facts, _ in done],
-    }
-    return record, [row for _, rows in done for row in rows]
-
-
-def run_job(job: Job, saved: SavedJob, summarize: Callable[[Facts], dict[str, Any]]) -> dict[str, Any]:
-    """Score the pieces of a job that are not done, write its output, and return its summary.
-
-    `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
-    """
-    with saved.opened() as done:
-        job.reader.prepare(job.source)
-        n_pieces = _score_all(job, saved, done)
-        counts = Counter[str]()
-
-        def facts() -> Facts:
-            for record in saved.records(n_pieces):
-                counts.update(n_texts=record["n_texts"], n_incomplete=record["n_incomplete"], n_bad=len(record["bad"]))
-                yield from record["facts"]
-
-        summary = {**summarize(facts()), **counts, "command": saved.decisive}
-        if saved.out.suffix != ".json":
-            with saved.written(saved.out) as temporary:
-                write_rows(partial(saved.rows, n_pieces), job.schema, temporary, saved.out.suffix)
-        saved.write_bad(n_pieces)
-    return summary
-
-
-def _score_all(job: Job, saved: SavedJob, done: list[int]) -> int:
-    """Score the pieces that are not done, with a progress bar, and name bad rows; returns how many pieces there are.
-
-    Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
-    """
-    numbers = filterfalse(set(done).__contains__, count())
-    if job.command.engine == "ray":
-        scored = score_on_ray(job.command, RemoteWorker, (os.getcwd(), pickle.dumps((job, saved))), numbers)
-    else:
-        scored = takewhile(Worker(job, saved).score_piece, numbers)
-    held: list[str] = []
-    notices, is_any_good, n_pieces = Notices(), False, 0
-    with tqdm(unit=" texts", unit_scale=True, disable=job.command.quiet) as bar:
-        for number in _in_order(chain(done, scored)):
-            record, n_pieces = saved.record(number), number + 1
-            held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
-            is_any_good = is_any_good or bool(record["facts"])
-            if is_any_good:
-                for line in held:
-                    notices.add(line)
-                held.clear()
-            elif len(held) >= HOPELESS_ROWS:
-                break
-            bar.update(record["n_texts"])
-    if not is_any_good:
-        # The next command may have other settings.
-        saved.remove()
-        why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
-        raise ValueError(f"{saved.decisive['data']}: {why}")
-    notices.end("rows were skipped")
-    return n_pieces
-
-
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:
-    """Yield the numbers of pieces in the order of the file, each as soon as it is done; a cluster has any order."""
+    """Yield the numbers of pieces in the order of the file; a cluster has any order."""
     ready, following = set[int](), 0
     for number in numbers:
         ready.add(number)
         while following in ready:
             yield following
             following += 1
-
-
-def show(summary: Mapping[str, Any], saved: SavedJob) -> int:
-    """Print the summary of a job that is done, and where its files are; returns the exit code."""
-    print(json.dumps(summary, indent=2))
-    print(f"The {'summary is' if saved.out.suffix == '.json' else 'rows are'} in {saved.out}.", file=sys.stderr)
-    if summary["n_bad"]:
-        print(f"The rows that were skipped are in {saved.bad}.", file=sys.stderr)
-    return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0

@@ -3,38 +3,71 @@
 import fcntl
 import json
 import pickle
+import platform
+import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.shared.files import check_outputs, written_whole
+from text_metrics.commands.shared import files
+from text_metrics.commands.shared.cli import Options
+from text_metrics.commands.shared.command import EXIT_BAD_ROWS
 
-# The files of pieces, and others in their folder: the record of the job, what is locked, and what is not complete.
+# The files of pieces, and others in their folder; what is written there is not complete.
 _PIECE = "part-????????"
 _RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
+_FORMATS = (".jsonl", ".parquet", ".csv")
+# What changes neither a score nor which rows it is for: a job continues whatever these are.
+_WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
+
+
+def _decisive(options: Options) -> dict[str, Any]:
+    """Return what decides the numbers, as JSON: a job continues only under equal options.
+
+    Raises a ValueError for a pipe or another special file: a job reads its file more than once.
+    """
+    data = options.data
+    if isinstance(data, Path) and data.exists() and not (data.is_file() or data.is_dir()):
+        raise ValueError(f"{data} is a pipe, which cannot be read twice: write its content to a file first.")
+    stats = [path.stat() for path in files.data_files(data)]
+    return {
+        **{name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
+        "data": files.without_secrets(str(data)),
+        "size": sum(stat.st_size for stat in stats),
+        "modified": max(stat.st_mtime_ns for stat in stats),
+    }
 
 
 class SavedJob:
     """The output of a job, its summary, and until the end a folder with a file for each piece that is done.
 
+    The output is by default beside the data, in their format. One that ends in .json is also the summary.
+
     Parameters
     ----------
-    out : the output; with --one-set, it is also the summary
+    result : the end of the default name of the output, before its suffix
+    formats : the suffixes that the output may have
 
     Raises a ValueError if one of them is read, or if a file or folder beside the output was not written by a job.
     """
 
-    def __init__(self, out: Path, command: Command) -> None:
-        self.out, self._command, self.decisive = out, command, command.decisive()
+    def __init__(self, options: Options, result: str, formats: Sequence[str] = _FORMATS) -> None:
+        data = options.data
+        if options.out is None and not isinstance(data, Path):
+            raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
+        ending = ".parquet" if data.is_dir() else files.file_format(data)
+        ending = ending if ending in formats else formats[0]
+        out = options.out or data.with_name(f"{data.name}.{result}{ending}")
+        if out.suffix not in formats or out.is_dir():
+            raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
+        self.out, self.options, self.decisive = out, options, _decisive(options)
         self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
         self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
         writes = [*dict.fromkeys((out, self._summary)), self.bad]
-        check_outputs([str(command.data)], writes, {**command.settings, "metric": command.metric}, self.folder)
+        files.check_outputs([str(data)], writes, {**options.settings, "metric": options.metric}, self.folder)
         is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
         for path, record, keys in (
             (self._summary, self._summary, {"command"}),
@@ -47,7 +80,7 @@ class SavedJob:
 
     def finished(self) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do."""
-        if self._command.restart:
+        if self.options.restart:
             with self._locked():
                 self.remove()
             self._summary.unlink(missing_ok=True)
@@ -65,8 +98,7 @@ class SavedJob:
     def opened(self) -> Iterator[list[int]]:
         """Lock the folder; yields the numbers of the pieces that are done, and whole.
 
-        Raises a ValueError if another command or process works on it. The folder of a new job is removed after an
-        error, so that it does not block other commands.
+        Raises a ValueError if another process or command works on it. After an error, a new folder is removed.
         """
         with self._locked():
             record = self.folder / _RECORD
@@ -96,11 +128,21 @@ class SavedJob:
                 raise ValueError(f"{self.folder} is in use by another process.") from None
             yield
 
+    def check_machine(self) -> None:
+        """Raise a ValueError if this machine does not see the data and the pieces that the command sees."""
+        machine = platform.node()
+        try:
+            files.data_files(self.folder)
+            is_same = _decisive(self.options) == self.decisive
+        except ValueError as error:
+            raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
+        if not is_same:
+            raise ValueError(f"{self.options.data} has changed, or is another file on {machine}: start again.")
+
     def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Save a piece in a file: its record, its rows, and their checksum."""
-        data, path = pickle.dumps(record) + pickle.dumps(rows), self._part(number)
-        # A worker that was taken for dead may write the same piece.
-        with written_whole(path, path.with_name(f"{path.name}.{uuid4().hex}")) as temporary:
+        data = pickle.dumps(record) + pickle.dumps(rows)
+        with files.written_whole(self._part(number)) as temporary:
             temporary.write_bytes(data + _checksum(data))
 
     def _is_whole(self, number: int) -> bool:
@@ -111,10 +153,6 @@ class SavedJob:
         """Read the record of a piece."""
         with self._part(number).open("rb") as file:
             return pickle.load(file)
-
-    def records(self, n: int) -> Iterator[dict[str, Any]]:
-        """Read the records of all n pieces, in order."""
-        return map(self.record, range(n))
 
     def rows(self, n: int) -> Iterator[list[dict[str, Any]]]:
         """Read the rows of all n pieces, in order."""
@@ -128,29 +166,35 @@ class SavedJob:
 
     def written(self, path: Path) -> Any:
         """Write a file as `written_whole` does, with the temporary file in the folder of the pieces."""
-        return written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
+        return files.written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
 
     def write_bad(self, n: int) -> None:
         """Write the rows of all n pieces that were skipped; without any, remove the file of an earlier run."""
         with self.written(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
-            for number, error, text in chain.from_iterable(record["bad"] for record in self.records(n)):
+            for number, error, text in chain.from_iterable(self.record(i)["bad"] for i in range(n)):
                 file.write(json.dumps({"row": number, "error": error, "text": text}) + "\n")
         if not self.bad.stat().st_size:
             self.bad.unlink()
 
     def remove(self) -> None:
         """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
-        for pattern in ("part-*", _WRITTEN, _LOCK, _RECORD):
+        for pattern in ("*part-*", _WRITTEN, _LOCK, _RECORD):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
 
-    def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write the summary, and remove the pieces: the job is done."""
+    def finish(self, summary: Mapping[str, Any]) -> int:
+        """Write and print the summary, and remove the pieces; returns the exit code."""
+        shown = json.dumps(summary, indent=2)
         with self.written(self._summary) as temporary:
-            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(f"{shown}\n", encoding="utf-8")
         self.remove()
+        print(shown)
+        print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
+        if summary["n_bad"]:
+            print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
+        return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
 
 
 def _checksum(data: bytes) -> bytes:

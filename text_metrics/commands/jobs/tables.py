@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -18,17 +19,23 @@ Blocks = Iterator[list[dict[str, Any]]]
 
 
 def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path, suffix: str) -> None:
-    """Write blocks of rows to a file in the format of a suffix; columns that the schema lacks have inferred types."""
+    """Write blocks of rows to a file in the format of a suffix; the types of other columns are inferred."""
     schema = schema or pa.schema([])
     if suffix == ".parquet":
         schema = _with_inferred(schema, read)
         with pq.ParquetWriter(path, schema) as table:
+            texts = [field.name for field in schema if pa.types.is_string(field.type)]
             for rows in read():
-                table.write_table(_to_table(rows, schema))
+                for row in rows:
+                    # A column of mixed types is one of strings.
+                    mixed = {name: row[name] for name in texts if not isinstance(row.get(name), (str, NoneType))}
+                    row |= {name: to_json(value) for name, value in mixed.items()}
+                table.write_table(pa.Table.from_pylist(rows, schema))
         return
     with path.open("w", encoding="utf-8", newline="") as output:
         if suffix == ".csv":
-            writer = csv.DictWriter(output, dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))]))
+            names = dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))])
+            writer = csv.DictWriter(output, names)
             writer.writeheader()
             for rows in read():
                 writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
@@ -39,14 +46,6 @@ def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path,
 
 def _names(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
     return dict.fromkeys(name for row in rows for name in row)
-
-
-def _to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    for row in rows:
-        # A column of mixed types is one of strings.
-        row |= {name: _as_text(row[name]) for name in texts if name in row}
-    return pa.Table.from_pylist(rows, schema)
 
 
 def _with_inferred(schema: pa.Schema, read: Callable[[], Blocks]) -> pa.Schema:
@@ -75,10 +74,6 @@ def _as_strings(types: dict[str, pa.DataType], name: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OverflowError, TypeError):
         types[name] = pa.string()
-
-
-def _as_text(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else to_json(value)
 
 
 def _cell(value: Any) -> Any:

@@ -44,7 +44,9 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
             if row["verdict"] == 2:
                 left_out += 1
                 continue
-            row |= {"topic": read_topic(record), "first": add_set(first, sets), "second": add_set(second, sets)}
+            for name, texts in (("first", first), ("second", second)):
+                row[name] = sets.setdefault(tuple(texts), len(sets))
+            row["topic"] = read_topic(record)
             (people if by_people else judged).append(row)
     if left_out:
         print(f"{left_out} pairs without a verdict are left out.", file=sys.stderr)
@@ -55,9 +57,7 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
 
 def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
     """Read a non-empty list of strings from an object."""
-    if key not in record:
-        raise ValueError(f"{where} has no {key!r}.")
-    texts = record[key]
+    texts = record.get(key)
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{where}: {key!r} must be a list of strings, at least one. Got {texts!r:.80}.")
     return texts
@@ -67,11 +67,6 @@ def read_topic(record: dict[str, Any]) -> str:
     """Read the topic of an object from its `src`, a string or a list of strings; empty if there is none."""
     topic = record.get("src") or ""
     return ", ".join(map(str, topic)) if isinstance(topic, list) else str(topic)
-
-
-def add_set(texts: list[str], sets: Sets) -> int:
-    """Return the number of a set, which is added if it is new."""
-    return sets.setdefault(tuple(texts), len(sets))
 
 
 def _with_concepts(rows: list[dict[str, Any]]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from text_metrics import load
-from text_metrics.commands.shared.settings import load_metric
+from text_metrics.commands.shared.cli import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 

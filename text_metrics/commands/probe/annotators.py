@@ -1,18 +1,4 @@
-"""`text-metrics probe annotators`: how many people's answers a question needs."""
-
-import argparse
-from typing import Any
-
-import numpy as np
-
-from text_metrics import load
-from text_metrics.commands.probe.files import Rows
-from text_metrics.commands.shared.formats import number
-from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
-
-DESCRIPTION = """\
-Show how the divergence of m people from all people falls with m.
+"""Show how the divergence of m people from all people falls with m.
 
     text-metrics probe annotators targets.jsonl
     text-metrics probe annotators targets.jsonl --sizes 50 100 200 --setting clustering=soft
@@ -20,12 +6,25 @@ Show how the divergence of m people from all people falls with m.
 All people who answered a question stand for everyone: m people are drawn from them with replacement, and scored like a
 model. A divergence between models that is not larger than this one needs more people.
 """
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from text_metrics import load
+from text_metrics.commands.probe.files import Report, Rows
+from text_metrics.commands.shared.formats import number
+from text_metrics.metrics._core.core_numbers import parse_count
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
+
 SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 _DRAWS = 200
+_TEXT = "{n_questions} questions with {n_people:.0f} people and {n_clusters:.1f} clusters each, mean over questions."
 
 
 def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
-    """Score people's answers as if a model had given them, against themselves, with the details of each question."""
+    """Score people's answers against themselves, with the details of each question."""
     for name in ("debias", "rarefy", "rarefy_people"):
         if settings.get(name):
             raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
@@ -53,26 +52,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
 
 
-def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
-    """Compute the divergence at some numbers of people."""
+def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
+    """Compute the divergence at some numbers of people; returns the numbers, and what is printed of them."""
     parse_count(min(arguments.sizes), "--sizes")
     rng = np.random.default_rng(0)
     result = score_people(references, settings)
     details = result["details"]
-    scores = [np.mean([divergence(detail, m, rng) for detail in details]) for m in arguments.sizes]
-    return {
+    n_people = [sum(cluster["count"] for cluster in detail["clusters"]) for detail in details]
+    numbers = {
         "signatures": [result["signature"]],
         "n_questions": len(details),
-        "n_people": float(np.mean([sum(cluster["count"] for cluster in detail["clusters"]) for detail in details])),
+        "n_people": float(np.mean(n_people)),
         "n_clusters": result["n_clusters"],
         "sizes": list(arguments.sizes),
-        "scores": list(map(float, scores)),
+        "scores": [float(np.mean([divergence(detail, m, rng) for detail in details])) for m in arguments.sizes],
     }
-
-
-def sections(result: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """Return the title, the text and the table of each section, as pandas makes it."""
-    scores = [number(score, 3) for score in result["scores"]]
-    table = {"m": list(map(str, result["sizes"])), "KL(all ‖ m people)": scores}
-    people = f"{result['n_questions']} questions with {result['n_people']:.0f} people and {result['n_clusters']:.1f}"
-    return [("Divergence of m people from all", f"{people} clusters each, mean over questions.", table)]
+    scores = [number(score, 3) for score in numbers["scores"]]
+    table = {"m": list(map(str, arguments.sizes)), "KL(all ‖ m people)": scores}
+    return numbers, [("Divergence of m people from all", _TEXT.format(**numbers), table)]

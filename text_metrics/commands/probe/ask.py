@@ -1,4 +1,12 @@
-"""`text-metrics probe ask`: have a model answer questions many times over."""
+"""Ask a chat model each question many times, and write its answers.
+
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model my-model --base-url http://localhost:8000/v1
+
+A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
+of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
+saved in answers.jsonl.journal when it arrives: after a crash, the same command continues, and requests none twice.
+"""
 
 import argparse
 import sys
@@ -12,16 +20,6 @@ from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_count
 
-DESCRIPTION = """\
-Ask a chat model each question many times, and write its answers.
-
-    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
-    text-metrics probe ask questions.jsonl --out answers.jsonl --model my-model --base-url http://localhost:8000/v1
-
-A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
-of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
-saved in answers.jsonl.journal when it arrives: after a crash, the same command continues, and requests none twice.
-"""
 INSTRUCTIONS = (
     "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
     "Give one answer and nothing else."
@@ -55,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     samples: dict[str, count[int]] = defaultdict(count)
     requests = []
     for name in names:
-        messages, number = few_shot(INSTRUCTIONS, questions[name]), next(samples[questions[name]])
+        messages = few_shot(INSTRUCTIONS, questions[name])
+        number = next(samples[questions[name]])
         requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
     answers = chat.ask(requests)
     given: dict[str, list[str]] = defaultdict(list)

@@ -44,7 +44,7 @@ class Graph(NamedTuple):
 
 
 def question(graph: Graph, variable: str, roleset: Roleset, slot: str) -> str:
-    """Ask about a slot of a predicate, in the style of Commonsense Frame Completion: "Where would the model go?"."""
+    """Ask about a slot of a predicate, such as "Where would the model go?"."""
     filled = graph.roles(variable)
     # What arrives or falls is ARG1: then it is the subject.
     first = next((role for role in ("ARG0", "ARG1") if role in roleset.roles or role in filled), "ARG0")
@@ -70,7 +70,7 @@ def question(graph: Graph, variable: str, roleset: Roleset, slot: str) -> str:
 
 
 def phrase(graph: Graph, variable: str, as_object: bool = False, depth: int = 0) -> str:
-    """Put what a variable stands for in words: a name, a pronoun, a coordination, or a noun with its modifiers."""
+    """Return the words of a variable: a name, a pronoun, a coordination, or a noun with its modifiers."""
     concept = graph.concepts.get(variable)
     if concept is None:
         return variable.strip('"')

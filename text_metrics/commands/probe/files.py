@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import read_json
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
 
 Rows = list[dict[str, Any]]
+# A report: its numbers, and of each section the title, the text and the table, as pandas makes it.
+Report = tuple[dict[str, Any], list[tuple[str, str, Any]]]
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -31,30 +32,22 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_references(path: Path) -> Rows:
-    """Read people's answers as references of probeval: released files, or a reference with an id on each line."""
+    """Read people's answers, released or a reference of probeval on each line, as references."""
     references = []
     for where, record in read_records(path):
         if "answers" not in record:
             raise ValueError(f"{where} must have 'answers', or be a released record of answer clusters.")
-        try:
-            references.append(parse_row(record, "references", where))
-        except TypeError as error:
-            raise ValueError(str(error)) from error
+        references.append(parse_row(record, "references", where))
     return references
 
 
 def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list[str]]]:
-    """Read a model's answers, in any released format or as `ask` writes them, to the questions of some references.
+    """Read a model's answers, in any released format or as `ask` writes them.
 
     Returns the answers to questions that both have, and the ids that are "unknown" to the references or "missing" in
     the file. Raises a ValueError that names the file if it is not valid, or if they share no question.
     """
-    try:
-        released = read_json(path)
-    except ValueError:
-        released = [value for _, value in read_rows(path)]
-    if not isinstance(released, (dict, list)):
-        raise ValueError(f"{path} must be a JSON object or a list. Got {type(released).__name__}.")
+    released = [record for _, record in read_rows(path)]
     try:
         predictions, _, skipped = pair_rows(read_answers(released), references, unknown="skip", missing="skip")
     except (TypeError, ValueError) as error:

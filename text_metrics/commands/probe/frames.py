@@ -1,10 +1,18 @@
-"""`text-metrics probe frames`: questions about what sentences leave open (Every Answer Matters, section 3)."""
+"""Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
+
+    text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
+    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
+
+A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, with `# ::snt` and `# ::id`. For
+each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and about where,
+when, why, how and with what it happens, unless the sentence says so (Every Answer Matters, section 3). A graph that is
+not valid is named and skipped; the exit code is then 3.
+"""
 
 import argparse
 import random
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,17 +23,6 @@ from text_metrics.commands.shared.files import check_outputs, open_file, write_j
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_numbers import parse_count
 
-DESCRIPTION = """\
-Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
-
-    text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
-    text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
-
-A sentence comes with its graph: Abstract Meaning Representation in PENMAN notation, as parsers write it, with `# ::snt`
-and `# ::id`. For each predicate, a question is asked about each role that PropBank declares and the sentence lacks, and
-about where, when, why, how and with what it happens, unless the sentence says so. A graph that is not valid is named
-and skipped; the exit code is then 3. `text-metrics probe ask` reads the questions.
-"""
 ROLES = tuple(f"ARG{n}" for n in range(7))
 # From this sense on, a concept is a relation of AMR's own, such as have-rel-role-91, and no event.
 _RELATIONS = 90
@@ -59,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{graphs} is not a file of this command, and would be replaced: choose another --out.")
         write_text(graphs, _parse(arguments.sentences, arguments.parse))
     rows: list[dict[str, str]] = []
-    unknown, n_contexts, n_bad = Counter[str](), 0, 0
+    unknown, n_contexts, n_bad = set[str](), 0, 0
     for where, block in _blocks(_read(graphs)):
         try:
             graph = read_graph(block)
@@ -79,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{arguments.sentences} gives no question: {n_contexts} graphs are valid, {n_bad} are not.")
     write_jsonl(out, rows)
     if sheet:
-        # It takes a second to import.
+        # Its import takes a second.
         from pandas import DataFrame
 
         columns = ["id", "sentence", "question", "answer"]
@@ -91,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_BAD_ROWS if n_bad else 0
 
 
-def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]) -> list[dict[str, str]]:
-    """Ask about each slot of each predicate that the sentence leaves open; counts predicates without a roleset."""
+def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: set[str]) -> list[dict[str, str]]:
+    """Ask about each open slot of each predicate; adds predicates without a roleset to `unknown`."""
     rows = []
     for variable, concept in graph.concepts.items():
         match = PREDICATE.fullmatch(concept)
@@ -100,7 +97,7 @@ def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: Counter[str]
             continue
         roleset = rolesets.get(concept)
         if roleset is None:
-            unknown[concept] += 1
+            unknown.add(concept)
             continue
         filled = graph.roles(variable)
         for slot in (*roleset.roles, *CIRCUMSTANCES):
@@ -184,21 +181,16 @@ def _read(path: Path) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands between blank lines, each with its place; the comments at the head of a file are no graph."""
-    lines: list[str] = []
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if line.strip():
-            lines.append(line)
-            continue
-        block = "\n".join(lines)
-        if any("::snt" in line or not line.startswith("#") for line in lines):
+    """Yield what stands between blank lines, each with its place, except comments."""
+    for match in re.finditer(r"(?:.*\S.*\n?)+", text):
+        block, number = match[0], text.count("\n", 0, match.start()) + 1
+        if re.search(r"^[^#]|::snt", block, re.MULTILINE):
             identity = re.search(r"::id\s+(\S+)", block)
-            yield f"line {number - len(lines)}{f', {identity[1]}' if identity else ''}", block
-        lines = []
+            yield f"line {number}{f', {identity[1]}' if identity else ''}", block
 
 
 def _parse(path: Path, model: str) -> str:
-    """Parse the sentences of CommonGen's JSON lines, a list under `scene` or a string under `target`, by amrlib."""
+    """Parse the sentences of CommonGen's JSON lines, under `scene` or `target`, by amrlib."""
     import amrlib
 
     sentences: list[str] = []

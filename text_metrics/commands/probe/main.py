@@ -17,18 +17,9 @@ from typing import Any
 
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
+from text_metrics.commands.shared.cli import add_settings, parse_settings
 from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import check_outputs, write_text
-from text_metrics.commands.shared.settings import add_settings, parse_settings
-from text_metrics.commands.shared.systems import named_files
-
-COMMANDS: dict[str, tuple[Any, str]] = {
-    "frames": (frames, "make questions about what sentences leave open"),
-    "ask": (ask, "have a model answer questions many times over"),
-    "report": (report, "score the answers of models beside people's"),
-    "annotators": (annotators, "how many people's answers a question needs"),
-    "sensitivity": (sensitivity, "how scores respond as answers move away from people's"),
-}
+from text_metrics.commands.shared.files import check_outputs, named_files, write_text
 
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
@@ -36,13 +27,13 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
     settings = parse_settings(arguments.setting, "probeval")
     arguments.answers = named_files(getattr(arguments, "answers", ()))
     check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
-    result = module.measure(arguments, read_references(arguments.targets), settings)
+    result, sections = module.report(arguments, read_references(arguments.targets), settings)
     # Its import takes a second.
     from pandas import DataFrame
 
     from text_metrics.commands.shared.tables import markdown
 
-    for title, text, table in module.sections(result):
+    for title, text, table in sections:
         print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(table))}")
     for signature in dict.fromkeys(result["signatures"]):
         print(f"`{signature}`")
@@ -57,8 +48,10 @@ def main() -> int:
     parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     help = "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them"
-    for name, (module, purpose) in COMMANDS.items():
-        part = commands.add_parser(name, help=purpose, description=module.DESCRIPTION)
+    modules: tuple[Any, ...] = (frames, ask, report, annotators, sensitivity)
+    for module in modules:
+        name = module.__name__.rpartition(".")[2]
+        part = commands.add_parser(name, help=module.__doc__.partition("\n")[0], description=module.__doc__)
         if hasattr(module, "run"):
             part.set_defaults(run=module.run)
         else:
@@ -69,7 +62,4 @@ def main() -> int:
         if hasattr(module, "add_options"):
             module.add_options(part)
     arguments = parser.parse_args()
-    try:
-        return arguments.run(arguments)
-    except TypeError as error:  # of a file with values of another kind
-        raise ValueError(str(error)) from error
+    return arguments.run(arguments)

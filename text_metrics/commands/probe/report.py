@@ -1,4 +1,14 @@
-"""`text-metrics probe report`: a table of models beside people."""
+"""Score the answers of models, and of people, to the same questions.
+
+    text-metrics probe report targets.jsonl a.jsonl b.jsonl
+    text-metrics probe report targets.jsonl "GPT-2=a.jsonl" "other people=b.jsonl" --out report.json
+    text-metrics probe report targets.jsonl a.jsonl --setting matcher=wordnet
+
+Targets are people's answers: released files of Commonsense Frame Completion or ProtoQA, or a reference of probeval on
+each line. Answers are files that `text-metrics probe ask` wrote, or released files; they are cleaned first. Questions
+that only one side has, or to which all answers of a model are blank, are left out and named; a blank answer beside
+others is wrong.
+"""
 
 import argparse
 import sys
@@ -11,26 +21,14 @@ import numpy as np
 
 from text_metrics import load
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.files import Rows, read_predictions
+from text_metrics.commands.probe.files import Report, Rows, read_predictions
+from text_metrics.commands.shared.cli import add_confidence
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
-from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.commands.shared.statistics import holm, randomization_p
 from text_metrics.metrics._core.core_numbers import parse_count, tied_ranks
 from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_formats import count_answers
 
-DESCRIPTION = """\
-Score the answers of models, and of people, to the same questions.
-
-    text-metrics probe report targets.jsonl a.jsonl b.jsonl
-    text-metrics probe report targets.jsonl "GPT-2=a.jsonl" "other people=b.jsonl" --out report.json
-    text-metrics probe report targets.jsonl a.jsonl --setting matcher=wordnet
-
-Targets are people's answers: released files of Commonsense Frame Completion or ProtoQA, or a reference of probeval on
-each line. Answers are files that `text-metrics probe ask` wrote, or released files; they are cleaned first. Questions
-that only one side has, or to which all answers of a model are blank, are left out and named; a blank answer beside
-others is wrong.
-"""
 _ALL = """\
 KL(people ‖ model) in nats, mean over questions, with confidence intervals over questions. Coverage is the share of
 people's answers whose cluster the model hits; wrong is the share of the model's answers that match no cluster; entropy
@@ -48,13 +46,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_confidence(parser)
 
 
-def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
+def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
     """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
     parse_count(arguments.rounds, "--rounds")
     files: dict[str, dict[str, Counter[str]]] = {}
     for name, path in arguments.answers.items():
         questions, skipped = read_predictions(path, references)
-        files[name] = clean_answers(name, questions)
+        files[name] = {}
+        for question in questions:
+            cleaned = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
+            counts = count_answers(cleaned)
+            # A blank answer beside others is wrong.
+            if any(counts):
+                files[name][question["id"]] = counts
+        if not files[name]:
+            raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
         skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
         for kind, ids in skipped.items():
             if ids:
@@ -74,19 +80,8 @@ def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str,
     rows = [rows[i] for i in np.argsort(tied_ranks([row["probeval"] for row in rows]), kind="stable")]
     for row, p in zip(rows, holm([row["against_people"]["p"] for row in rows]), strict=True):
         row["against_people"]["p_holm"] = p
-    return {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
-
-
-def clean_answers(name: str, questions: Rows) -> dict[str, Counter[str]]:
-    """Clean and count the answers to each question; questions with blank ones only are left out."""
-    counts = {}
-    for question in questions:
-        answers = count_answers([{**answer, "text": clean(answer["text"])} for answer in question["answers"]])
-        if any(answers):
-            counts[question["id"]] = answers
-    if not counts:
-        raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
-    return counts
+    numbers = {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
+    return numbers, _sections(rows, arguments.rounds)
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
@@ -138,9 +133,7 @@ def against_people(
     }
 
 
-def sections(report: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """Return the title, the text and the table of each section, as pandas makes it."""
-    rows = report["rows"]
+def _sections(rows: Rows, rounds: int) -> list[tuple[str, str, Any]]:
     names = {"answers of": [row["name"] for row in rows]}
     entropies = [row["distribution_entropy"] for row in rows]
     scored = {
@@ -158,4 +151,5 @@ def sections(report: dict[str, Any]) -> list[tuple[str, str, Any]]:
         "difference": [estimate(each["difference"], each["interval"], 3) for each in against],
         "p": [p_value(each["p_holm"]) for each in against],
     }
-    return [("All answers", _ALL, names | scored), ("Against people", _AGAINST.format(**report), names | compared)]
+    of_people = ("Against people", _AGAINST.format(rounds=rounds), names | compared)
+    return [("All answers", _ALL, names | scored), of_people]

@@ -1,4 +1,11 @@
-"""`text-metrics probe sensitivity`: how scores respond as answers move away from people's."""
+"""Change people's own distribution of answers step by step, and show how each score responds.
+
+    text-metrics probe sensitivity targets.jsonl
+
+The model gives people's answers, one wording for each cluster, with their frequencies; then a cluster is dropped, two
+neighbouring ranks are swapped, or a share of the answers moves. Scores: probeval; those of ProtoQA, for answers ranked
+by frequency; and top-1 accuracy, whether the most common answer is in people's most common cluster.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -7,19 +14,10 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.probe.annotators import from_people, score_people
-from text_metrics.commands.probe.files import Rows
+from text_metrics.commands.probe.files import Report, Rows
 from text_metrics.commands.shared.formats import number
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 
-DESCRIPTION = """\
-Change people's own distribution of answers step by step, and show how each score responds.
-
-    text-metrics probe sensitivity targets.jsonl
-
-The model gives people's answers, one wording for each cluster, with their frequencies; then a cluster is dropped, two
-neighbouring ranks are swapped, or a share of the answers moves. Scores: probeval; those of ProtoQA, for answers ranked
-by frequency; and top-1 accuracy, whether the most common answer is in people's most common cluster.
-"""
 RANKS = 5
 SHARES = np.linspace(0, 1, 11)
 
@@ -52,7 +50,7 @@ def changes(shares: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
-    """Score a distribution (c + 1,) by the ranks of its answers, against counts (c,) of clusters in order of size."""
+    """Score a distribution (c + 1,) by its ranks, against counts (c,) of clusters in order of size."""
     # Clusters without an answer are not ranked; answers of equal frequency keep the order of the clusters.
     ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
     matches = np.eye(len(shares), len(counts), dtype=bool)[ranking]
@@ -73,29 +71,19 @@ def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"change": name, "step": step, "probeval": score, **ranks(shares, counts)}
 
 
-def measure(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> dict[str, Any]:
-    """Average the scores of each step over the questions that have enough clusters."""
+def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
+    """Average the scores of each step over the questions that have enough clusters; as `annotators.report`."""
     # Its import takes a second.
     from pandas import DataFrame
 
     result = score_people(references, settings)
     rows = [row for detail in result["details"] for row in respond(detail)]
-    parts = []
+    changes, sections = [], []
     for name, frame in DataFrame(rows).groupby("change", sort=False):
         by_step = frame.drop(columns="change").groupby("step")
-        means = by_step.mean()
-        part = {"change": name, "n_questions": int(by_step.size().iloc[0]), "steps": means.index.tolist()}
-        parts.append({**part, "scores": means.to_dict("list")})
-    return {"signatures": [result["signature"]], "changes": parts}
-
-
-def sections(result: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """Return the title, the text and the table of each section, as pandas makes it."""
-    parts = []
-    for change in result["changes"]:
-        scores = change["scores"]
-        table = {"rank or share": list(scores)}
-        for i, step in enumerate(change["steps"]):
-            table[f"{step:g}"] = [number(curve[i], 3) for curve in scores.values()]
-        parts.append((change["change"].capitalize(), f"Mean over {change['n_questions']} questions.", table))
-    return parts
+        means, n = by_step.mean(), int(by_step.size().iloc[0])
+        steps = means.index.tolist()
+        changes.append({"change": name, "n_questions": n, "steps": steps, "scores": means.to_dict("list")})
+        table = means.T.map(number, digits=3).rename(columns="{:g}".format)
+        sections.append((name.capitalize(), f"Mean over {n} questions.", table.reset_index(names="rank or share")))
+    return {"signatures": [result["signature"]], "changes": changes}, sections

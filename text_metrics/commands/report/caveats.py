@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from text_metrics.commands.report.inputs import Inputs
 from text_metrics.commands.report.model import Caveat
 from text_metrics.commands.shared.formats import count, listed, number
-from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
+from text_metrics.metrics._core.core_encoder import is_other_script
 from text_metrics.metrics._core.core_language import find_unread
 from text_metrics.metrics._core.core_ngrams import is_unspaced
 from text_metrics.metrics._core.core_numbers import TIE, first_maximum
@@ -40,20 +40,18 @@ def word_counts(texts: Iterable[str]) -> np.ndarray:
     return np.array([len(_WORDS.findall(text)) for text in texts], dtype=np.float64)
 
 
-def find_caveats(inputs: Inputs, settings: Mapping[str, Any], by_gruen: bool) -> list[Caveat]:
-    """Return what could mislead; `settings` are those of the metrics, and `by_gruen` whether gruen rates the texts."""
-    by_default = EncoderSettings(model=settings["model"]).is_default if "model" in settings else True
-    return [
-        *_of_reading(inputs),
-        *_of_prompts(inputs),
-        *_of_lengths(inputs),
-        *_of_languages(inputs, by_default, by_gruen),
-        *_of_words(inputs, settings.get("tokenizer", WHITESPACE)),
-    ]
+def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool) -> list[Caveat]:
+    """Return what could mislead, if the default encoder, or gruen, reads the texts."""
+    readers: dict[str, tuple[str, ...]] = {"the default encoder": BY_ENCODER} if by_default else {}
+    readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
+    systems = list(inputs.by_system().items())
+    languages = (_of_languages(i, *system, readers) for i, system in enumerate(systems))
+    words = (_of_words(i, *system, tokenizer) for i, system in enumerate(systems))
+    return list(chain(_of_reading(inputs), _of_lengths(inputs), *languages, *words))
 
 
 def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
-    """Say what was read, and what of it was not used."""
+    """Say what was read, what of it was not used, and whether prompts should be passed as contexts."""
     n, sizes = len(inputs.ids), inputs.sizes
     if inputs.bad:
         yield Caveat("invalid rows", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl.")
@@ -68,10 +66,6 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
         )
     if n < FEW_SETS:
         yield Caveat("few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little.")
-
-
-def _of_prompts(inputs: Inputs) -> Iterator[Caveat]:
-    """Recommend contexts where prompts are given as text."""
     if inputs.contexts is None and np.median(word_counts(inputs.ids)) >= _WORDS_OF_PROMPT:
         yield Caveat(
             "prompts not taken out",
@@ -103,48 +97,41 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
         )
 
 
-def _of_languages(inputs: Inputs, by_default: bool, by_gruen: bool) -> Iterator[Caveat]:
-    """Name systems with texts that are empty, or that the default encoder or gruen do not read."""
-    readers: dict[str, tuple[str, ...]] = {"the default encoder": BY_ENCODER} if by_default else {}
-    readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
-    who, metrics = listed(readers or [""]), sorted(set().union(*readers.values()))
-    for i, (name, texts) in enumerate(inputs.by_system().items()):
-        n_empty = sum(not text.strip() for text in texts)
-        if n_empty:
-            yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
-        sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if readers else []
-        unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
-        foreign = set().union(*find_unread(sample)) - unknown
-        is_most = len(unknown | foreign) >= MOST * len(sample)
-        marks: Any = {"systems": [i], "metrics": metrics} if is_most else {}
-        of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
-        if unknown:
-            end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"
-            sentence = f"{len(unknown):,} of {of} are emoji or in a script that {who} cannot read, {end}."
-            yield Caveat("unknown script", sentence, **marks)
-        if foreign:
-            sentence = f"{len(foreign):,} of {of} are source code or not in English, which is all that {who} can read."
-            yield Caveat("language", sentence, **marks)
+def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tuple[str, ...]]) -> Iterator[Caveat]:
+    """Count the texts of system i that are empty, or that those who read only English prose cannot read."""
+    n_empty = sum(not text.strip() for text in texts)
+    if n_empty:
+        yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
+    sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if readers else []
+    unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
+    foreign = set().union(*find_unread(sample)) - unknown
+    is_most = len(unknown | foreign) >= MOST * len(sample)
+    marks: Any = {"systems": [i], "metrics": sorted(set().union(*readers.values()))} if is_most else {}
+    of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
+    if unknown:
+        by_default = "the default encoder" in readers
+        end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"
+        kind = f"emoji or in a script that {listed(readers)} cannot read"
+        yield Caveat("unknown script", f"{len(unknown):,} of {of} are {kind}, {end}.", **marks)
+    if foreign:
+        kind = f"source code or not in English, which is all that {listed(readers)} can read"
+        yield Caveat("language", f"{len(foreign):,} of {of} are {kind}.", **marks)
 
 
-def _of_words(inputs: Inputs, tokenizer: Any) -> Iterator[Caveat]:
-    """Name systems most of whose texts have too few words for pairs or groups of four of them."""
-    for i, (name, texts) in enumerate(inputs.by_system().items()):
-        unspaced = [tokenizer == WHITESPACE and is_unspaced(text) for text in texts]
-        if np.mean(unspaced) >= MOST:
-            yield Caveat(
-                "texts without spaces",
-                f"Most texts of {name} are written without spaces, at which self-BLEU and Distinct-2 divide them: "
-                "choose another tokenizer, such as tokenizer=char or tokenizer=zh.",
-                [i],
-                list(BY_WORDS),
-            )
-            continue
-        tokens, _ = tokenize(texts, tokenizer, f"text {{}} of {name}".format)
-        n_words = np.array(list(map(len, tokens)))
-        short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
-        if short:
-            least = min(BY_WORDS[metric] for metric in short)
-            titles = listed({"self_bleu": "self-BLEU", "distinct": "Distinct-2"}[metric] for metric in short)
-            sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
-            yield Caveat("short texts", sentence, [i], short)
+def _of_words(i: int, name: str, texts: list[str], tokenizer: Any) -> Iterator[Caveat]:
+    """Say whether most texts of system i have too few words for pairs or groups of four of them."""
+    if tokenizer == WHITESPACE and np.mean(list(map(is_unspaced, texts))) >= MOST:
+        sentence = (
+            f"Most texts of {name} are written without spaces, at which self-BLEU and Distinct-2 divide them: "
+            "choose another tokenizer, such as tokenizer=char or tokenizer=zh."
+        )
+        yield Caveat("texts without spaces", sentence, [i], list(BY_WORDS))
+        return
+    tokens, _ = tokenize(texts, tokenizer, f"text {{}} of {name}".format)
+    n_words = np.array(list(map(len, tokens)))
+    short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
+    if short:
+        least = min(BY_WORDS[metric] for metric in short)
+        titles = listed({"self_bleu": "self-BLEU", "distinct": "Distinct-2"}[metric] for metric in short)
+        sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
+        yield Caveat("short texts", sentence, [i], short)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.report.model import Origin
-from text_metrics.commands.shared.columns import Column
-from text_metrics.commands.shared.keys import column_of, read_key
-from text_metrics.commands.shared.rows import Source, form_of
+from text_metrics.commands.shared.cli import form_of
+from text_metrics.commands.shared.columns import Column, column_of, read_key
+from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
@@ -42,7 +42,8 @@ class Inputs(NamedTuple):
     n_all : the number of prompts of any system
     ids : the p prompts of which every system has two texts or more, in order
     texts : for each system, for each of these prompts, a list of texts
-    quality : of all these texts, in order: ndarray of shape (n,), NaN where they are not rated
+    rated_by : name of the ratings; None without them
+    quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
     people : texts of people by prompt; None without them
     contexts : what the texts of each of these prompts answer; None without them
     """
@@ -53,6 +54,7 @@ class Inputs(NamedTuple):
     n_all: int
     ids: list[str]
     texts: list[list[list[str]]]
+    rated_by: str | None
     quality: np.ndarray
     people: dict[str, list[str]] | None
     contexts: list[str | None] | None
@@ -78,6 +80,7 @@ def pair_systems(
     systems: Mapping[str, RatedSets],
     sources: list[Origin],
     bad: list[dict[str, Any]],
+    rated_by: str | None,
     people: dict[str, list[str]] | None,
     contexts: Mapping[str, str | None] | None,
 ) -> Inputs:
@@ -93,7 +96,7 @@ def pair_systems(
             "diversity. Check what names the prompts, and what holds the texts."
         )
     if people is not None and people.keys().isdisjoint(ids):
-        raise ValueError("people (--people) have no text for any prompt of the systems: check what names the prompts.")
+        raise ValueError("people (--people) have no text for any prompt of the systems: check the prompts.")
     return Inputs(
         systems=list(systems),
         sources=sources,
@@ -101,6 +104,7 @@ def pair_systems(
         n_all=len(set().union(*sets)),
         ids=ids,
         texts=[[[text for text, _ in each[prompt]] for prompt in ids] for each in sets],
+        rated_by=rated_by,
         quality=np.array([rating for each in sets for prompt in ids for _, rating in each[prompt]]),
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
@@ -119,7 +123,9 @@ def read_sets(
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
     n = len(next(iter(parsed.values())).sizes)
-    for name, values in (("prompts", prompts), ("people", people), ("contexts", contexts)):
+    given = {f"systems[{name!r}]": sets for name, sets in systems.items()}
+    given |= {"prompts": prompts, "people": people, "contexts": contexts}
+    for name, values in given.items():
         if values is not None and (isinstance(values, str) or len(values) != n):
             raise ValueError(f"{name} must have an entry for each of {n} prompts. Got {describe(values)}.")
     # In order also as text.
@@ -128,13 +134,9 @@ def read_sets(
         raise ValueError("prompts must differ: the sets of a system for one prompt make one set.")
     rated = {}
     for name, sets in parsed.items():
-        if len(sets.sizes) != n:
-            raise ValueError(f"systems[{name!r}] must have {n} sets, as the first system. Got {len(sets.sizes)}.")
         ratings = [float("nan")] * len(sets.texts)
         if isinstance(quality, Mapping):
-            if name not in quality:
-                raise ValueError(f"quality has no ratings of {name!r}.")
-            flat = flatten(quality[name], sets, f"quality[{name!r}]", "rating")
+            flat = flatten(quality.get(name), sets, f"quality[{name!r}]", "rating")
             ratings = [parse_number(value, "a rating", -LARGEST_RATING, LARGEST_RATING) for value in flat]
         members = split_list(list(zip(sets.texts, ratings, strict=True)), sets.sizes)
         rated[name] = dict(zip(ids, members, strict=True))
@@ -142,7 +144,7 @@ def read_sets(
     by_prompt: list[Any] = [
         None if values is None else dict(zip(ids, values, strict=True)) for values in (people, contexts)
     ]
-    return pair_systems(rated, sources, [], *by_prompt)
+    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
@@ -157,7 +159,8 @@ def _parse(sets: Any, name: str) -> TextSets:
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
-    keys, form, columns = Keys(options.text_key, options.id_key, options.system_key), form_of(options), list[Column]()
+    keys, form = Keys(options.text_key, options.id_key, options.system_key), form_of(options)
+    columns = list[Column]()
     if options.quality_key is not None:
         numbers = (-LARGEST_RATING, LARGEST_RATING)
         columns.append(Column("quality", options.quality_key, True, numbers, scale=options.quality_scale))
@@ -173,17 +176,19 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for path, units in files.items():
             _check_one_system(path, units, read)
     systems: dict[str, RatedSets] = {}
-    sources, contexts = [], dict[str, str]()
+    contexts: dict[str, str] = {}
+    sources = []
     for name, path in options.files.items():
         for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
             units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
             sets = systems[name if system is None else system] = _rated(units)
-            n_bad, n_texts = sum(len(unit.bad) for unit in units), sum(map(len, sets.values()))
-            sources.append(Origin(str(path), sum(len(unit.rows) for unit in units) + n_bad, n_bad, len(sets), n_texts))
+            n_bad, n_good = (sum(map(len, rows)) for rows in zip(*((of.bad, of.rows) for of in units), strict=True))
+            n_texts = sum(map(len, sets.values()))
+            sources.append(Origin(str(path), n_good + n_bad, n_bad, len(sets), n_texts))
             for unit in units:
                 context = unit.given.get("contexts")
                 if context and contexts.setdefault(str(unit.id), context) != context:
-                    raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts: it must have one.")
+                    raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts.")
     people = None
     if options.people is not None:
         files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
@@ -193,7 +198,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for path, units in files.items()
         for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
     ]
-    return pair_systems(systems, sources, bad, people, contexts if options.context_key is not None else None)
+    contexts_if_given = None if options.context_key is None else contexts
+    return pair_systems(systems, sources, bad, options.quality_key, people, contexts_if_given)
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:

@@ -51,16 +51,8 @@ def equal_numbers(sides: Sequence[Sequence[list[str]]], contexts: Contexts) -> t
     return by_prompt, contexts and [context for context, n in zip(contexts, sizes, strict=True) if n]
 
 
-def split_people(texts: Sequence[list[str]]) -> list[list[list[str]]]:
-    """Divide people's texts on each prompt into halves, if any prompt has two."""
-    if max(map(len, texts)) < 2:
-        return [list(texts)]
-    halves = [(of_prompt[: len(of_prompt) // 2], of_prompt[len(of_prompt) // 2 :]) for of_prompt in texts]
-    return [list(half) for half in zip(*halves, strict=True)]
-
-
 def compare_systems(inputs: Inputs, level: float, encoder: dict[str, Any]) -> Likeness | None:
-    """Partition diversity among all systems, and each pair of three or more, the most different first; None for one."""
+    """Partition diversity among all systems, and each pair of three or more; None for one system."""
     n = len(inputs.systems)
     if n == 1:
         return None
@@ -70,7 +62,8 @@ def compare_systems(inputs: Inputs, level: float, encoder: dict[str, Any]) -> Li
     adjusted = holm([part.p for part in parts])
     pairs = [Pair(**vars(part), a=i, b=j, p_holm=p) for (i, j), part, p in zip(places, parts, adjusted, strict=True)]
     order = np.argsort(tied_ranks([-(pair.share or 0.0) for pair in pairs]), kind="stable").tolist()
-    whole, cosines = partition(by_prompt, contexts, level, encoder), similarities(inputs, level, encoder)
+    whole = partition(by_prompt, contexts, level, encoder)
+    cosines = similarities(inputs, level, encoder)
     return Likeness(whole, [pairs[i] for i in order], *cosines)
 
 
@@ -78,7 +71,10 @@ def compare_with_people(inputs: Inputs, level: float, encoder: dict[str, Any]) -
     """Partition diversity among people and each system, and two halves of people; None without people."""
     if inputs.people is None:
         return None
-    first, *second = split_people([shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids])
+    texts = [shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids]
+    first, second = texts, []
+    if max(map(len, texts)) > 1:
+        first, second = [of[: len(of) // 2] for of in texts], [[of[len(of) // 2 :] for of in texts]]
     by_prompt, contexts = equal_numbers([first, *_shuffled_sets(inputs), *second], inputs.contexts)
     rows = [
         partition([[texts[0], texts[i]] for texts in by_prompt], contexts, level, encoder)
@@ -94,8 +90,8 @@ def _shuffled_sets(inputs: Inputs) -> list[list[list[str]]]:
 def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> Partition:
     """Divide the diversity of the texts of each prompt into that within and between sides.
 
-    On few prompts, p is the share of permutations, and `least_p` the smallest one that they can give: so there are more
-    of them. On more, the normal distribution gives p, and `least_p` is None.
+    On few prompts, p is the share of permutations, of which there are more. On more prompts, the normal distribution
+    gives p, and `least_p` is None.
     """
     permutations = 1000 if len(by_prompt) < FEW_SETS else 100
     result = between_groups(
@@ -107,7 +103,8 @@ def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: di
         contexts=contexts,
         **encoder,
     )
-    n, interval, share_interval = len(by_prompt[0]), result["between_confidence_interval"], None
+    n, share_interval = len(by_prompt[0]), None
+    interval = result["between_confidence_interval"]
     if result["share"] is not None:
         # The share is a ratio of sums over prompts.
         observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
@@ -125,13 +122,8 @@ def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: di
 def similarities(inputs: Inputs, level: float, encoder: dict[str, Any]) -> tuple[list[Similarity], str]:
     """Average the cosines of two different texts on a prompt: of each system, and of each two systems.
 
-    Each prompt has equal weight. All texts are used: a mean over pairs does not depend on their number. Returns means
-    in [-1, 1] with their intervals over prompts, and their signature.
-
-    References
-    ----------
-    Jiang, L., et al. (2025). Artificial Hivemind: The open-ended homogeneity of language models (and beyond).
-    arXiv 2510.22954.
+    Each prompt has equal weight, and all texts are used, as in arXiv 2510.22954. Returns means in [-1, 1] with their
+    intervals over prompts, and their signature.
     """
     n, by_prompt = len(inputs.systems), list(chain.from_iterable(zip(*inputs.texts, strict=True)))
     sizes = np.array(list(map(len, by_prompt)))

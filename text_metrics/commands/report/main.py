@@ -15,15 +15,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.shared.columns import add_keys
+from text_metrics.commands.shared.cli import add_confidence, add_keys, add_settings, parse_settings
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
-from text_metrics.commands.shared.files import check_outputs, parse_path, read_json, write_jsonl
-from text_metrics.commands.shared.settings import add_confidence, add_settings, parse_settings
-from text_metrics.commands.shared.systems import named_files
+from text_metrics.commands.shared.files import check_outputs, named_files, parse_json, parse_path, write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 # Options that decide no number.
@@ -82,8 +81,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
         raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     if out.is_dir() and any(out.iterdir()):
         earlier = None
-        with suppress(ValueError):
-            earlier = read_json(out / "report.json")
+        with suppress(OSError, ValueError):
+            earlier = parse_json((out / "report.json").read_bytes())
         if not isinstance(earlier, dict) or not {"version", "rarefied_to", "sentences"} <= earlier.keys():
             raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
         print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
@@ -100,22 +99,19 @@ def main(words: Sequence[str] | None = None) -> int:
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
     # It imports torch.
-    from text_metrics.commands.report.scores import Options, build
+    from text_metrics.commands.report.scores import build
 
     report = build(
         inputs,
-        Options(
-            settings=options.setting,
-            ratings=options.quality_key,
-            by_gruen=options.quality_key is None and options.quality == "gruen",
-            confidence=options.confidence,
-            cache_dir=options.cache_dir,
-            shows_texts=not options.no_texts,
-            progress=not options.quiet,
-            record={name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
-        ),
+        by_gruen=options.quality_key is None and options.quality == "gruen",
+        level=options.confidence,
+        settings=options.setting,
+        cache_dir=options.cache_dir,
+        shows_texts=not options.no_texts,
+        progress=not options.quiet,
     )
-    report.save(options.out, options.columns)
+    record = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
+    replace(report, options=record).save(options.out, options.columns)
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:

@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,9 @@ import numpy as np
 from text_metrics.commands.report.caveats import MOST, find_caveats, word_counts
 from text_metrics.commands.report.inputs import SETTINGS, Inputs, read_sets
 from text_metrics.commands.report.likeness import compare_systems, compare_with_people
-from text_metrics.commands.report.model import MEASURES, Caveat, Collapse, Mean, Measure, Metric, Report, Test, Value
+from text_metrics.commands.report.model import MEASURES, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.shared.settings import load_metric, settings_checked
+from text_metrics.commands.shared.cli import load_metric
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
@@ -31,27 +31,8 @@ if TYPE_CHECKING:
 GRUEN, NO_MEANINGS = "gruen", "none"
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a report is made.
-
-    settings : those of `SETTINGS`; with same="none", meanings are not counted
-    ratings : the name of the ratings that the inputs hold; None if gruen rates the texts, or nothing
-    by_gruen : whether gruen rates the texts
-    confidence : level of the intervals; a test is significant if p is below 1 minus the level
-    record : what `options` of the report holds
-    """
-
-    settings: Mapping[str, Any]
-    ratings: str | None = None
-    by_gruen: bool = True
-    confidence: float = 0.95
-    cache_dir: str | Path | None = None
-    shows_texts: bool = True
-    progress: bool = False
-    record: dict[str, Any] = field(default_factory=dict)
+# Ratings of all n texts, (n,), and their signature.
+Rated = tuple[np.ndarray, str]
 
 
 def report(
@@ -72,7 +53,7 @@ def report(
 
     Parameters
     ----------
-    systems : for each system by name, p sets of texts, one for each prompt; sets of fewer than two texts are left out
+    systems : for each system by name, p sets of texts, one for each prompt
     prompts : p names of the prompts; their numbers by default
     quality : "gruen"; ratings of each system by name, shaped like its sets; or None
     out : folder to save the report in
@@ -91,18 +72,14 @@ def report(
     Raises
     ------
     TypeError, ValueError
-        If an argument is invalid, or no prompt has two texts or more of every system.
+        If an argument is invalid, or no prompt has two texts of every system.
     """
     for name in settings:
         parse_choice(name, "a setting", SETTINGS)
     if isinstance(quality, str):
         parse_choice(quality, "quality", (GRUEN,))
     inputs = read_sets(systems, prompts, quality, people, contexts)
-    ratings = "rating" if isinstance(quality, Mapping) else None
-    record = {"quality": ratings or quality, "setting": {name: str(value) for name, value in settings.items()}}
-    level = parse_level(confidence)
-    options = Options(settings, ratings, quality == GRUEN, level, cache_dir, texts, progress, record)
-    made = build(inputs, options)
+    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, cache_dir, texts, progress)
     if out is not None:
         made.save(out)
     return made
@@ -119,8 +96,8 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
 
     Returns
     -------
-    DataFrame by the names of the metrics, with the columns `title`, `score`, `low`, `high`, `better` ("higher", "lower"
-    or ""), `is_reliable` (whether the metric can measure most of the texts) and `signature`
+    DataFrame by the names of the metrics, with the columns `title`, `score`, `low`, `high`, `better` ("higher",
+    "lower" or ""), `is_reliable` (whether it can measure most texts) and `signature`
 
     Raises
     ------
@@ -139,41 +116,61 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     return pd.DataFrame(rows, columns=names).set_index("metric")
 
 
-def build(inputs: Inputs, options: Options) -> Report:
-    """Compute a report; raises a ValueError for an invalid setting."""
-    encoder = {name: value for name, value in options.settings.items() if name not in ("same", "tokenizer")}
-    same = options.settings.get("same")
-    with settings_checked():
-        is_default = EncoderSettings(**encoder).is_default
-        if same is None and not is_default:
-            raise ValueError(
-                "another model needs the setting same, the cosine from which on two texts say the same, or same=none, "
-                "which leaves out the meanings."
-            )
-        if same != NO_MEANINGS:
-            SemanticEntropySettings(same=same, **encoder).check_found()
-    ids, level = inputs.ids, options.confidence
-    caveats = find_caveats(inputs, options.settings, options.by_gruen)
+def build(
+    inputs: Inputs,
+    by_gruen: bool,
+    level: float,
+    settings: Mapping[str, Any],
+    cache_dir: str | Path | None,
+    shows_texts: bool,
+    progress: bool,
+) -> Report:
+    """Compute a report; raises a TypeError or ValueError for an invalid setting.
+
+    by_gruen : whether gruen rates the texts, if the inputs hold no ratings
+    settings : those of `SETTINGS`; with same="none", meanings are not counted
+    """
+    encoder = {name: value for name, value in settings.items() if name not in ("same", "tokenizer")}
+    is_default = EncoderSettings(**encoder).is_default
+    if settings.get("same") != NO_MEANINGS:
+        SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
+    caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
+    unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
     with tempfile.TemporaryDirectory() as folder:
-        encoder["cache_dir"] = str(options.cache_dir or folder)
-        metrics = score(inputs, options, encoder, caveats)
+        encoder["cache_dir"] = str(cache_dir or folder)
+        is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
+        ratings = rate(inputs, encoder, progress) if is_rated else None
+        scores = score(inputs, ratings, encoder, settings, progress)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
         pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
+    shape = (len(inputs.systems), -1)
+    size = inputs.smallest or float(inputs.sizes[0, 0])
+    measures = dict(MEASURES)
+    if inputs.rated_by is not None:
+        measures["quality"] = measures["quality"]._replace(title=inputs.rated_by, bounds=UNBOUNDED)
+    metrics = [
+        summarize(measure, np.reshape(scores[name][0], shape), scores[name][1], size, level, unread[name])
+        for name, measure in measures.items()
+        if name in scores
+    ]
     report = Report(
         version=VERSION,
-        options=options.record,
+        options={
+            "quality": inputs.rated_by or (GRUEN if by_gruen else None),
+            "setting": {name: str(value) for name, value in settings.items()},
+        },
         confidence=level,
         systems=inputs.systems,
         sources=inputs.sources,
-        prompts=ids,
+        prompts=inputs.ids,
         rarefied_to=inputs.smallest,
         metrics=metrics,
         pairs=pairs,
         likeness=likeness,
         people=people,
         collapse=[
-            least_diverse(ids, value.scores, sets, is_default, options.shows_texts)
+            least_diverse(inputs.ids, value.scores, sets, is_default, shows_texts)
             for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
         ],
         caveats=caveats,
@@ -195,41 +192,42 @@ def least_diverse(
     return entries
 
 
-def rate(inputs: Inputs, options: Options, encoder: dict[str, Any]) -> tuple[Measure, np.ndarray, str]:
-    """Rate all n texts by gruen, or take their ratings: their measure, ratings (n,) and signature."""
-    measure = MEASURES["quality"]
-    if options.ratings is not None:
-        signed = signature("quality", column=options.ratings)
-        return measure._replace(title=options.ratings, bounds=UNBOUNDED), inputs.quality, signed
+def rate(inputs: Inputs, encoder: dict[str, Any], progress: bool) -> Rated:
+    """Take the ratings of all n texts, or rate them by gruen."""
+    if inputs.rated_by is not None:
+        return inputs.quality, signature("quality", column=inputs.rated_by)
     texts = list(chain.from_iterable(inputs.by_system().values()))
     # Its models are its own.
     settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-    result = load_metric(GRUEN).compute(predictions=texts, progress=options.progress, **settings)
-    return measure, np.array(result["scores"]), result["signature"]
+    result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **settings)
+    return np.array(result["scores"]), result["signature"]
 
 
-def score(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: list[Caveat]) -> list[Metric]:
-    """Score the sets of all systems by one call of each metric; returns the metrics in order of display."""
+def score(
+    inputs: Inputs, ratings: Rated | None, encoder: dict[str, Any], settings: Mapping[str, Any], progress: bool
+) -> dict[str, tuple[Any, str]]:
+    """Score the sets of all systems, one system after the other, by one call of each metric.
+
+    Returns a score for each set, and the signature, by the names of `MEASURES`.
+    """
     sets = list(chain.from_iterable(inputs.texts))
-    sizes, k, same = inputs.sizes.ravel(), inputs.smallest, options.settings.get("same")
+    sizes, k = inputs.sizes.ravel(), inputs.smallest
     of_meaning = {**encoder, "contexts": inputs.contexts and inputs.contexts * len(inputs.systems)}
-
-    def unread(name: str) -> set[int]:
-        return {i for caveat in caveats if name in caveat.metrics for i in caveat.systems}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
         metric = load_metric(name)
         return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
-    measures, scores, by_set = dict(MEASURES), dict[str, tuple[Any, str]](), None
-    if options.ratings is not None or (options.by_gruen and len(unread("quality")) < len(inputs.systems)):
-        measures["quality"], ratings, signed = rate(inputs, options, encoder)
-        scores["quality"] = (mean_by_set(ratings, sizes), signed)
-        if ratings.min() >= 0 and ratings.max() <= 1:
-            by_set = split_list(ratings.tolist(), sizes)
-    vendi = compute("vendi_embed", **of_meaning, progress=options.progress, quality=by_set)
+    scores: dict[str, tuple[Any, str]] = {}
+    by_set = None
+    if ratings is not None:
+        numbers, signed = ratings
+        scores["quality"] = (mean_by_set(numbers, sizes), signed)
+        if numbers.min() >= 0 and numbers.max() <= 1:
+            by_set = split_list(numbers.tolist(), sizes)
+    vendi = compute("vendi_embed", **of_meaning, progress=progress, quality=by_set)
     chamfer = compute("chamfer_diversity", **of_meaning)
-    bleu = compute("self_bleu", repetition=True, details=True, tokenizer=options.settings.get("tokenizer", WHITESPACE))
+    bleu = compute("self_bleu", repetition=True, details=True, tokenizer=settings.get("tokenizer", WHITESPACE))
     lengths = mean_by_set(word_counts(chain.from_iterable(sets)), sizes)
     scores |= {
         "vendi_embed": (vendi["scores"], vendi["signature"]),
@@ -239,17 +237,12 @@ def score(inputs: Inputs, options: Options, encoder: dict[str, Any], caveats: li
         "compression_ratio": ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
         "length": (lengths, signature("length", unit="words")),
     }
-    if same != NO_MEANINGS:
-        meanings = compute("semantic_entropy", **of_meaning, same=same)
+    if settings.get("same") != NO_MEANINGS:
+        meanings = compute("semantic_entropy", **of_meaning, same=settings.get("same"))
         scores["n_classes"] = (meanings["n_classes_scores"], meanings["signature"])
     if by_set is not None:
         scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])
-    shape, size = (len(inputs.systems), -1), k or float(sizes[0])
-    return [
-        summarize(measure, np.reshape(scores[name][0], shape), scores[name][1], size, options.confidence, unread(name))
-        for name, measure in measures.items()
-        if name in scores
-    ]
+    return scores
 
 
 def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean]:
@@ -263,27 +256,17 @@ def summarize(
     measure: Measure, scores: np.ndarray, signed: str, size: float, level: float, unreliable: Collection[int] = ()
 ) -> Metric:
     """Return the means of scores (systems, p), and tests of all pairs; `unreliable` are systems without meaning."""
-    values = []
-    for i, row in enumerate(scores):
-        estimate = mean_estimate(row)
-        interval = estimate.interval(level, measure.bounds, size)
-        values.append(Value(estimate.value, interval, row.tolist(), i not in unreliable))
+    values = [
+        Value(mean.value, mean.interval(level, measure.bounds, size), row.tolist(), i not in unreliable)
+        for i, (row, mean) in enumerate(zip(scores, map(mean_estimate, scores), strict=True))
+    ]
     tests = [Test(i, j, **paired_test(scores[i], scores[j], level)) for i, j in combinations(range(len(scores)), 2)]
-    adjusted = holm([test.p for test in tests])
-    tests = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
+    tests = [replace(test, p_holm=p) for test, p in zip(tests, holm([test.p for test in tests]), strict=True)]
     sign = 1 if measure.better == "lower" else -1
     order = np.argsort(tied_ranks([sign * value.mean for value in values]), kind="stable").tolist()
     # First is the system whose tests against all others hold.
     p_values = [test.p_holm for test in tests if order[0] in (test.a, test.b)]
     is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values) and not unreliable
-    return Metric(
-        name=measure.name,
-        title=measure.title,
-        better=measure.better,
-        section=measure.section,
-        signature=signed,
-        values=values,
-        tests=tests,
-        order=order,
-        best=order[0] if is_first and measure.better is not None else None,
-    )
+    best = order[0] if is_first and measure.better is not None else None
+    name, title, better, _, section = measure
+    return Metric(name, title, better, section, signed, values, tests, order, best)

@@ -1,6 +1,6 @@
 """The lines that head a report, which claim no more than a test shows."""
 
-from text_metrics.commands.report.model import Metric, Report
+from text_metrics.commands.report.model import Likeness, Metric, Report
 from text_metrics.commands.shared.formats import count, decimals, estimate, listed, number, percent, with_p
 from text_metrics.metrics._core.core_numbers import TIE
 from text_metrics.metrics._core.core_results import Signature
@@ -12,7 +12,7 @@ NONSENSE = "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 
 def sentences(report: Report) -> dict[str, str]:
     """Return the lines `first`, `quality`, `misleading` and, of several systems, `alike`."""
     lines = {"first": _first(report), "quality": _quality(report), "misleading": _misleading(report)}
-    return lines if report.likeness is None else {**lines, "alike": _alike(report)}
+    return lines if report.likeness is None else {**lines, "alike": _alike(report, report.likeness)}
 
 
 def _mean(metric: Metric, system: int) -> str:
@@ -68,9 +68,9 @@ def _at_quality(quality: Metric, system: int, verb: str) -> str:
 
 
 def _poor(metric: Metric) -> list[int]:
-    """List the systems of lower quality than the others: those below the widest gap between intervals of neighbours.
+    """List the systems of lower quality: those below the widest gap between intervals of neighbours.
 
-    Where means have no interval, as on one prompt, they have to be below half of the next.
+    Means without intervals have to be below half of the next.
     """
     order = metric.order
     ends = [value.interval or [value.mean / 2, value.mean] for value in metric.values]
@@ -112,10 +112,8 @@ def _misleading(report: Report) -> str:
     return answer
 
 
-def _alike(report: Report) -> str:
-    likeness, names = report.likeness, report.systems
-    assert likeness is not None
-    whole, pairs = likeness.partition, likeness.pairs
+def _alike(report: Report, likeness: Likeness) -> str:
+    names, whole, pairs = report.systems, likeness.partition, likeness.pairs
     digits = decimals([(whole.between, whole.between_interval)])
     p = with_p(whole.p, whole.least_p)
     answer = f"they differ ({p}), by {percent(whole.share)} of what is possible beyond chance"

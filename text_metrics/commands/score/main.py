@@ -18,42 +18,35 @@ limit, or null; 2 the command, its settings or the file are invalid; 130 interru
 
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from text_metrics.commands.jobs.job import Job, run_job, show
-from text_metrics.commands.jobs.options import Command, add_arguments, parse
+from text_metrics.commands.jobs.job import Job
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.scoring import RowScorer, score_units, sum_units
+from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
-from text_metrics.commands.shared.columns import add_columns
+from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
-from text_metrics.commands.shared.rows import Source, form_of
+from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader
-from text_metrics.commands.shared.settings import add_confidence, add_settings, settings_checked
-from text_metrics.metrics._core.core_numbers import parse_level
 from text_metrics.metrics._core.core_results import TEXTS
 
 # One d x d sum is saved per 16 batches, because it is large.
 _SUMMED = 16
-# Units read to find one that can be scored.
-_SAMPLED = 1000
 
 
-def parse_command(words: Sequence[str] | None = None) -> Command:
+def parse_options(words: Sequence[str] | None) -> cli.Options:
     """Read the command line, as `parse` does."""
     parser = Parser(__doc__)
-    add_arguments(parser, "set", "<metric>")
+    cli.add_job(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval; one for each set")
-    add_columns(parser)
-    add_settings(parser)
+    cli.add_columns(parser)
+    cli.add_settings(parser)
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
     parser.add_argument(
         "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
@@ -68,84 +61,20 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
             metavar="NAME=VALUE",
             help=f"end with exit code 5 if this number of the summary is {direction} the value",
         )
-    add_confidence(parser, help="level of the intervals in the summary")
-    command = parse(parser, words)
-    parse_level(command.confidence, "--confidence")
-    return command
+    cli.add_confidence(parser, help="level of the intervals in the summary")
+    return cli.parse(parser, words)
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """Read NAME=VALUE, as a type of argparse."""
     name, _, value = text.partition("=")
     return name, float(value)
 
 
-def run(command: Command) -> int:
-    """Score the file; returns the exit code."""
-    source = Source(command.data, **form_of(command))
-    name = Path(command.metric).stem
-    out = command.output(name, (".json",)) if command.one_set else command.output(name)
-    saved = SavedJob(out, command)
-    scorer = RowScorer(command)
-    if command.one_set and scorer.items == TEXTS:
-        raise ValueError(f"--one-set: {name} scores each text, not sets.")
-    summary = saved.finished()
-    if summary is None:
-        reader = Reader(command.keys, scorer.items != TEXTS, scorer.columns)
-        if command.fail_under or command.fail_over:
-            _check_limits(scorer, reader, source)
-        if command.engine == "local":
-            with settings_checked():
-                scorer.settings.check_found()
-        step, summarized, n_texts = partial(score_units, scorer), summarize, command.batch_size
-        if scorer.is_summed:
-            reader, n_texts = Reader(Keys(command.text_key), reads_sets=False), _SUMMED * n_texts
-            step, summarized = partial(sum_units, scorer), summarize_sums
-        job = Job(command, source, reader, step, n_texts, _schema(source, command.keys))
-        summary = run_job(job, saved, partial(summarized, scorer=scorer))
-    if not command.one_set:
-        # The level decides no score.
-        summary |= intervals(summary, scorer, command.confidence)
-    saved.finish(summary)
-    return _exit_code(command, summary, show(summary, saved))
-
-
-def _schema(source: Source, keys: Keys) -> pa.Schema | None:
-    """Return the types of the columns of a table as they are written: the values of rows of a set are lists."""
-    if source.schema is None or not keys.is_grouped:
-        return source.schema
-    fields = [each if each.name in keys.names else each.with_type(pa.list_(each.type)) for each in source.schema]
-    return pa.schema(fields)
-
-
-def _check_limits(scorer: RowScorer, reader: Reader, source: Source) -> None:
-    """Score one unit, and raise a ValueError for a limit of a number that the summary will not have."""
-    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
-    if reader.keys.is_one_set:
-        # Two rows stand for the set of all rows.
-        reader = replace(reader, keys=reader.keys._replace(is_one_set=False, size=2))
-    else:
-        counts += ["n_units", "confidence"]
-    for unit in islice(reader.units(source), _SAMPLED):
-        for facts, _ in score_units(scorer, [unit]) if unit.rows else ():
-            _check_names(scorer.command, [*facts["numbers"], *counts])
-            return
-
-
-def _check_names(command: Command, names: Collection[str]) -> None:
-    for name, _ in [*command.fail_under, *command.fail_over]:
-        if name not in names:
-            raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
-
-
-def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null.
-
-    Raises a ValueError for a limit of a number that the summary does not have.
-    """
-    _check_names(command, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
+def _exit_code(options: cli.Options, summary: Mapping[str, Any], code: int) -> int:
+    """Return the exit code of a job: 5 if a number of its summary is beyond a limit, or null."""
+    check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
     for option, sign in (("under", 1), ("over", -1)):
-        for name, limit in getattr(command, f"fail_{option}"):
+        for name, limit in getattr(options, f"fail_{option}"):
             value = summary[name]
             if value is None or sign * value < sign * limit:
                 print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
@@ -155,5 +84,35 @@ def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
 
 @command
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run(parse_command(words))
+    """Score the file; returns the exit code."""
+    options = parse_options(words)
+    source = Source(options.data, **cli.form_of(options))
+    name = Path(options.metric).stem
+    saved = SavedJob(options, name, (".json",)) if options.one_set else SavedJob(options, name)
+    scorer = RowScorer(options)
+    if options.one_set and scorer.items == TEXTS:
+        raise ValueError(f"--one-set: {name} scores each text, not sets.")
+    summary = saved.finished()
+    if summary is None:
+        if options.engine == "local":
+            scorer.settings.check_found()
+        is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
+        if options.one_set and is_vendi and not scorer.columns:
+            reader = Reader(Keys(options.text_key), reads_sets=False)
+            n_texts = _SUMMED * options.batch_size
+            job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)
+            summary = job.run(partial(summarize_sums, scorer=scorer))
+        else:
+            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            schema, keys = source.schema, options.keys
+            if schema is not None and keys.is_grouped:
+                for i, field in enumerate(schema):
+                    # The values of the rows of a set are a list.
+                    if field.name not in keys.names:
+                        schema = schema.set(i, field.with_type(pa.list_(field.type)))
+            job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
+            summary = job.run(partial(summarize, scorer=scorer))
+    if not options.one_set:
+        # The level decides no score.
+        summary |= intervals(summary, scorer, options.confidence)
+    return _exit_code(options, summary, saved.finish(summary))

@@ -1,148 +1,140 @@
 """Units scored by a metric, and what a summary needs of their scores."""
 
-import os
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from text_metrics import METRICS
-from text_metrics.commands.jobs.job import Done, score_valid_units
-from text_metrics.commands.jobs.options import Command
+from text_metrics.commands.jobs.job import Rows
+from text_metrics.commands.shared.cli import Options, load_metric
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.sets import Unit
-from text_metrics.commands.shared.settings import load_metric, settings_checked
+from text_metrics.metrics._core.core_inputs import split_list
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
-from text_metrics.metrics._core.core_settings import CALL, Settings, suggest
+from text_metrics.metrics._core.core_settings import CALL
 
 
 class RowScorer:
-    """The metric of a command, loaded, with its settings and the columns of its arguments; a copy loads it anew.
+    """The metric of a command, its settings and the columns of its arguments; a copy loads it anew.
 
     Attributes
     ----------
     keys : the names of the columns of its results that have an entry for each unit
-    results : those whose mean has an interval
+    bounds : by name, the ranges of those whose mean has an interval
 
     Raises a ValueError if the command does not fit the metric.
     """
 
-    def __init__(self, command: Command) -> None:
-        name = command.metric
-        # Any other module with settings has a path.
-        if name not in METRICS and os.sep not in name and not os.path.isdir(name):
-            raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} There are {', '.join(METRICS)}.")
-        self.metric: Any = load_metric(name)
+    def __init__(self, options: Options) -> None:
+        name = options.metric
+        self.metric: Any = load_metric(name, from_hub=False)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
-        self.command, self.items = command, self.metric.items
-        if command.reference_key is None and self.items == QUESTIONS:
+        self.options, self.items = options, self.metric.items
+        if options.reference_key is None and self.items == QUESTIONS:
             raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
-        # The units of the interval in the summary are rows, or sets of rows.
-        self.columns: list[Column] = columns_of(self.metric, command.columns, command.quality_scale)
-        self._computed = [column for column in self.columns if column.argument != "confidence_by"]
-        with settings_checked():
-            self.settings: Any = self._read_settings()
-            if self.settings.pooled_by and not command.one_set:
-                raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
-        passed = set(self.settings.passed())
-        results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
-        results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
-        self.results = [result for result in results if result.bounds is not None]
-        self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.command,)
-
-    @property
-    def is_summed(self) -> bool:
-        """Whether the score of a whole file follows from sums over its pieces; otherwise, its texts are one call."""
-        is_vendi = self.command.one_set and self.metric.name == "vendi_embed" and not self.columns
-        return is_vendi and self.settings.kernel == "embedding"
-
-    def _read_settings(self) -> Settings:
-        """Check the settings of the command, before a file is read."""
+        self.columns: list[Column] = columns_of(self.metric, options.columns, options.quality_scale)
         declared = self.metric.settings.declared()
-        for name, value in self.command.settings.items():
+        for name, value in options.settings.items():
             if name in ("set_size", "confidence"):
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
             # A model of pairs is one for all.
             is_model = isinstance(value, str) and ":" in value
             if name in declared and declared[name].given != CALL and not is_model:
                 raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
-        of_columns = {column.argument: ["a column"] for column in self._computed if column.argument in declared}
-        return self.metric.settings.read({**self.command.settings, **of_columns}, self.metric.name)
+        given = {name: ["a column"] for name in options.columns if name in declared and name != "confidence_by"}
+        self.settings: Any = self.metric.settings.read({**options.settings, **given}, self.metric.name)
+        if self.settings.pooled_by and not options.one_set:
+            raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
+        passed = set(self.settings.passed())
+        results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
+        results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
+        self.bounds = {result.name: result.bounds for result in results if result.bounds is not None}
+        self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.options,)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Score units together: for each its results by name, lists where a row has several texts; and the result."""
+        """Score units together; returns the results of each by name, and that of `compute`."""
         predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
             predictions = [text for texts in predictions for text in texts]
-        given = to_arguments(self._computed, [unit.given for unit in units])
-        result = self.metric.compute(predictions=predictions, **given, **self.command.settings)
+        given = to_arguments(self.columns, [unit.given for unit in units], self.items == TEXTS)
+        result = self.metric.compute(predictions=predictions, **given, **self.options.settings)
         return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
             return values
-        of_texts = iter(values)
-        by_unit = [list(islice(of_texts, len(unit.texts))) for unit in units]
-        is_grouped = self.command.keys.is_grouped
-        return [
-            of[0] if unit.rows[0].is_text and not is_grouped else of for of, unit in zip(by_unit, units, strict=True)
-        ]
+        by_unit = split_list(values, np.array([len(unit.texts) for unit in units]))
+        if self.options.keys.is_grouped:
+            return by_unit
+        return [of[0] if unit.rows[0].is_text else of for of, unit in zip(by_unit, units, strict=True)]
 
 
-def score_units(scorer: RowScorer, units: list[Unit]) -> Done:
-    """Score units, and add the results to their rows."""
-    done: Done = []
-    for valid, (scores, result) in score_valid_units(scorer.score, units):
-        numbers = dict(result_numbers(result))
-        facts = {
-            "signature": result["signature"],
-            "numbers": numbers,
-            "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-            "sums": {of.name: np.array([_sum(results[of.name]) for results in scores]) for of in scorer.results},
-            "labels": [unit.given["confidence_by"] for unit in valid if "confidence_by" in unit.given],
-        }
-        pairs = () if scorer.command.one_set else zip(valid, scores, strict=True)
-        done.append((facts, [_join(scorer, unit, results) for unit, results in pairs]))
-    return done
+def check_limits(options: Options, numbers: Iterable[str]) -> None:
+    """Raise a ValueError for a limit of what is no number of a result, nor of all summaries."""
+    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
+    if not options.one_set:
+        counts += ["n_units", "confidence"]
+    names = dict.fromkeys([*numbers, *counts])
+    for name, _ in [*options.fail_under, *options.fail_over]:
+        if name not in names:
+            raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
 
 
-def sum_units(scorer: RowScorer, units: list[Unit]) -> Done:
+def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs of what `RowScorer.score` returned, and the rows with their results."""
+    scores, result = scored
+    numbers = dict(result_numbers(result))
+    check_limits(scorer.options, numbers)
+    facts = {
+        "signature": result["signature"],
+        "numbers": numbers,
+        "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+        "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
+        "labels": [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given],
+    }
+    pairs = () if scorer.options.one_set else zip(units, scores, strict=True)
+    return facts, [_join(scorer, unit, results) for unit, results in pairs]
+
+
+def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
     """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
     from text_metrics.metrics._core.core_encoder import encode
     from text_metrics.metrics._core.core_models import matrix_device
     from text_metrics.metrics._core.core_spectra import gram_sums
 
-    def add_up(units: list[Unit]) -> np.ndarray:
-        embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
-        return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+    embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+    return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
-    signature = scorer.metric.compute(predictions=[["a", "b"]], **scorer.command.settings)["signature"]
-    return [
-        ({"signature": signature, "sums": sums, "n": sum(len(unit.texts) for unit in of_sums)}, [])
-        for of_sums, sums in score_valid_units(add_up, units)
-    ]
+
+def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs of sums."""
+    result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
+    check_limits(scorer.options, dict(result_numbers(result)))
+    n_texts = sum(len(unit.texts) for unit in units)
+    return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
 
 
 def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
     """Add the results of a unit to its row, or to the lists of its rows' values."""
     rows = [row.as_object() for row in unit.rows]
-    row, keys = rows[0], scorer.command.keys
+    row, keys = rows[0], scorer.options.keys
     if keys.is_grouped:
         names = dict.fromkeys(name for values in rows for name in values)
-        row = {name: row[name] if name in keys.names else [values.get(name) for values in rows] for name in names}
+        lists = {name: [values.get(name) for values in rows] for name in names}
+        row = lists | {name: row[name] for name in keys.names if name in names}
     for key in scorer.keys.values():
         if key in row:
-            place = f"{scorer.command.data}, row {unit.rows[0].number}"
+            place = f"{scorer.options.data}, row {unit.rows[0].number}"
             raise ValueError(f"{place} has a column {key!r} already: rename it.")
     return {**row, **{scorer.keys[name]: value for name, value in results.items()}}
 
 
 def _sum(values: Any) -> tuple[float, float]:
     """Add up the values of a unit that are not None, and count them."""
-    numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
+    values = values if isinstance(values, list) else [values]
+    numbers = [value for value in values if value is not None]
     return float(sum(numbers)), float(len(numbers))

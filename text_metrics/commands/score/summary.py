@@ -33,14 +33,12 @@ def merge_signatures(first: str, second: str) -> str:
 def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. The texts of a
-    row, or of rows that make a set, are not independent of each other: the estimates are over rows, or over the labels
-    of rows.
+    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. Estimates are over
+    units or their labels, because the texts of a unit are not independent.
 
     Raises a ValueError if the signatures of pieces differ.
     """
-    # The sum and the number of the values of each item.
-    sums: dict[str, Any] = {result.name: [np.empty((0, 2))] for result in scorer.results}
+    sums: dict[str, Any] = {name: [np.empty((0, 2))] for name in scorer.bounds}
     counts, labels = Counter[str](), list[Any]()
     # The sum of each number over items, the number of items, and that of pieces.
     totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
@@ -57,14 +55,17 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
                 totals[name] += ((value or 0.0) * weight, weight, 1)
         for name, of_items in sums.items():
             of_items.append(np.reshape(facts["sums"][name], (-1, 2)))
-    by_item = {name: np.vstack(of_items) for name, of_items in sums.items()}
-    units = np.unique(labels, return_inverse=True)[1] if labels else None
-    estimates = {name: _estimate(of_items, units) for name, of_items in by_item.items()}
+    by_unit = {name: np.vstack(of_items) for name, of_items in sums.items()}
+    if labels:
+        units = np.unique(labels, return_inverse=True)[1]
+        for name, of_items in by_unit.items():
+            by_unit[name] = np.stack([np.bincount(units, column) for column in of_items.T], axis=1)
+    estimates = {name: ratio_estimate(*of_units[of_units[:, 1] > 0].T) for name, of_units in by_unit.items()}
     return {
         **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},
         **counts,
         "signature": signature,
-        "n_scores": int(by_item["scores"][:, 1].sum()),
+        "n_scores": int(by_unit["scores"][:, 1].sum()),
         "n_units": estimates["scores"].n,
         "estimates": {name: [*of] if of.error > 0 else None for name, of in estimates.items()},
     }
@@ -89,23 +90,13 @@ def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> di
     }
 
 
-def _estimate(of_items: np.ndarray, units: np.ndarray | None) -> Estimate:
-    """Estimate a mean from the sums and the numbers of values of items, in units that are independent."""
-    if units is not None:
-        of_items = np.stack([np.bincount(units, column) for column in of_items.T], axis=1)
-    sums, counts = of_items[of_items[:, 1] > 0].T
-    return ratio_estimate(sums, counts)
-
-
 def intervals(summary: Mapping[str, Any], scorer: RowScorer, level: float) -> dict[str, Any]:
     """Return the intervals of the estimates of a summary at a level, and the level."""
     # A score may be bounded by the size of its set.
     size = summary["n_texts"] / summary["n_scores"] if summary["n_scores"] else math.inf
     entries: dict[str, Any] = {"confidence": level}
-    for result in scorer.results:
-        estimate = summary["estimates"][result.name]
-        assert result.bounds is not None
-        entries[f"{result.name.removesuffix('scores')}confidence_interval"] = (
-            None if estimate is None else Estimate(*estimate).interval(level, result.bounds, size)
-        )
+    for name, bounds in scorer.bounds.items():
+        estimate = summary["estimates"][name]
+        interval = None if estimate is None else Estimate(*estimate).interval(level, bounds, size)
+        entries[f"{name.removesuffix('scores')}confidence_interval"] = interval
     return entries

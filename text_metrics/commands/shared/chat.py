@@ -69,7 +69,7 @@ class Journal:
                     raise ValueError(f"{path}, line {number} is not an answer of an earlier run.") from None
 
     def add(self, key: str, record: dict[str, Any]) -> None:
-        """Append an answer, and write it to disk before returning; after an OSError, the file has no part of it."""
+        """Write an answer to disk; after an OSError, the file has no part of it."""
         # ASCII, because UTF-8 cannot encode the unpaired surrogates of some answers.
         line = json.dumps({"key": key, **record}).encode() + b"\n"
         with self._lock, named_writing(self.path), self.path.open("ab", buffering=0) as file:
@@ -85,7 +85,7 @@ class Journal:
 
 
 def add_arguments(parser: argparse.ArgumentParser, reads: str, help: str) -> None:
-    """Add what a command asks about, called `reads` in its help, its output, and the settings of an endpoint."""
+    """Add what a command asks about, its output, and the settings of an endpoint."""
     parser.add_argument("reads", metavar=reads, type=Path, help=help)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the result")
     parser.add_argument("--model", required=True, help="name of the chat model")
@@ -132,8 +132,7 @@ class Chat:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
 
         Returns the parsed answers, None for a missing one, whose reason is printed. Raises a ValueError if the endpoint
-        fails, or no request has an answer: then no output should be replaced. Answers received before that, or before
-        an interruption, stay in the journal.
+        fails, or no request has an answer.
         """
         self._journal = Journal(self._journal_file)
         keys = [self._digest(request) for request in requests]
@@ -160,10 +159,7 @@ class Chat:
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
     def _answer(self, key: str, request: Request) -> Any:
-        """Return the parsed answer to a request; None, with a message, if there is none.
-
-        An error after which no request can be answered stops all.
-        """
+        """Return the parsed answer to a request; None, with a message, if there is none, or if all requests stop."""
         import openai
 
         if key in self._journal.answers:
@@ -184,7 +180,7 @@ class Chat:
                 # A retry would fail in the same way; other requests may succeed.
                 problem = f"the endpoint rejected the request: {error}"
                 break
-            except Exception as error:  # The errors of the client and of its HTTP library share no other base class.
+            except Exception as error:  # of the client, or of its HTTP library
                 cause = f" ({error.__cause__})" if error.__cause__ else ""
                 self._stopped = self._without_secrets(f"{self.host} does not answer: {error}{cause}")
                 return None
@@ -194,14 +190,14 @@ class Chat:
         return None
 
     def _without_secrets(self, text: str) -> str:
-        """Cut the API key and the password of the URL out of a text, also where they are escaped."""
+        """Cut the API key and the password of the URL out of a text."""
         for secret in self._secrets:
             for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
                 text = text.replace(form, "[secret]")
         return text
 
     def _request(self, request: Request) -> dict[str, Any]:
-        """Request an answer: its text, None if the reply has none, and log-probabilities of first tokens."""
+        """Request an answer: its text, if there is one, and log-probabilities of first tokens."""
         import openai
 
         options: dict[str, Any] = {"logprobs": True, "top_logprobs": request.top} if request.top else {}

@@ -1,22 +1,143 @@
-"""The options that name columns, and columns with the values of arguments that are given for sets or texts."""
+"""What keys name in rows: columns, or JMESPath expressions, as ids that are equal in all formats and as arguments."""
 
-import argparse
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+import jmespath
 import msgspec
+from jmespath.exceptions import JMESPathError
+from jmespath.visitor import TreeInterpreter
 
-from text_metrics.commands.shared.keys import missing, read_key, read_value
-from text_metrics.commands.shared.rows import add_form
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import SETS, TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
 
+# Characters of a bad row, or of a message about it, that are shown.
+SHOWN = 1000
 # The options that name the column of an argument, besides --column.
-_OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
+OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])")
+
+
+class _Interpreter(TreeInterpreter):
+    """Evaluates JMESPath expressions, but keeps the nulls of a list, so that no text is dropped in silence."""
+
+    def visit_projection(self, node: Any, value: Any) -> list[Any] | None:
+        """Evaluate `list[].part` or `list[?condition].part`."""
+        source, part, *conditions = node["children"]
+        entries = self.visit(source, value)
+        if not isinstance(entries, list):
+            return None
+        for condition in conditions:
+            entries = [entry for entry in entries if self._is_true(self.visit(condition, entry))]
+        return [self.visit(part, entry) for entry in entries]
+
+    visit_filter_projection = visit_projection
+
+
+_INTERPRETER = _Interpreter()
+
+
+def read_value(values: Any, key: str | None) -> Any:
+    """Return what a key names in a row: a column of this name, or else what the JMESPath expression finds.
+
+    Without a key, that is the row itself; None if there is nothing.
+    """
+    if key is None:
+        return values
+    if type(values) is dict and key in values:
+        return values[key]
+    parsed = _parsed(key)
+    return None if parsed is None else _INTERPRETER.visit(parsed.parsed, values)
+
+
+@cache
+def _parsed(key: str) -> Any:
+    """Parse a key as an expression; None for a plain name, and for what is none."""
+    if key.isidentifier():
+        return None
+    with suppress(JMESPathError):
+        return jmespath.compile(key)
+    return None
+
+
+def column_of(key: str, columns: Iterable[str]) -> str | None:
+    """Return the column that a key reads; None if its expression does not begin with one."""
+    parsed = None if key in columns else _parsed(key)
+    if parsed is None:
+        return key
+    node = parsed.parsed
+    while node["children"]:
+        node = node["children"][0]
+    return node["value"] if node["type"] == "field" else None
+
+
+def read_key(values: Any, key: str) -> str | None:
+    """Read an id as a text, so that one id is equal in all formats; None if it is missing, empty or NaN.
+
+    1, 1.0, "1" and "1.0" are one id, and so are a date and its text, and a time at any precision or time zone.
+    """
+    value = read_value(values, key)
+    if isinstance(value, str):
+        if not value.endswith((".0", "rue", "alse")) and "e+" not in value and not value[:1].isdigit():
+            return value or None
+        value = _from_text(value)
+    if isinstance(value, (float, Decimal)):
+        if math.isnan(value):
+            return None
+        value = int(value) if math.isfinite(value) and value == int(value) else float(value)
+    if isinstance(value, datetime):
+        value = value.astimezone(UTC) if value.tzinfo else value
+        value = value.date() if value == datetime.combine(value, time()) else value
+    if isinstance(value, date):
+        return value.isoformat()
+    value = msgspec.to_builtins(value, enc_hook=str)
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def _from_text(text: str) -> Any:
+    """Read a text as the number, the time or the truth value that it is written for, as in CSV."""
+    with suppress(ValueError):
+        if text in ("True", "False"):
+            return text == "True"
+        if _DATE.match(text):
+            return datetime.fromisoformat(text)
+        if repr(number := float(text)) == text and number.is_integer():
+            return number
+    return text
+
+
+def missing(key: str | None, values: Any) -> str:
+    """Say that a row has no value under a key, and which keys it has."""
+    if key is None:
+        return f"is an object: pass --text-key, one of {', '.join(values)}"[:SHOWN]
+    if not isinstance(values, Mapping):
+        return f"must be an object with {key!r}. Got {describe(values)}"
+    if key in values:
+        return f"has no {key!r}"
+    problem = ""
+    if not key.isidentifier():
+        try:
+            jmespath.compile(key)
+        except JMESPathError as error:
+            problem = f", which is no JMESPath expression either ({str(error).splitlines()[0]})"
+    names = f"it has {', '.join(values) or 'no columns'}{delimiter_hint(list(values))}"
+    return f"has no {key!r}{problem}: {names}"[:SHOWN]
+
+
+def delimiter_hint(names: list[str], used: str = ",") -> str:
+    """Name the likely delimiter of a table whose only column has it in its name."""
+    likely = [mark for mark in ";\t|," if mark != used and len(names) == 1 and mark in names[0]]
+    return f"; pass --delimiter {likely[0]!r} if that separates its columns" if likely else ""
 
 
 def is_missing(value: Any) -> bool:
@@ -25,12 +146,11 @@ def is_missing(value: Any) -> bool:
 
 
 class Column(NamedTuple):
-    """A column with the values of an argument, as plain data that can be sent to other processes.
+    """A column with the values of an argument.
 
     argument, name : of the argument, and the key of the column
     per_text : whether each text has a value; otherwise each row, and the rows of a set share it
     numbers : the range of its numbers; None for labels and texts
-    concatenated : whether the argument is one list over all sets
     scale : what its numbers are divided by
     """
 
@@ -38,14 +158,12 @@ class Column(NamedTuple):
     name: str
     per_text: bool = False
     numbers: tuple[float, float] | None = None
-    concatenated: bool = False
     scale: float = 1
 
     def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
-        """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
+        """Read the value of a row, or one for each of its texts; `n_texts` is None for a row of one text.
 
-        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column if it has no
-        value, too few or too many of them, or a wrong one.
+        `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column.
         """
         value = read_value(row, self.name)
         if self.argument == "confidence_by":
@@ -98,72 +216,10 @@ def parse_cell(value: Any) -> Any:
     return value
 
 
-def add_keys(parser: argparse.ArgumentParser, renamed: str = "--id-key", clusters: bool = True) -> None:
-    """Add the options that all commands on files of texts have: the vocabulary of columns, and the form of files.
-
-    `renamed` is what was --group-key in earlier versions.
-    """
-    parser.add_argument(
-        "--text-key",
-        metavar="KEY",
-        help="the text, or the list of texts: a column, or a JMESPath expression; by default the row itself",
-    )
-    parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
-    parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
-    if clusters:
-        parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
-    add_form(parser)
-    parser.add_argument("--group-key", type=partial(_refuse, renamed), help=argparse.SUPPRESS)
-
-
-def _refuse(renamed: str, _: str) -> None:
-    raise argparse.ArgumentTypeError(f"is now {renamed}.")
-
-
-def add_columns(
-    parser: argparse.ArgumentParser, arguments: str = "an argument that is given for sets or texts"
-) -> None:
-    """Add --column, which may be given many times, and --quality-scale."""
-    parser.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="ARGUMENT=KEY",
-        help=f"take {arguments} from a column: a row of a set has a list, a row of one text a value",
-    )
-    parser.add_argument(
-        "--quality-scale", type=float, default=1, metavar="N", help="divide quality by this, such as 10 or 100"
-    )
-
-
-def parse_pairs(pairs: Sequence[str], option: str = "--column") -> dict[str, str]:
-    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
-    values: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
-        values[name] = value
-    return values
-
-
-def parse_columns(options: argparse.Namespace) -> dict[str, str]:
-    """Return the keys of all columns of arguments, by argument: those of --column, and of options of their own."""
-    columns = parse_pairs(options.column)
-    for argument, option in _OPTIONS.items():
-        if argument in columns:
-            raise ValueError(f"--column {argument} is now {option} {columns[argument]}.")
-        if key := getattr(options, option[2:].replace("-", "_"), None):
-            columns[argument] = key
-    if not options.quality_scale > 0:
-        raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
-    return columns
-
-
 def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> list[Column]:
-    """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items.
+    """Return the columns of arguments of a metric; raises a ValueError for one that is not given for items.
 
-    `scale` is what quality is divided by. The rows of a set share their context, cluster and reference.
+    `scale` is what quality is divided by.
     """
     settings: type[Settings] | None = getattr(metric, "settings", None)
     items = getattr(metric, "items", None)
@@ -177,22 +233,29 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
             of_columns.append(Column(argument, name))
             continue
         if argument not in given:
-            option = _OPTIONS.get(argument, f"--column {argument}")
+            option = OPTIONS.get(argument, f"--column {argument}")
             raise ValueError(
                 f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
                 "given once for a call is a --setting."
             )
-        kind, of_texts = given[argument].given, items == TEXTS
-        per_text = kind in (TEXT, PAIR) or (kind == ITEM and of_texts)
+        kind = given[argument].given
+        per_text = kind in (TEXT, PAIR) or (kind == ITEM and items == TEXTS)
         divisor = scale if argument == "quality" else 1
-        of_columns.append(Column(argument, name, per_text, given[argument].numbers, per_text and of_texts, divisor))
+        of_columns.append(Column(argument, name, per_text, given[argument].numbers, divisor))
     return of_columns
 
 
-def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Make arguments of `compute` from the values of each item, by argument."""
+def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], are_texts: bool) -> dict[str, Any]:
+    """Make arguments of `compute`, without labels of clusters, from the values of each set by argument.
+
+    `are_texts` says that the metric scores texts, so that one list is over all sets.
+    """
     given = {}
     for column in columns:
+        if column.argument == "confidence_by":
+            continue
         of_items = [of_item[column.argument] for of_item in values]
-        given[column.argument] = list(chain.from_iterable(of_items)) if column.concatenated else of_items
+        if column.per_text and are_texts:
+            of_items = list(chain.from_iterable(of_items))
+        given[column.argument] = of_items
     return given

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from text_metrics.commands.shared.files import without_secrets
 
 EXIT_USAGE, EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_INTERRUPTED = 2, 3, 5, 130
-# Libraries that a command imports only if it needs them, and the extras that bring them.
+# The extras that bring libraries.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
@@ -35,7 +35,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser, or one of a subcommand, whose help shows a docstring as it stands, and its examples after the options.
+    """A parser whose help shows a docstring as it stands, and its examples after the options.
 
     A shell completes the options, if `register-python-argcomplete text-metrics` is evaluated in it.
     """
@@ -60,7 +60,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
+    """Make the main function of a command return its exit code.
+
+    That is 2 after an OSError or ImportError, and after a ValueError or TypeError, which name an invalid value.
+    """
 
     @wraps(main)
     def run(*arguments: Any) -> int:
@@ -77,8 +80,9 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             return _end(_describe(error))
         except ImportError as error:
             extra = _EXTRAS.get(error.name or "")
-            return _end(f'{error.name} is needed: pip install "text-metrics[{extra}]"' if extra else str(error))
-        except ValueError as error:
+            advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
+            return _end(advice if extra else str(error))
+        except (TypeError, ValueError) as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:
             return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)
@@ -128,7 +132,7 @@ class Notices:
 
 
 def _describe(error: OSError) -> str:
-    """Describe what the system refused, with the name of the file: every error of writing has one, except stdout's."""
+    """Describe what the system refused; every error of writing has the name of a file, except that of stdout."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

@@ -1,4 +1,4 @@
-"""Files as all commands read and write them: bytes, JSON, and outputs that are complete or not there, and no input."""
+"""Files as all commands read and write them: outputs are complete or not there, and no input."""
 
 import glob
 import io
@@ -6,7 +6,7 @@ import json
 import os
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
-# The compressions that are read, by suffix, as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
+# Compressions as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
@@ -50,17 +50,56 @@ def without_secrets(text: str) -> str:
 def data_files(path: Path) -> list[Path]:
     """List the files of a path, which may be a pattern such as `runs/*.jsonl`.
 
-    Of a folder, these are its Parquet files, or the one that describes what `datasets` saved, or its JSON files.
-    Raises a ValueError if there is none.
+    Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files. Raises a
+    ValueError if there is none.
     """
     if path.is_dir():
-        saved = [path / "state.json"]
         of_json = sorted(each for each in path.iterdir() if file_format(each) in (".json", ".jsonl", ".ndjson"))
-        return sorted(path.glob("*.parquet")) or (saved if saved[0].exists() or not of_json else of_json)
-    named = [] if path.exists() else [Path(name) for name in sorted(glob.glob(str(path)))]
-    if not named and not path.exists():
+        # Other Arrow files are caches of `datasets`.
+        data = sorted(path.glob("*.parquet")) or sorted(path.glob("data*.arrow")) or of_json
+        if not data:
+            raise ValueError(f"{path} has no Parquet or JSON files, nor those of `datasets`.")
+        return data
+    if path.exists():
+        return [path]
+    named = sorted(glob.glob(str(path)))
+    if not named:
         raise ValueError(f"{path} does not exist.")
-    return named or [path]
+    return list(map(Path, named))
+
+
+def named_files(words: Sequence[str]) -> dict[str, Path]:
+    """Name the files of systems: NAME=path, or a path, which is named by its stem, and by folders if needed.
+
+    A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, what it names is one system, and
+    otherwise each file is one. Raises a ValueError if two systems have one name.
+    """
+    named: list[tuple[str | None, Path]] = []
+    for word in words:
+        name, _, path = word.partition("=")
+        if name and path and "/" not in name and not Path(word).exists():
+            named.append((name, parse_path(path)))
+        elif "://" in word or Path(word).exists():
+            named.append((None, parse_path(word)))
+        else:
+            named += [(None, Path(each)) for each in sorted(glob.glob(word)) or [word]]
+    paths = [path for name, path in named if name is None]
+    names = [name or _distinct_name(path, paths) for name, path in named]
+    if len(set(names)) < len(names):
+        raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
+    return dict(zip(names, (path for _, path in named), strict=True))
+
+
+def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
+    """Return the stem of a path, with as many of its folders as tell it from the others."""
+    parts, rivals = _parts(path), [_parts(other) for other in paths if other is not path]
+    depth = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in rivals)), len(parts))
+    return "/".join(parts[-depth:])
+
+
+def _parts(path: Path) -> list[str]:
+    stem = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    return [*path.parts[:-1], path.name if path.is_dir() else stem.stem]
 
 
 @contextmanager
@@ -82,7 +121,7 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
 def parse_json(data: bytes) -> Any:
     """Parse JSON in UTF-8. NaN, which is common though invalid, becomes None; a byte order mark is skipped.
 
-    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
+    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate.
     """
     text = data.decode("utf-8-sig")
     try:
@@ -94,17 +133,8 @@ def parse_json(data: bytes) -> Any:
     return value
 
 
-def read_json(path: Path) -> Any:
-    """Read a file that is one JSON value; raises a ValueError that names it if it is not valid."""
-    with open_file(path) as file:
-        try:
-            return parse_json(file.read())
-        except ValueError as error:
-            raise ValueError(f"{path} is not valid JSON: {error}.") from None
-
-
 def to_json(value: Any) -> str:
-    """Format a value as JSON; binary data become base64, times and decimals strings, and NaN and infinity null."""
+    """Format as JSON: binary data as base64, times and decimals as strings, NaN and infinity as null."""
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
@@ -124,8 +154,7 @@ def write_text(path: Path, text: str) -> None:
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names a file.
 
-    The name is new, unless it is given, so that no other file is replaced. A link is followed. A special file, such as
-    /dev/stdout, is written under its own name.
+    The name is new, unless it is given. A link is followed. A special file, such as /dev/stdout, keeps its name.
     """
     if path.is_symlink():
         path, temporary = Path(os.path.realpath(path)), None
@@ -170,47 +199,45 @@ def check_outputs(
 
     Parameters
     ----------
-    reads : files, and folders into which nothing may be written; what does not exist, such as an id of the Hub, is
-        skipped, and so is None
+    reads : files, and folders into which nothing may be written; None, and what does not exist, is skipped
     writes : files, and folders to which files are added; None is skipped
     settings : of a metric; those that name a model are read, and a cache is written
-    removed : a folder that the command makes and removes, so that nothing else may be in it
+    removed : a folder that the command removes, so that nothing else may be in it
 
     Raises a ValueError if one is the other; it names both.
     """
-    settings = settings or {}
-    reads = [*reads, *(value for name, value in settings.items() if _is_path(name, value))]
+    for name, value in (settings or {}).items():
+        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
+        if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value):
+            reads = [*reads, value]
     inputs = [Path(path) for path in reads if path is not None and os.path.exists(path)]
     outputs = [path for path in writes if path is not None]
-    if isinstance(cache := settings.get("cache_dir"), str) and cache:
+    if isinstance(cache := (settings or {}).get("cache_dir"), str) and cache:
         outputs.append(Path(cache).expanduser())
-    for i, output in enumerate(outputs):
-        for path in inputs:
-            if _is_same(output, path) or _is_in(output, path):
-                raise _output_error(output, f"is the same file as, or in, {path}, which is read")
-        for path in outputs[:i]:
-            if _is_same(output, path):
-                raise _output_error(output, f"is the same file as {path}, another output")
+    read = {_identity(path): path for path in inputs}
+    written: dict[Any, Path] = {}
+    for output in outputs:
+        for place in _places(output):
+            if place in read:
+                raise _output_error(output, f"is the same file as, or in, {read[place]}, which is read")
+        if (earlier := written.setdefault(_identity(output), output)) is not output:
+            raise _output_error(output, f"is the same file as {earlier}, another output")
     for path in [*inputs, *outputs]:
-        if removed is not None and (_is_same(removed, path) or _is_in(path, removed)):
+        if removed is not None and _identity(removed) in _places(path):
             raise _output_error(removed, f"is removed at the end, and holds {path}")
-
-
-def _is_path(name: str, value: Any) -> bool:
-    # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
-    return isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
 
 
 def _output_error(output: Path, reason: str) -> ValueError:
     return ValueError(f"{output} cannot be written, because it {reason}: choose another output.")
 
 
-def _is_in(path: Path, folder: Path) -> bool:
-    return any(_is_same(parent, folder) for parent in Path(os.path.realpath(path)).parents)
+def _places(path: Path) -> list[Any]:
+    """Identify a file, and all folders that it is in."""
+    return [_identity(each) for each in (path, *Path(os.path.realpath(path)).parents)]
 
 
-def _is_same(first: Path, second: Path) -> bool:
-    if os.path.exists(first) and os.path.exists(second):
-        # Devices, such as /dev/null, may be given more than once.
-        return os.path.samefile(first, second) and (os.path.isfile(first) or os.path.isdir(first))
-    return os.path.realpath(first) == os.path.realpath(second)
+def _identity(path: Path) -> Any:
+    """Identify a file or folder by any name or link; a device, such as /dev/null, may be given twice."""
+    if os.path.isfile(path) or os.path.isdir(path):
+        return os.stat(path).st_dev, os.stat(path).st_ino
+    return object() if os.path.exists(path) else os.path.realpath(path)

@@ -61,9 +61,9 @@ def with_p(value: float | None, least: float | None = None) -> str:
     return f"p {sign}{text}".replace(" ", _SPACE)
 
 
-def percent(value: float | None, digits: int = 0) -> str:
+def percent(value: float | None) -> str:
     """Format a share as a percentage, as in `42 %`."""
-    return NONE if value is None else f"{number(100 * value, digits)}{_SPACE}%"
+    return NONE if value is None else f"{number(100 * value, 0)}{_SPACE}%"
 
 
 def count(value: int, noun: str) -> str:

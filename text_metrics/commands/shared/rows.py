@@ -1,7 +1,5 @@
 """Rows of files of texts: JSON, CSV, text, Parquet and folders of `datasets`, as all commands read them."""
 
-import argparse
-import codecs
 import csv
 import io
 import math
@@ -15,46 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.keys import SHOWN, delimiter_hint, read_value
+from text_metrics.commands.shared.columns import SHOWN, delimiter_hint, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
-# Rows of a table read at a time.
 _ROWS = 1024
-# Characters of a field of CSV, which bounds what an unclosed quote can swallow.
+# Characters that an unclosed quote can swallow.
 _CSV_FIELD = 1_000_000
 # Levels of a row of JSON: a hundred can be written in any format.
 _DEEPEST = 100
 # What may be left of a blank line: a byte order mark, too.
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-# What pyarrow and `datasets` raise for a damaged file.
+# What pyarrow raises for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _UTF8 = "utf-8"
-
-
-def add_form(parser: argparse.ArgumentParser) -> None:
-    """Add --rows, --delimiter and --encoding."""
-    parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
-    parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
-    parser.add_argument("--encoding", type=_encoding, default=_UTF8, help="of text, such as cp1252")
-
-
-def form_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options of `add_form` say, as arguments of `Source`."""
-    return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
-
-
-def _delimiter(text: str) -> str:
-    text = {"\\t": "\t"}.get(text, text)
-    if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character. Got {text!r}.")
-    return text
-
-
-def _encoding(text: str) -> str:
-    try:
-        return codecs.lookup(text).name
-    except LookupError:
-        raise argparse.ArgumentTypeError(f"there is no encoding {text!r}.") from None
 
 
 class Row(msgspec.Struct):
@@ -64,11 +35,9 @@ class Row(msgspec.Struct):
     values : None if it cannot be read
     error : why it cannot be used; empty for a good row
     raw : the line of a row that cannot be read
-    place : of the row among rows and blank lines, from 1: equal places of files belong together; in CSV, a row may
-        have several lines
+    place : of the row among rows and blank lines, from 1: equal places of files belong together
     n_lines : how many lines a row of CSV covers that cannot be read
-    texts, is_text, given : the texts of a good row, whether it holds one, and its values of arguments by name, once a
-        `Reader` has read them
+    texts, is_text, given : its texts, whether it holds one, and its values of arguments, once a `Reader` read them
     """
 
     number: int
@@ -91,9 +60,7 @@ class Row(msgspec.Struct):
 
 
 class Source:
-    """A file that is read row by row, or several that are concatenated: a folder of JSON files, or a pattern of names.
-
-    A row may be any value of JSON but null.
+    """A file that is read row by row, or several that are concatenated; a row is any value of JSON but null.
 
     Parameters
     ----------
@@ -117,37 +84,24 @@ class Source:
         self.path, self._rows_key, self._delimiter, self._encoding = path, rows, delimiter, encoding
         self._files = files.data_files(path)
         formats = {files.file_format(each) for each in self._files}
-        self._is_saved = path.is_dir() and self._files[0].name == "state.json"
-        self._is_table = self._is_saved or formats == {".parquet"}
         self.has_cells = bool(formats & {".csv", ".tsv"})
-        if self._is_table:
+        self._is_arrow = formats == {".arrow"}
+        for each in self._files if self._is_arrow or formats == {".parquet"} else ():
             try:
-                self._open_table()
+                with each.open("rb") as file:
+                    schema = pa.ipc.open_stream(file).schema if self._is_arrow else pq.read_schema(file)
             except _DAMAGE as error:
-                kind = "`datasets`" if self._is_saved else "Parquet"
-                raise ValueError(f"{path} is no {kind}, or is damaged: {_first_line(error)}") from None
-
-    def _open_table(self) -> None:
-        if self._is_saved:
-            import datasets
-
-            self._dataset = datasets.load_from_disk(str(self.path))
-            if isinstance(self._dataset, datasets.DatasetDict):
-                raise ValueError(f"pass the folder of a split: {', '.join(self._dataset)}.")
-            self.schema = self._dataset.features.arrow_schema
-            return
-        for path in self._files:
-            with path.open("rb") as file:
-                schema = pq.read_schema(file)
+                kind = "an Arrow stream" if self._is_arrow else "Parquet"
+                raise ValueError(f"{each} is not {kind}, or is damaged: {_first_line(error)}") from None
             self.schema = self.schema or schema
             if not schema.equals(self.schema):
-                raise ValueError(f"{path} has other columns, or of other types, than {self._files[0]}.")
+                raise ValueError(f"{each} has other columns, or of other types, than {self._files[0]}.")
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
-        if self._is_table:
-            names = set(self.schema.names if self.schema else ())
-            yield from self._table_rows(list(columns) if columns and names.issuperset(columns) else None)
+        if self.schema is not None:
+            has_all = set(columns) <= set(self.schema.names)
+            yield from self._table_rows(list(columns) if columns and has_all else None)
             return
         n_before = place_before = 0
         for path in self._files:
@@ -189,7 +143,7 @@ class Source:
             yield Row(number, None if error else value, error, _show(line) if error else "", number)
 
     def _values(self, path: Path, file: Any) -> list[Any]:
-        """Read one JSON value: its rows are its items, or those under --rows; an object without it is one row."""
+        """Read one JSON value: its rows are its items, or those under --rows; another object is one row."""
         try:
             value = files.parse_json(b"".join(self._lines(file)))
         except ValueError as error:
@@ -228,15 +182,14 @@ class Source:
                 raw = _show(delimiter.join(fields).encode(errors="replace"))
                 yield Row(begin + 1, None, problem, raw, place, records.line_num - begin)
 
-    def _tables(self, columns: list[str] | None) -> Iterator[Any]:
-        if self._is_saved:
-            dataset = self._dataset.select_columns(columns) if columns else self._dataset
-            yield from dataset.with_format("arrow").iter(_ROWS)
-            return
+    def _tables(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         for path in self._files:
             with path.open("rb") as file:
+                if self._is_arrow:
+                    yield from (table.select(columns) if columns else table for table in pa.ipc.open_stream(file))
+                    continue
                 table = pq.ParquetFile(file)
-                # One group after another, so that the first damaged one is named, and the rows before it are scored.
+                # One group after another, so that the rows before a damaged one are read.
                 for group in range(table.num_row_groups):
                     yield from table.iter_batches(_ROWS, [group], columns)
 
@@ -252,10 +205,7 @@ class Source:
 
 
 def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
-    """Read all rows of a file, each with its place, for errors; raises a ValueError if one is bad, or there is none.
-
-    A row must be an object, or with `any_value` any value but null.
-    """
+    """Read all rows, objects or `any_value`, with their places; raises a ValueError for a bad one, or for none."""
     source, rows = Source(path), []
     for row in source.rows():
         where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"

@@ -8,19 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Column, is_missing, parse_cell
-from text_metrics.commands.shared.keys import missing, read_key, read_value
+from text_metrics.commands.shared.columns import Column, is_missing, missing, parse_cell, read_key, read_value
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
 
-# Texts of --one-set, and rows whose sets are scattered over the file: these are in memory together.
+# Texts of --one-set, and rows of scattered sets, which are in memory together.
 LARGEST_SET = 1_000_000
 # The id of a set: its system, if it has one, and its prompt.
 Id = tuple[str | None, str]
 
 
 class Keys(NamedTuple):
-    """What makes a set of rows: their prompt and system, their number, or all of them; otherwise, each row is a set.
+    """What makes a set of rows: their prompt and system, or their number; otherwise, each row is a set.
 
     text, id, system : keys of the texts, of the prompt and of the system
     size : how many consecutive rows make a set
@@ -53,7 +52,7 @@ class Unit(NamedTuple):
     """What is scored as one: a set, or a row of texts; or only bad rows.
 
     rows, texts : those that are good, and their texts
-    given : by argument, the values of columns: a list for the texts, or the one of the set, such as `references`
+    given : by argument, a value for each text, or that of the set
     bad : rows that are skipped, because of an error or with their set
     is_incomplete : whether the set lacks a row
     system, id : of the set; its id is the place of its row where no key gives it
@@ -72,18 +71,15 @@ class Unit(NamedTuple):
 class Reader:
     """Joins the rows of a file to units.
 
-    A row keeps its place in its set if it is bad, so that the next set is never another one. A row without a readable
-    id counts to the set before it; if it is not between two rows of one set, the set after it lacks a row, too. Where
-    sets are scattered, it may be of any set, and raises a ValueError.
+    A row keeps its place in its set if it is bad. A row without a readable id counts to the set before it; if it is
+    not between two rows of one set, the set after it lacks a row, too. Where sets are scattered, it is an error.
 
     Parameters
     ----------
     reads_sets : whether a row that is no part of a set must be a list; otherwise, it may be one text
     columns : with the values of arguments; a row without a valid value is bad
-    chooses : whether rows of sets are chosen: each holds one text, and a set without its bad rows is a unit; otherwise
-        its good rows are skipped with it
-    is_scattered : whether rows of a set may have others between them, so that all rows are held in memory; `prepare`
-        finds out
+    chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
+    is_scattered : whether rows of a set may have others between them, so that all are in memory, as `prepare` finds
     """
 
     keys: Keys
@@ -168,11 +164,9 @@ class Reader:
             yield last, row
 
     def _unit(self, members: list[Row], problem: str = "") -> Unit:
-        """Join rows to a unit: it is incomplete if one of them is bad, or if there is a problem with another one.
-
-        The set of all rows is what is good.
-        """
-        good, bad = [row for row in members if not row.error], [row for row in members if row.error]
+        """Join rows to a unit, which is incomplete if one of them is bad, or for a `problem` beside them."""
+        good = [row for row in members if not row.error]
+        bad = [row for row in members if row.error]
         if bad and not self.keys.is_one_set:
             place = f"rows {members[0].number} to {members[-1].number}"
             problem = f"skipped: its set ({place}) contains invalid row {bad[0].number}: {bad[0].error}"
@@ -187,7 +181,7 @@ class Reader:
         return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
 
     def _given(self, rows: list[Row]) -> dict[str, Any]:
-        """Join the values of arguments of rows; raises a ValueError if those of a set differ, or are missing."""
+        """Join the values of arguments; raises a ValueError if those of a set differ, or are missing."""
         given: dict[str, Any] = {}
         for column in self.columns:
             values = [row.given[column.argument] for row in rows if column.argument in row.given]
@@ -204,8 +198,7 @@ class Reader:
     def _checked(self, source: Source) -> Iterator[Row]:
         """Read the texts of rows, and their values of arguments; what is wrong with them is their error.
 
-        In CSV, the cells of texts are lists if the first one is. Raises a ValueError if a row of CSV may be any number
-        of rows, so that the later sets are unknown.
+        In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
         """
         are_lists = None
         for row in source.rows():
@@ -221,14 +214,21 @@ class Reader:
                     is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
                     are_lists = is_list if are_lists is None else are_lists
                     self._read_texts(row, cells if is_list and are_lists else texts)
-                    self._read_values(row, source.has_cells)
+                    n_texts = None if row.is_text else len(row.texts)
+                    # Of a set, any row may have its value.
+                    row.given = {
+                        column.argument: column.read(row.values, n_texts, source.has_cells)
+                        for column in self.columns
+                        if column.per_text or not is_missing(read_value(row.values, column.name))
+                    }
                 except (ValueError, ArithmeticError, RecursionError) as error:
                     row.error = str(error)
             yield row
 
     def _read_texts(self, row: Row, texts: Any) -> None:
         keys = self.keys
-        name, is_chosen = "a row" if keys.text is None else repr(keys.text), self.chooses and keys.is_grouped
+        name = "a row" if keys.text is None else repr(keys.text)
+        is_chosen = self.chooses and keys.is_grouped
         row.is_text = isinstance(texts, str)
         if row.is_text:
             if not keys.is_grouped and self.reads_sets:
@@ -245,12 +245,3 @@ class Reader:
             if not isinstance(text, str):
                 raise ValueError(f"{name} must hold texts. Got {describe(text)}")
         row.texts = texts
-
-    def _read_values(self, row: Row, has_cells: bool) -> None:
-        n_texts = None if row.is_text else len(row.texts)
-        # Of a set, any row may have its value.
-        row.given = {
-            column.argument: column.read(row.values, n_texts, has_cells)
-            for column in self.columns
-            if column.per_text or not is_missing(read_value(row.values, column.name))
-        }

@@ -15,7 +15,7 @@ _DRAWN_AT_ONCE = 4_000_000
 POWER = 0.8
 
 
-def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> float:
+def randomization_p(differences: np.ndarray) -> float:
     """Two-sided p-value of paired approximate randomization (Noreen 1989), that the mean difference is 0.
 
     If the two sides are exchangeable, each difference could as well have the other sign. p is the share of random signs
@@ -37,17 +37,17 @@ def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> floa
         return 1.0
     # What rounding makes of equal sums must not decide.
     reached = abs(differences.sum()) - ROUNDING * moving.sum()
-    if len(moving) < resamples.bit_length():
+    if len(moving) < RESAMPLES.bit_length():
         every = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1
         return float((np.abs(2.0 * (every @ moving) - moving.sum()) >= reached).mean())
     rng = np.random.default_rng(_SEED)
     step = max(1, _DRAWN_AT_ONCE // len(moving))
     as_far = 0
-    for start in range(0, resamples, step):
-        count = min(step, resamples - start)
+    for start in range(0, RESAMPLES, step):
+        count = min(step, RESAMPLES - start)
         flipped = rng.integers(0, 2, (count, len(moving)), dtype=np.int8)
         as_far += int((np.abs(2.0 * (flipped @ moving) - moving.sum()) >= reached).sum())
-    return (as_far + 1) / (resamples + 1)
+    return (as_far + 1) / (RESAMPLES + 1)
 
 
 def mean_p(difference: Estimate) -> float | None:

@@ -34,7 +34,8 @@ def latex(frame: pd.DataFrame, caption: str) -> str:
             rows.append([rf"{{\scriptsize {latex_escaped(below)}}}" if below else "" for _, _, below in parts])
     # A word a line, so that a column is no wider than its numbers.
     titles = [r"\\".join(map(_beginning, name.split(" "))) for name in frame.columns]
-    cells = pd.DataFrame(rows, columns=[rf"\shortstack[r]{{{title}}}" if r"\\" in title else title for title in titles])
+    titles = [rf"\shortstack[r]{{{title}}}" if r"\\" in title else title for title in titles]
+    cells = pd.DataFrame(rows, columns=titles)
     tabular = cells.to_latex(index=False, escape=False, column_format="@{}l" + "r" * (frame.shape[1] - 1) + "@{}")
     lines = (
         r"\begin{table}",

@@ -1,6 +1,5 @@
 """Tasks for Inspect: the answers of all epochs of a sample are a set of texts."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,12 @@ def collect() -> ScoreReducer:
     return reduce
 
 
-def _of_samples(score: Callable[[list[Any]], float], read: Callable[[list[Any], dict[str, Any]], Any]) -> Metric:
+def _of_samples(name: str, read: Any = of_all.texts) -> Metric:
     """Score all samples together, by what is read from the answers and the metadata of each."""
 
     def value(scores: list[SampleScore]) -> float:
-        return score([read(item.score.as_list(), item.sample_metadata or {}) for item in scores])
+        rows = [read(item.sample_metadata or {}, [item.score.as_list()]) for item in scores]
+        return getattr(of_all, name)([row[name] for row in rows])
 
     return value
 
@@ -36,25 +36,25 @@ def _of_samples(score: Callable[[list[Any]], float], read: Callable[[list[Any], 
 @metric
 def vendi_embed() -> Metric:
     """Mean Vendi score of the samples."""
-    return _of_samples(of_all.vendi_embed, lambda answers, _: answers)
+    return _of_samples("vendi_embed")
 
 
 @metric
 def vendi_embed_contexts() -> Metric:
     """Mean Vendi score of the samples, without what the answers share with the prompt in the metadata."""
-    return _of_samples(of_all.vendi_embed_contexts, lambda answers, metadata: (answers, metadata.get("prompt")))
+    return _of_samples("vendi_embed_contexts")
 
 
 @metric
 def gruen() -> Metric:
     """Mean quality of all answers."""
-    return _of_samples(of_all.gruen, lambda answers, _: answers)
+    return _of_samples("gruen")
 
 
 @metric
 def probeval() -> Metric:
     """Mean divergence of the model's answers from people's, which are in the metadata of the samples."""
-    return _of_samples(of_all.probeval, lambda answers, metadata: (answers, metadata["answers"]))
+    return _of_samples("probeval", of_all.answers)
 
 
 @scorer(metrics=[vendi_embed(), vendi_embed_contexts(), gruen()])

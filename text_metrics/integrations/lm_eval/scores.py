@@ -9,14 +9,12 @@ from text_metrics import load
 
 # lm_eval prints what its own loggers report.
 logger = logging.getLogger("lm_eval.text_metrics")
-# The Vendi score with `contexts`, as the harnesses name it.
-CONTEXTS = "vendi_embed_contexts"
 
 
 def texts(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, Any]:
     """Return the samples of one prompt, for each metric of the task."""
     samples = [text.strip() for text in results[0]]
-    return {"vendi_embed": samples, CONTEXTS: (samples, doc.get("prompt")), "gruen": samples}
+    return {"vendi_embed": samples, "vendi_embed_contexts": (samples, doc.get("prompt")), "gruen": samples}
 
 
 def answers(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, tuple]:

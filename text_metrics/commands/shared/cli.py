@@ -1,0 +1,177 @@
+"""The options of commands on files of texts, and the metric that they name."""
+
+import argparse
+import codecs
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from text_metrics import METRICS, load
+from text_metrics.commands.shared.columns import OPTIONS, parse_cell
+from text_metrics.commands.shared.files import parse_path
+from text_metrics.commands.shared.sets import Keys
+from text_metrics.imports import import_evaluate
+from text_metrics.metrics._core.core_numbers import parse_level
+from text_metrics.metrics._core.core_settings import suggest
+
+
+class Options(argparse.Namespace):
+    """What was asked for: each attribute is the option of its name.
+
+    `columns` are keys by argument, of --column and of options of their own, and `settings` values by name.
+    """
+
+    @property
+    def keys(self) -> Keys:
+        """What makes a set of rows."""
+        return Keys(self.text_key, self.id_key, self.system_key, self.set_size, self.one_set)
+
+
+def add_keys(parser: argparse.ArgumentParser, clusters: bool = True) -> None:
+    """Add the vocabulary of columns, and the form of files; `clusters` says whether sets may be dependent."""
+    parser.add_argument(
+        "--text-key",
+        metavar="KEY",
+        help="the text, or the list of texts: a column, or a JMESPath expression; by default the row itself",
+    )
+    parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
+    parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
+    if clusters:
+        parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
+    parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
+    parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
+    parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
+    parser.add_argument("--group-key", type=_refuse, help=argparse.SUPPRESS)
+
+
+def form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how files are read, as arguments of `Source`."""
+    return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
+
+
+def _refuse(_: str) -> None:
+    raise argparse.ArgumentTypeError("is now --id-key, and --cluster-key in compare.")
+
+
+def _delimiter(text: str) -> str:
+    text = {"\\t": "\t"}.get(text, text)
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character. Got {text!r}.")
+    return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        return codecs.lookup(text).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"there is no encoding {text!r}.") from None
+
+
+def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: bool = True) -> None:
+    """Add the options of a job on rows, which make a `group`; `result` is the end of the default name of the output."""
+    parser.add_argument(
+        "data",
+        type=parse_path,
+        help=".jsonl, .ndjson, .json, .csv, .tsv or .txt, also .gz or .zst, .parquet, or a folder of `datasets`, of "
+        "Parquet or of JSON files; a path, a pattern of paths, or a URL of fsspec",
+    )
+    add_keys(parser, clusters)
+    groups = parser.add_mutually_exclusive_group()
+    groups.add_argument("--id-key", metavar="KEY", help=f"which prompt a row belongs to: its rows make a {group}")
+    groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
+    groups.add_argument("--one-set", action="store_true", help=f"all rows of the file make one {group}")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help=f".parquet, .jsonl or .csv; by default <data>.{result} in the format of the data",
+    )
+    parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
+    parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
+    """Add --column, which may be given many times, and --quality-scale."""
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="ARGUMENT=KEY",
+        help=f"take {arguments} from a column: a row of a set has a list, a row of one text a value",
+    )
+    parser.add_argument(
+        "--quality-scale", type=float, default=1, metavar="N", help="divide quality by this, such as 10 or 100"
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:
+    """Add --setting, which may be given many times."""
+    parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
+
+
+def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the intervals") -> None:
+    """Add --confidence."""
+    parser.add_argument("--confidence", type=float, default=0.95, help=help)
+
+
+def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> Options:
+    """Read a command line with columns and settings.
+
+    Exits with 2 where argparse cannot read it, and raises a ValueError for invalid values.
+    """
+    options = parser.parse_args(words, Options())
+    values = vars(options)
+    options.columns = columns = _parse_pairs(values.pop("column"), "--column")
+    for argument, option in OPTIONS.items():
+        if argument in columns:
+            raise ValueError(f"--column {argument} is now {option} {columns[argument]}.")
+        if key := values.get(option[2:].replace("-", "_")):
+            columns[argument] = key
+    if not options.quality_scale > 0:
+        raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
+    options.settings = parse_settings(values.pop("setting"), options.metric)
+    if options.system_key is not None and options.id_key is None:
+        raise ValueError("--system-key requires --id-key.")
+    if "confidence" in values:
+        parse_level(options.confidence, "--confidence")
+    for name in ("batch_size", "set_size", "workers", "keep"):
+        value = values.get(name)
+        if isinstance(value, int) and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
+    return options
+
+
+def parse_settings(pairs: Sequence[str], metric: str = "") -> dict[str, Any]:
+    """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string.
+
+    `help` in place of a pair prints the help of the metric, with all its settings, and exits.
+    """
+    if "help" in pairs and metric in METRICS:
+        print(load(metric).inputs_description)
+        raise SystemExit(0)
+    return {name: parse_cell(value) for name, value in _parse_pairs(pairs, "--setting").items()}
+
+
+def _parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
+    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
+        values[name] = value
+    return values
+
+
+def load_metric(name: str, from_hub: bool = True) -> Any:
+    """Load a metric of the package by its name, or a module of `evaluate` by its path or from the Hub."""
+    if name in METRICS or not (from_hub or os.sep in name or os.path.isdir(name)):
+        return load(name)
+    try:
+        return import_evaluate().load(name)
+    except Exception as error:  # many kinds, from the file system to the Hub's client
+        raise ValueError(
+            f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}, and modules of "
+            f"`evaluate`: {str(error).splitlines()[0]}"
+        ) from error
