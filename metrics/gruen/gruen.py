@@ -105,7 +105,7 @@ Examples:
 )
 
 # The digest of the weights that this version of the module belongs to.
-WEIGHTS_SHA256 = "df58f368d75a42f8c57d4a39b74b8e956184c0aab6a41c66ee0af4a6ae49fb58"
+WEIGHTS_SHA256 = "1c0ce4639fb0add27b6876df9f171997bb519781dac741a2a184eac87f0537a9"
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

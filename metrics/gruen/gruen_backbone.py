@@ -62,12 +62,15 @@ class Loaded(NamedTuple):
         with model_registry().lock:
             return self.tokenizer(*columns, truncation=cut, max_length=self.limit if cut else None, verbose=False)
 
-    def read_windows(self, sentences: list[str]) -> tuple[Windows, Any]:
-        """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too."""
+    def read_windows(self, sentences: list[str], change: Callable[[str], str] = str) -> tuple[Windows, Any]:
+        """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too.
+
+        `change` is what the model reads in place of a window.
+        """
         with model_registry().lock:
             room = self.limit - self.tokenizer.num_special_tokens_to_add()
             windows = split_windows(self.tokenizer, sentences, room)
-        return windows, self.tokenize([(part,) for part in windows.parts])
+        return windows, self.tokenize([(change(part),) for part in windows.parts])
 
     def run(self, tokens: Any, forward: Forward, settings: EncoderSettings, title: str) -> np.ndarray:
         """Run the model over the tokens of n sequences in padded batches, the longest first.
