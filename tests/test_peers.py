@@ -64,4 +64,3 @@ def test_a_case_of_the_benchmark_runs(name):
         case = getattr(cases, name)()
         case.setup(side, 8)
         case.time_score(side, 8)
-        case.teardown(side, 8)
