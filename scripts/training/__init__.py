@@ -1,0 +1,1 @@
+"""Training of models that this repository ships."""

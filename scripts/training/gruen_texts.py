@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas
 
@@ -20,28 +19,9 @@ FRAMES = {name: Path(__file__).with_name(f"gruen_{name}.toml") for name in ("pla
 N_CORRUPTIONS, HELD_OUT_COLA = 3, 800
 PER_CONSTRUCTION = {"plain": 400, "venues": 300}
 HELD_OUT_SHARE = 0.03
+COLUMNS = ("words", "clean", "acceptable", "wrong", "source", "held_out", "original")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*%?|\w+(?:['’-]\w+)*|[^\w\s]")
 _SPEAKER = re.compile(r"^[A-Z][\w #']{0,20}: ")
-
-
-class Texts(NamedTuple):
-    """n different sentences, as words, and what is known of each.
-
-    clean : 1 for a sentence of the corpora and the frames, 0 for a corrupted one, -1 if unknown
-    acceptable : the label of CoLA, -1 if unknown
-    wrong : the numbers of the words that are wrong
-    source : where the sentence, or its original, is from
-    held_out : whether it is for calibration only
-    original : number of the sentence that was corrupted, -1 for others
-    """
-
-    words: list[list[str]]
-    clean: list[int]
-    acceptable: list[int]
-    wrong: list[list[int]]
-    source: list[str]
-    held_out: list[bool]
-    original: list[int]
 
 
 def read_lines(path: Path, pattern: str) -> Iterator[str]:
@@ -52,14 +32,19 @@ def read_lines(path: Path, pattern: str) -> Iterator[str]:
 
 
 def wrong_words(words: list[str], corrupted: list[str]) -> list[int]:
-    """Number the words of a corrupted sentence that were put in, or stand behind a word that was left out."""
+    """Find the words of a corrupted sentence that were put in, or stand behind a word that was left out."""
     steps = SequenceMatcher(None, words, corrupted, autojunk=False).get_opcodes()
     spans = [(low, max(high, low + 1)) for kind, _, _, low, high in steps if kind != "equal"]
     return [i for low, high in spans for i in range(low, min(high, len(corrupted)))]
 
 
-def read_texts(folder: Path, seed: int) -> Texts:
-    """Read and draw the sentences, and corrupt each in several ways."""
+def read_texts(folder: Path, seed: int) -> pandas.DataFrame:
+    """Read and draw the sentences, and corrupt each in several ways.
+
+    Columns: `words`; `clean`, 1 for a sentence of the corpora and the frames, 0 for a corrupted one, -1 if unknown;
+    `acceptable`, the label of CoLA or -1; `wrong`, the numbers of the words that are wrong; `source`, also of the
+    original; `held_out` for calibration; `original`, the row of the sentence that was corrupted, or -1.
+    """
     chance = random.Random(seed)
     lines = (line.split() for line in read_lines(folder / "text/brown.zip", r"/c[a-r]\d\d$"))
     pairs = [[token.rsplit("/", 1) for token in line] for line in lines if line]
@@ -87,19 +72,15 @@ def read_texts(folder: Path, seed: int) -> Texts:
     cola = pandas.read_csv(folder / "gruen/cola_in_domain_train.tsv", sep="\t", header=None, quoting=csv.QUOTE_NONE)
     rows = [(_TOKEN.findall(text), label) for text, label in zip(cola[3], cola[1], strict=True)]
     random.Random(5).shuffle(rows)
-    texts = Texts([], [], [], [], [], [], [])
-
-    def add(words: list[str], *known: object) -> None:
-        for part, value in zip(texts, (words, *known), strict=True):
-            part.append(value)
+    texts: list[tuple[object, ...]] = []
 
     def add_pairs(words: list[str], label: int, source: str, held_out: bool) -> None:
-        place = len(texts.words)
-        add(words, 1 if label else -1, label if source == "cola" else -1, [], source, held_out, -1)
+        place = len(texts)
+        texts.append((words, 1 if label else -1, label if source == "cola" else -1, [], source, held_out, -1))
         for _ in range(N_CORRUPTIONS if len(words) > 3 else 0):
             if corrupted := corruptor.corrupt(words):
                 wrong = wrong_words(words, corrupted)
-                add(corrupted, 0 if label else -1, -1, wrong, source, held_out, place if label else -1)
+                texts.append((corrupted, 0 if label else -1, -1, wrong, source, held_out, place if label else -1))
 
     for number, (words, label) in enumerate(rows):
         add_pairs(words, label, "cola", number < HELD_OUT_COLA)
@@ -107,4 +88,4 @@ def read_texts(folder: Path, seed: int) -> Texts:
         chance.shuffle(part)
         for number, words in enumerate(part):
             add_pairs(words, 1, source, number < HELD_OUT_SHARE * len(part))
-    return texts
+    return pandas.DataFrame(texts, columns=COLUMNS)
