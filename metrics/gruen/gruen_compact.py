@@ -99,18 +99,6 @@ class CompactModel(nn.Module):
         return (self.log_total(rows)[:, 0] - logits).float()
 
 
-class LowRank(nn.Module):
-    """The weights of a layer, (out, in), with an adapter added: `up` (out, r) times `down` (r, in)."""
-
-    def __init__(self, up: torch.Tensor, down: torch.Tensor) -> None:
-        super().__init__()
-        self.up, self.down = nn.Parameter(up), nn.Parameter(down)
-
-    def forward(self, weight: torch.Tensor) -> torch.Tensor:
-        """Add the adapter."""
-        return weight + self.up @ self.down
-
-
 class CompactBackbone(Backbone):
     """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
@@ -179,15 +167,6 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
 
 
 def _read(weights: Path, device: str) -> Loaded:
-    model, tokenizer, adapters = read_model(weights)
-    with torch.no_grad():
-        for layer, adapter in adapters.items():
-            model.bert.get_submodule(layer).weight.copy_(adapter(model.bert.get_submodule(layer).weight))
-    return Loaded(model.eval().to(device), tokenizer, _LIMIT)
-
-
-def read_model(weights: Path) -> tuple[CompactModel, Any, dict[str, LowRank]]:
-    """Read the model without its adapters, its tokenizer, and the adapter of each layer."""
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
@@ -200,8 +179,11 @@ def read_model(weights: Path) -> tuple[CompactModel, Any, dict[str, LowRank]]:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
         model.calibration = json.loads(file.metadata()["calibration"])
     adapted = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
-    layers = sorted({name.rpartition(".")[0] for name in adapted})
     # The file does not hold the weights of the encoder.
     model.load_state_dict(tensors, strict=False)
+    # An adapter of a layer, (out, in), is `up` (out, r) times `down` (r, in).
+    with torch.no_grad():
+        for layer in {name.rpartition(".")[0] for name in adapted}:
+            bert.get_submodule(layer).weight.add_(adapted[f"{layer}.up"] @ adapted[f"{layer}.down"])
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return model, tokenizer, {layer: LowRank(adapted[f"{layer}.up"], adapted[f"{layer}.down"]) for layer in layers}
+    return Loaded(model.eval().to(device), tokenizer, _LIMIT)
