@@ -22,6 +22,13 @@ from text_metrics.commands.shared.formats import NONE, number
 from text_metrics.commands.shared.plots import new_figure, styled, to_svg
 from text_metrics.commands.shared.rows import read_rows
 
+ORIGINAL = "original"
+# The kinds of sets that should rank below the original.
+POORER = ("nonsensical", "shuffle_nouns", "shuffle", "para_a", "para_b", "para_c")
+# Concepts that are drawn of each generator.
+CONCEPTS = 300
+# The rows of README's table.
+SUMMARY = ("a person, with the other people", "self-BLEU-3", "Chamfer", "VS-Embed-0.5", "rule: set 1")
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 PAPER = pandas.DataFrame(
     {
@@ -55,13 +62,6 @@ def paper_table(agreement: pandas.DataFrame) -> pandas.DataFrame:
     ours, printed = 100 * parity.loc[names, PAPER.columns], PAPER.loc[names]
     texts = ours.map("{:.1f}".format) + " / " + printed.map("{:.1f}".format, na_action="ignore").fillna(NONE)
     return texts.reset_index()
-
-
-ORIGINAL = "original"
-# The kinds of sets that should rank below the original.
-POORER = ("nonsensical", "shuffle_nouns", "shuffle", "para_a", "para_b", "para_c")
-# Concepts that are drawn of each generator.
-CONCEPTS = 300
 
 
 def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
@@ -127,10 +127,6 @@ def agreement_picture(agreement: pandas.DataFrame) -> str:
     axes[0][0].invert_yaxis()
     figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=9)
     return to_svg(figure, "Balanced accuracy on clear pairs, by metric and part of the data.")
-
-
-# The rows of README's table.
-SUMMARY = ("a person, with the other people", "self-BLEU-3", "Chamfer", "VS-Embed-0.5", "rule: set 1")
 
 
 @command

@@ -47,11 +47,11 @@ def unnamed_changes() -> list[str]:
 def other_versions() -> list[str]:
     """List where a page bears a signature of another version than the manifest."""
     expected = json.loads(MANIFEST.read_text(encoding="utf-8"))["version"]
-    found = [] if expected == __version__ else [f"{MANIFEST}: {expected}, but the package is {__version__}"]
+    problems = [] if expected == __version__ else [f"{MANIFEST}: {expected}, but the package is {__version__}"]
     for page in [*pages(ROOT), *sorted((ROOT / "docs").rglob("*.html"))]:
         for other in set(re.findall(r"\|version:([\d.]+\d)", page.read_text(encoding="utf-8"))) - {expected}:
-            found.append(f"{page}: version {other}, but the results are of {expected}")
-    return found
+            problems.append(f"{page}: version {other}, but the results are of {expected}")
+    return problems
 
 
 @command
