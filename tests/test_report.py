@@ -540,7 +540,7 @@ def test_another_model_needs_a_threshold_or_leaves_out_the_meanings(make, capsys
     """By the name of a folder, also where sets differ in size, so that every question is asked with it."""
     words = [{"wide": SYSTEMS["wide"], "short": SHORT}, "--setting", f"model={tiny_model}"]
     assert make(*words)[0] == 2
-    assert "needs same" in capsys.readouterr().err
+    assert "same=none" in capsys.readouterr().err
     code, report = make(*words, "--setting", "same=none")
     assert code == 0
     assert "n_classes" not in by_name(report)

@@ -357,7 +357,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "old.jsonl").write_bytes(b'{"texts": ["a", "b"]}\r{"texts": ["a", "b"]}\r')
     (tmp_path / "no.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
     (tmp_path / "folder").mkdir()
-    datasets.DatasetDict({"test": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
+    datasets.DatasetDict({"holdout": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
     (write_data(tmp_path / "data", make_rows(5)) / "data-00000-of-00001.arrow").write_text("{")
     write_data(tmp_path / "other.parquet", make_rows(3))
     for name, message in {
@@ -369,7 +369,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
         "no.json": "line 2",
         "folder": "`datasets`",
         "data": "Arrow",
-        "splits": "test",
+        "splits": "holdout",
         "other.parquet --text-key nowhere": "'nowhere'",
     }.items():
         name, *more = name.split()
@@ -377,7 +377,7 @@ def test_files_that_are_wrong(tmp_path, capsys):
         shown = capsys.readouterr().err
         assert message in shown
         assert str(tmp_path / name) in shown
-    assert score(tmp_path / "splits" / "test") == 0
+    assert score(tmp_path / "splits" / "holdout") == 0
 
 
 def test_batches_must_be_scored_alike(tmp_path, capsys):

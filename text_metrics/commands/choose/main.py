@@ -25,7 +25,7 @@ from text_metrics.commands.jobs.job import Job, Rows
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.columns import Column, parse_cell
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.command import Parser, command, input_checked
 from text_metrics.commands.shared.files import to_json
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
@@ -162,7 +162,9 @@ def main(words: Sequence[str] | None = None) -> int:
     columns = [Column("contexts", options.context_key)] if options.context_key else []
     if quality := options.columns.get("quality"):
         columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
-    encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
+    with input_checked():
+        encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
+        encoder.check_found()
     saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:

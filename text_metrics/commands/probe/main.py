@@ -15,16 +15,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from text_metrics import load
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.cli import add_settings, parse_settings
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.command import Parser, command, input_checked
 from text_metrics.commands.shared.files import check_outputs, named_files, write_text
 
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting, "probeval")
+    with input_checked():
+        load("probeval").settings.read(settings, "probeval")
     arguments.answers = named_files(getattr(arguments, "answers", ()))
     check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
     result, sections = module.report(arguments, read_references(arguments.targets), settings)

@@ -16,6 +16,7 @@ from text_metrics.commands.report.likeness import compare_systems, compare_with_
 from text_metrics.commands.report.model import MEASURES, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared.cli import load_metric
+from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
@@ -125,15 +126,18 @@ def build(
     shows_texts: bool,
     progress: bool,
 ) -> Report:
-    """Compute a report; raises a TypeError or ValueError for an invalid setting.
+    """Compute a report; raises a ValueError for an invalid setting.
 
     by_gruen : whether gruen rates the texts, if the inputs hold no ratings
     settings : those of `SETTINGS`; with same="none", meanings are not counted
     """
     encoder = {name: value for name, value in settings.items() if name not in ("same", "tokenizer")}
-    is_default = EncoderSettings(**encoder).is_default
-    if settings.get("same") != NO_MEANINGS:
-        SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
+    with input_checked():
+        is_default = EncoderSettings(**encoder).is_default
+        if settings.get("same") is None and not is_default:
+            raise ValueError("another model needs same, its threshold for texts that say the same, or same=none.")
+        if settings.get("same") != NO_MEANINGS:
+            SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
     caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
     unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
     with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
-from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
+from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command, input_checked
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader
 from text_metrics.metrics._core.core_results import TEXTS
@@ -95,7 +95,8 @@ def main(words: Sequence[str] | None = None) -> int:
     summary = saved.finished()
     if summary is None:
         if options.engine == "local":
-            scorer.settings.check_found()
+            with input_checked():
+                scorer.settings.check_found()
         is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
         if options.one_set and is_vendi and not scorer.columns:
             reader = Reader(Keys(options.text_key), reads_sets=False)

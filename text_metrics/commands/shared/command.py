@@ -60,10 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Make the main function of a command return its exit code.
-
-    That is 2 after an OSError or ImportError, and after a ValueError or TypeError, which name an invalid value.
-    """
+    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
 
     @wraps(main)
     def run(*arguments: Any) -> int:
@@ -82,12 +79,21 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             extra = _EXTRAS.get(error.name or "")
             advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
             return _end(advice if extra else str(error))
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:
             return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)
 
     return run
+
+
+@contextmanager
+def input_checked() -> Iterator[None]:
+    """Turn the TypeError of a check of settings or of a file into a ValueError; elsewhere, a TypeError is a bug."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 @contextmanager
