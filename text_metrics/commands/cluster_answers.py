@@ -35,14 +35,9 @@ def ask_about(question: str, answers: list[str]) -> str:
     return f"Question: {question or '(not known)'}\n\nAnswers:\n{listed}"
 
 
-def in_json(names: list[str]) -> str:
-    """Write an answer of the chat model: names by number."""
-    return json.dumps({str(i): name for i, name in enumerate(names, 1)})
-
-
 EXAMPLE = (
     ask_about("What do you boil water in?", ["kettle", "a pot", "electric kettle", "saucepan", "ketle", "microwave"]),
-    in_json(["kettle", "pot", "kettle", "pot", "kettle", "microwave"]),
+    '{"1": "kettle", "2": "pot", "3": "kettle", "4": "pot", "5": "kettle", "6": "microwave"}',
 )
 
 

@@ -123,10 +123,8 @@ def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) ->
 
 def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
     """Return the places of different texts, in order: of equal ones, the first of the best quality."""
-    best: dict[str, int] = {}
-    for i, text in enumerate(texts):
-        if quality[i] > quality[best.setdefault(text, i)]:
-            best[text] = i
+    # Of each text, the last one remains.
+    best = {texts[i]: i for i in np.lexsort((-np.arange(len(texts)), quality))}
     return np.sort(np.fromiter(best.values(), np.int64))
 
 

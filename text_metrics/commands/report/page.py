@@ -59,11 +59,6 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
         write_text(folder / name, text)
 
 
-def to_notebook(report: Report) -> str:
-    """Return the summary and the tables of scores as HTML for a notebook."""
-    return printable(_ENVIRONMENT.get_template("notebook.html").render(report=report, tables=tables(report)))
-
-
 def methods(report: Report) -> dict[str, str]:
     """Return the paragraph that says how the numbers were computed, and what it cites, in BibTeX, by file."""
     by_name = {metric.name: metric for metric in report.metrics}

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 GRUEN, NO_MEANINGS = "gruen", "none"
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
-# Ratings of all n texts, (n,), and their signature.
-Rated = tuple[np.ndarray, str]
 
 
 def report(
@@ -143,8 +141,7 @@ def build(
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(cache_dir or folder)
         is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
-        ratings = rate(inputs, encoder, progress) if is_rated else None
-        scores = score(inputs, ratings, encoder, settings, progress)
+        scores = score(inputs, is_rated, encoder, settings, progress)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
         pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
@@ -196,23 +193,13 @@ def least_diverse(
     return entries
 
 
-def rate(inputs: Inputs, encoder: dict[str, Any], progress: bool) -> Rated:
-    """Take the ratings of all n texts, or rate them by gruen."""
-    if inputs.rated_by is not None:
-        return inputs.quality, signature("quality", column=inputs.rated_by)
-    texts = list(chain.from_iterable(inputs.by_system().values()))
-    # Its models are its own.
-    settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-    result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **settings)
-    return np.array(result["scores"]), result["signature"]
-
-
 def score(
-    inputs: Inputs, ratings: Rated | None, encoder: dict[str, Any], settings: Mapping[str, Any], progress: bool
+    inputs: Inputs, is_rated: bool, encoder: dict[str, Any], settings: Mapping[str, Any], progress: bool
 ) -> dict[str, tuple[Any, str]]:
     """Score the sets of all systems, one system after the other, by one call of each metric.
 
-    Returns a score for each set, and the signature, by the names of `MEASURES`.
+    Texts are rated by gruen, if the inputs hold no ratings. Returns a score for each set, and the signature, by the
+    names of `MEASURES`.
     """
     sets = list(chain.from_iterable(inputs.texts))
     sizes, k = inputs.sizes.ravel(), inputs.smallest
@@ -224,11 +211,17 @@ def score(
 
     scores: dict[str, tuple[Any, str]] = {}
     by_set = None
-    if ratings is not None:
-        numbers, signed = ratings
-        scores["quality"] = (mean_by_set(numbers, sizes), signed)
-        if numbers.min() >= 0 and numbers.max() <= 1:
-            by_set = split_list(numbers.tolist(), sizes)
+    if is_rated:
+        ratings, signed = inputs.quality, signature("quality", column=inputs.rated_by)
+        if inputs.rated_by is None:
+            # Its models are its own.
+            of_gruen = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
+            texts = list(chain.from_iterable(sets))
+            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **of_gruen)
+            ratings, signed = np.array(result["scores"]), result["signature"]
+        scores["quality"] = (mean_by_set(ratings, sizes), signed)
+        if ratings.min() >= 0 and ratings.max() <= 1:
+            by_set = split_list(ratings.tolist(), sizes)
     vendi = compute("vendi_embed", **of_meaning, progress=progress, quality=by_set)
     chamfer = compute("chamfer_diversity", **of_meaning)
     bleu = compute("self_bleu", repetition=True, details=True, tokenizer=settings.get("tokenizer", WHITESPACE))

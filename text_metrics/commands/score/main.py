@@ -105,12 +105,10 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-            schema, keys = source.schema, options.keys
-            if schema is not None and keys.is_grouped:
-                for i, field in enumerate(schema):
-                    # The values of the rows of a set are a list.
-                    if field.name not in keys.names:
-                        schema = schema.set(i, field.with_type(pa.list_(field.type)))
+            schema, names = source.schema, options.keys.names
+            if schema is not None and options.keys.is_grouped:
+                # The values of the rows of a set are a list.
+                schema = pa.schema([of if of.name in names else of.with_type(pa.list_(of.type)) for of in schema])
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:
