@@ -130,8 +130,7 @@ def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: pd.Index) -> pd
     hits = _hits(chosen, pairs["verdict"])
     balanced = bootstrap.balanced(hits, pairs["verdict"])
     frame = bootstrap.summary("accuracy", bootstrap.means(hits)).join(bootstrap.summary("balanced", balanced))
-    sums = hits.groupby(pairs["concept"]).sum()
-    sums = sums.drop(columns=rules)
+    sums = hits.drop(columns=rules).groupby(pairs["concept"]).sum()
     best = sums.sum().idxmax()
     behind = sums.drop(columns=best).rsub(sums[best], axis=0)
     tests = [randomization_p(behind[name].to_numpy()) for name in behind]

@@ -4,7 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +144,11 @@ def build(
         scores = score(inputs, is_rated, encoder, settings, progress)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
-        pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
+        pairs = None
+        if inputs.smallest is not None:
+            of_pairs = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
+            results = [load_metric("vendi_embed").compute(predictions=sets, **of_pairs) for sets in inputs.texts]
+            pairs = [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
     shape = (len(inputs.systems), -1)
     size = inputs.smallest or float(inputs.sizes[0, 0])
     measures = dict(MEASURES)
@@ -183,13 +187,12 @@ def least_diverse(
     ids: list[str], scores: list[float], sets: list[list[str]], is_default: bool, shows_texts: bool
 ) -> list[Collapse]:
     """Find the prompts of least diversity, without those most of whose texts the default encoder cannot read."""
+    order = np.argsort(tied_ranks(scores), kind="stable").tolist()
+    readable = (p for p in order if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST)
     entries = []
-    for p in np.argsort(tied_ranks(scores), kind="stable").tolist():
-        if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST:
-            equal = sum(n for n in Counter(sets[p]).values() if n > 1)
-            entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
-        if len(entries) == _SHOWN:
-            break
+    for p in islice(readable, _SHOWN):
+        equal = sum(n for n in Counter(sets[p]).values() if n > 1)
+        entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
     return entries
 
 
@@ -240,13 +243,6 @@ def score(
     if by_set is not None:
         scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])
     return scores
-
-
-def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean]:
-    """Score pairs of all texts of each system."""
-    settings = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level, "progress": False}
-    results = [load_metric("vendi_embed").compute(predictions=sets, **settings) for sets in inputs.texts]
-    return [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
 
 
 def summarize(

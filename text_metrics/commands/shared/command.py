@@ -35,20 +35,10 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help shows a docstring as it stands, and its examples after the options.
-
-    A shell completes the options, if `register-python-argcomplete text-metrics` is evaluated in it.
-    """
+    """A parser whose help shows a docstring as it stands."""
 
     def __init__(self, description: str | None = None, **named: Any) -> None:
-        paragraphs = (description or "").rstrip().split("\n\n")
-        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    text-metrics ")]
-        super().__init__(
-            description="\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
-            epilog="\n\n".join(["examples:", *examples]) if examples else None,
-            formatter_class=HelpFormatter,
-            **named,
-        )
+        super().__init__(description=description, formatter_class=HelpFormatter, **named)
 
     def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
         """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
