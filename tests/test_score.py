@@ -307,10 +307,7 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         (["--reference-key", "note"], "--reference-key"),
         (["--column", "quality"], "--column"),
         (["--fail-under", "vendi=1"], "vendi: the summary has self_bleu"),
-        (
-            ["--metric", "vendi_embed", "--one-set", "--out", "x.json", "--fail-over", "vendi=1"],
-            "vendi: the summary has",
-        ),
+        (["--metric", "vendi_embed", "--one-set", "--out", "x.json", "--fail-over", "vendi=1"], "the summary has"),
         (["--column", "confidence_by=id"], "--cluster-key id"),
         (["--column", "contexts=id"], "--context-key id"),
         (["--system-key", "note"], "--system-key requires --id-key"),
@@ -321,6 +318,7 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         (["--metric", "vendi_embed", "--one-set", "--out", "x.json", "--set", "q=-1"], "q must be"),
         (["--metric", "probeval"], "--reference-key"),
         (["--metric", "vendi"], "vendi_embed"),
+        (["--metric", "vendi_embed", "--set", "batch_size=x"], "batch_size must be"),
     ],
 )
 def test_commands_that_are_wrong(tmp_path, capsys, change, message):

@@ -115,7 +115,6 @@ class TrainerMetric:
         return examples[:n_examples]
 
     def _sets(self, examples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """Divide the examples into those of each set."""
         for name, column in (("group_by", self.group_by), (CONTEXTS, self.contexts)):
             if column is not None and column not in examples[0]:
                 raise ValueError(f"{name}='inputs' needs include_for_metrics=['inputs'] in the Trainer's arguments.")

@@ -131,7 +131,6 @@ def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
 def _total_score(
     embeddings: np.ndarray, quality: np.ndarray, starts: np.ndarray, subsets: Sequence[np.ndarray]
 ) -> float:
-    """Add up the scores of a subset of each group."""
     total = 0.0
     for start, places in zip(starts, subsets, strict=True):
         vectors = unit_vectors(embeddings[start + places])

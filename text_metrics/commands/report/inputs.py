@@ -214,7 +214,6 @@ def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: A
 
 
 def _rated(units: Sequence[Unit]) -> RatedSets:
-    """Return the texts of good sets with their ratings by prompt."""
     sets: RatedSets = {}
     for unit in units:
         if unit.texts and unit.id is not None:

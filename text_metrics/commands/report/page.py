@@ -126,7 +126,6 @@ def scores(report: Report, metrics: Sequence[Metric], title: str, pairs: Sequenc
 
 
 def _tests(report: Report) -> Table:
-    """Return the paired tests, a row for each pair of systems."""
     metrics, names = report.metrics, report.systems
     columns = {"Pair": [f"{names[test.a]} − {names[test.b]}" for test in metrics[0].tests]}
     for metric in metrics:
@@ -182,7 +181,6 @@ def _people(people: People, names: list[str]) -> Table:
 
 
 def _sources(report: Report) -> Table:
-    """Return what was read from each file."""
     columns = {"System": report.systems}
     if any(source.file for source in report.sources):
         columns["File"] = [source.file for source in report.sources]

@@ -48,9 +48,7 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     cli.add_columns(parser)
     cli.add_settings(parser)
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
-    parser.add_argument(
-        "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
-    )
+    parser.add_argument("--address", help="host:port or auto: a Ray cluster with this machine; else one is started")
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or else a core")
     for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
         parser.add_argument(
