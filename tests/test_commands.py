@@ -12,6 +12,7 @@ from tests.commands import run_command
 from tests.conftest import SETS
 from tests.files import KINDS_OF_PIPES, pipe_of, write_jsonl
 from tests.fuzzing import bounded
+from text_metrics.commands.shared.command import command as returning_code
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -85,19 +86,17 @@ def test_an_empty_file_is_named(run, command):
     assert_one_sentence(code, shown, path.name)
 
 
-@pytest.mark.parametrize("command", ["choose", "report", "probe, targets"])
-def test_a_setting_of_another_type_is_named(run, command):
-    rows = [{"texts": ["a b", "c d"], "text": f"a {i}", "id": i, "answers": ["a", "b"]} for i in range(2)]
-    first, last = COMMANDS[command]
-    found = run(*first, write_jsonl(Path("data.jsonl"), rows), *last, "--setting", "batch_size=x")
-    assert_one_sentence(*found, "batch_size")
+@pytest.mark.parametrize("words", ["choose --text-key texts --keep 1", "report --text-key texts --by-line"])
+def test_a_setting_of_another_type_is_named_and_a_bug_has_a_traceback(run, words):
+    assert_one_sentence(*run(*words.split(), "good.jsonl", "--setting", "batch_size=x"), "batch_size")
+    with pytest.raises(TypeError, match="len"):
+        returning_code(len)(0)
 
 
 JOB = ("--text-key", "set1", "--out", "out.jsonl")
 SCORE = ("score", "--metric", "self_bleu", *JOB)
 READING_TWICE = {
     "score": SCORE,
-    "score, limits": (*SCORE, "--fail-under", "self_bleu=0"),
     "score --one-set": (*SCORE, "--out", "out.json", "--one-set"),
     "score --id-key": (*SCORE, "--id-key", "src"),
     "choose": ("choose", *JOB, "--keep", "1"),

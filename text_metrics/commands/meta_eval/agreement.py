@@ -125,7 +125,7 @@ def _hits(chosen: pd.DataFrame, verdicts: pd.Series) -> pd.DataFrame:
 
 
 def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: pd.Index) -> pd.DataFrame:
-    """Compare all metrics with the judge on some pairs; none of the rules is the best metric."""
+    """Compare metrics with the judge on some pairs; no rule is the best metric."""
     bootstrap = Bootstrap(pairs["concept"])
     hits = _hits(chosen, pairs["verdict"])
     balanced = bootstrap.balanced(hits, pairs["verdict"])

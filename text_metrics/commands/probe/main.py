@@ -1,11 +1,5 @@
 """Ask a model questions that have many right answers, and report how its answers compare with people's.
 
-    text-metrics probe frames parsed.amr --rolesets frames --out questions.jsonl
-    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
-    text-metrics probe report targets.jsonl answers.jsonl
-    text-metrics probe annotators targets.jsonl
-    text-metrics probe sensitivity targets.jsonl
-
 Each command has its own --help.
 """
 

@@ -168,7 +168,7 @@ def _similarity(means: Sequence[Similarity], names: list[str], order: list[int])
 
 
 def _people(people: People, names: list[str]) -> Table:
-    """Return how near each system is to people, the nearest first."""
+    """Return how near systems are to people, the nearest first."""
     # Of two halves of the people, the other one is last.
     rows = sorted(zip(people.rows, [*names, "half of the people"], strict=False), key=lambda row: row[0].share or 0.0)
     columns = {

@@ -18,10 +18,9 @@ limit, or null; 2 the command, its settings or the file are invalid; 130 interru
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -68,18 +67,6 @@ def _limit(text: str) -> tuple[str, float]:
     return name, float(value)
 
 
-def _exit_code(options: cli.Options, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job: 5 if a number of its summary is beyond a limit, or null."""
-    check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
-    for option, sign in (("under", 1), ("over", -1)):
-        for name, limit in getattr(options, f"fail_{option}"):
-            value = summary[name]
-            if value is None or sign * value < sign * limit:
-                print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
-                code = EXIT_LIMIT
-    return code
-
-
 @command
 def main(words: Sequence[str] | None = None) -> int:
     """Score the file; returns the exit code."""
@@ -112,4 +99,12 @@ def main(words: Sequence[str] | None = None) -> int:
     if not options.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer, options.confidence)
-    return _exit_code(options, summary, saved.finish(summary))
+    code = saved.finish(summary)
+    check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
+    for option, sign in (("under", 1), ("over", -1)):
+        for name, limit in getattr(options, f"fail_{option}"):
+            value = summary[name]
+            if value is None or sign * value < sign * limit:
+                print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
+                code = EXIT_LIMIT
+    return code

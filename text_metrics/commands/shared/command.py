@@ -128,7 +128,7 @@ class Notices:
 
 
 def _describe(error: OSError) -> str:
-    """Describe what the system refused; every error of writing has the name of a file, except that of stdout."""
+    """Describe what the system refused; all errors of writing but those of stdout name a file."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."
