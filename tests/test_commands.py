@@ -103,9 +103,7 @@ READING_TWICE = {
 }
 
 
-CONTENT = lines(
-    *({**PAIR, "set1": [f"a b {i}", f"c {i} d", "e"], "set2": ["x", "y", "z"]} for i in range(1500))
-).encode()
+CONTENT = lines(*({**PAIR, "set1": [f"a b {i}", f"c {i} d", "e"]} for i in range(1500))).encode()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_PIPES)
