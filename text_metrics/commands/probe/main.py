@@ -20,11 +20,12 @@ from text_metrics.commands.shared.files import check_outputs, named_files, write
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting, "probeval")
-    with input_checked():
-        load("probeval").settings.read(settings, "probeval")
     arguments.answers = named_files(getattr(arguments, "answers", ()))
     check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
-    result, sections = module.report(arguments, read_references(arguments.targets), settings)
+    references = read_references(arguments.targets)
+    with input_checked():
+        load("probeval").settings.read(settings, "probeval")
+    result, sections = module.report(arguments, references, settings)
     # Its import takes a second.
     from pandas import DataFrame
 
