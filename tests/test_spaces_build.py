@@ -10,6 +10,7 @@ from itertools import chain
 import evaluate
 import numpy as np
 import pytest
+from huggingface_hub import metadata_load
 
 from scripts.tooling import build_space, push_space
 from tests.conftest import ROOT
@@ -34,7 +35,7 @@ def test_no_private_name_of_a_framework_is_used():
 @pytest.mark.parametrize("name", NAMES)
 def test_front_matter_is_whole_and_the_card_is_below(built, name):
     text = (built / name / "README.md").read_text(encoding="utf-8")
-    front, gradio = build_space.front_matter(text), build_space.pins()["gradio"]
+    front, gradio = metadata_load(built / name / "README.md"), build_space.pins()["gradio"]
     fixed = {"sdk": "gradio", "sdk_version": gradio, "python_version": "3.11", "app_file": "app.py"}
     assert fixed.items() <= front.items()
     assert all(front[key] for key in ("title", "emoji", "short_description"))

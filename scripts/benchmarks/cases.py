@@ -1,32 +1,43 @@
 """The cases: what is scored, at which sizes, and the peer that computes the same numbers.
 
-A case is a class with `ours` and, if there is a peer, `theirs`. asv runs `time_` and `peakmem_` of each side at each
-size in a process of its own. That both sides agree is a test of every commit, in tests/test_peers.py.
+A case is a class that makes an input and scores it by `ours` and, if there is a peer, by `theirs`. asv runs `time_` and
+`peakmem_` of each side at each size in a process of its own. That both sides agree is a test of every commit, in
+tests/test_peers.py.
 """
 
-import os
-import shutil
+import io
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from text_metrics import contributions, load
+
 from . import inputs
 
+SIDES = ["ours", "theirs"]
 _METRICS = Path(__file__).resolve().parents[2] / "metrics"
 
 
 class Case:
-    """What asv measures of both sides. `peer` is the name of the other side, `claim` the ratio that README states."""
+    """What asv measures of both sides.
 
-    title, peer = "", ""
+    peer : name of the other side
+    claim : the ratio that README states
+    metric : the metric that is loaded, if any
+    make : returns an input of size n
+    """
+
+    title, peer, metric = "", "", ""
     claim: float | None = None
+    make: Callable[[int], Any]
     param_names = ("side", "n")
-    params: tuple[list[str], list[int]]
+    params = SIDES, [2_000, 20_000]
     number, repeat, warmup_time, timeout = 1, (1, 3, 20.0), 0.0, 600.0
 
     def setup(self, side: str, n: int) -> None:
@@ -36,19 +47,14 @@ class Case:
         self._score(self.make(4))
         self._input = self.make(n)
 
-    def teardown(self, side: str, n: int) -> None:
-        """Remove what was written."""
-
     def prepare(self) -> None:
         """Import and load what is needed."""
-
-    def make(self, n: int) -> Any:
-        """Make an input of size n."""
-        raise NotImplementedError
+        if self.metric:
+            self._metric = load(self.metric)
 
     def ours(self, given: Any) -> Any:
         """Score with this package."""
-        raise NotImplementedError
+        return self._metric.compute(**given)["scores"]
 
     def theirs(self, given: Any) -> Any:
         """Score with the peer."""
@@ -63,29 +69,9 @@ class Case:
         self._score(self._input)
 
 
-def _metric(name: str) -> Any:
-    from text_metrics import load
-
-    return load(name)
-
-
-def _sides(*sizes: int) -> tuple[list[str], list[int]]:
-    return ["ours", "theirs"], list(sizes)
-
-
-def _alone(*sizes: int) -> tuple[list[str], list[int]]:
-    return ["ours"], list(sizes)
-
-
 class SelfBleu(Case):
     title, peer, claim = "Self-BLEU-3 of one set of n captions", "fast-bleu SelfBLEU", 30
-    params = _sides(2_000, 20_000)
-
-    def prepare(self) -> None:
-        self._metric = _metric("self_bleu")
-
-    def make(self, n: int) -> Any:
-        return inputs.captions(n)
+    metric, make = "self_bleu", staticmethod(inputs.captions)
 
     def ours(self, given: Any) -> Any:
         return self._metric.compute(predictions=given, aggregate="sentence", max_order=3)["self_bleu"]
@@ -100,16 +86,7 @@ class SelfBleu(Case):
 class VendiSets(Case):
     title, peer = "Vendi scores of n sets of 4 × 384", "vendi-score score_X, in a loop"
     claim: float | None = 20
-    params = _sides(2_000, 20_000)
-
-    def prepare(self) -> None:
-        self._metric = _metric("vendi_embed")
-
-    def make(self, n: int) -> Any:
-        return inputs.sets_of_four(n)
-
-    def ours(self, given: Any) -> Any:
-        return self._metric.compute(**given)["scores"]
+    metric, make = "vendi_embed", staticmethod(inputs.sets_of_four)
 
     def theirs(self, given: Any) -> Any:
         from vendi_score.vendi import score_X
@@ -119,10 +96,7 @@ class VendiSets(Case):
 
 class VendiSet(VendiSets):
     title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", 1.5
-    params = _sides(2_000, 20_000)
-
-    def make(self, n: int) -> Any:
-        return inputs.one_set(n)
+    make = staticmethod(inputs.one_set)
 
     def theirs(self, given: Any) -> Any:
         from vendi_score.vendi import score_dual
@@ -132,10 +106,10 @@ class VendiSet(VendiSets):
 
 class VendiContexts(VendiSets):
     title, peer, claim = "Vendi scores of n sets of 4 × 384, with contexts", "the same without contexts", None
-    params = _sides(2_000, 20_000)
 
     def make(self, n: int) -> Any:
-        return inputs.sets_of_four(n) | inputs.contexts(n)
+        contexts = np.random.default_rng(1).standard_normal((n, inputs.DIMENSIONS), dtype=np.float32)
+        return inputs.sets_of_four(n) | {"context_embeddings": contexts}
 
     def theirs(self, given: Any) -> Any:
         return self.ours({name: given[name] for name in ("predictions", "embeddings")})
@@ -143,11 +117,8 @@ class VendiContexts(VendiSets):
 
 class Contributions(VendiSets):
     title, peer, claim = "Contribution of each text, n sets of 4 × 384", "`compute` without each text, in a loop", 100
-    params = _sides(2_000, 20_000)
 
     def ours(self, given: Any) -> Any:
-        from text_metrics import contributions
-
         return contributions(self._metric, **given)
 
     def theirs(self, given: Any) -> Any:
@@ -165,24 +136,17 @@ class Contributions(VendiSets):
 
 class ContributionsOfSet(Contributions):
     title, claim = "Contribution of each text of one set of n × 384", 50
-    params = _sides(150, 600)
-
-    def make(self, n: int) -> Any:
-        return inputs.one_set(n)
+    params = SIDES, [150, 600]
+    make = staticmethod(inputs.one_set)
 
 
 class Chamfer(Case):
     title, peer, claim = "Chamfer diversity of one set of n × 384", "scikit-learn, full matrix", 5
-    params = _sides(5_000, 20_000)
-
-    def prepare(self) -> None:
-        self._metric = _metric("chamfer_diversity")
+    params = SIDES, [5_000, 20_000]
+    metric = "chamfer_diversity"
 
     def make(self, n: int) -> Any:
         return inputs.one_set(n, np.float32)
-
-    def ours(self, given: Any) -> Any:
-        return self._metric.compute(**given)["scores"]
 
     def theirs(self, given: Any) -> Any:
         from sklearn.metrics.pairwise import cosine_distances
@@ -192,22 +156,20 @@ class Chamfer(Case):
         return [distances.min(axis=1).mean()]
 
 
-class Meanings(VendiSets):
-    title, peer = "Number of meanings of n sets of 4 × 384", ""
-    claim: float | None = None
-    params = _alone(2_000, 20_000)
+class Meanings(Case):
+    title = "Number of meanings of n sets of 4 × 384"
+    params = SIDES[:1], [2_000, 20_000]
+    metric = "semantic_entropy"
 
-    def prepare(self) -> None:
-        self._metric = _metric("semantic_entropy")
-
-    def ours(self, given: Any) -> Any:
-        return self._metric.compute(**given, same=0.83)["n_classes_scores"]
+    def make(self, n: int) -> Any:
+        return inputs.sets_of_four(n) | {"same": 0.83}
 
 
 class Encode(Case):
     title, peer = "Embeddings of n different captions", "SentenceTransformer.encode"
     claim: float | None = 1
-    params = _sides(400, 4_000)
+    params = SIDES, [400, 4_000]
+    make = staticmethod(inputs.different_captions)
 
     def prepare(self) -> None:
         from sentence_transformers import SentenceTransformer
@@ -216,9 +178,6 @@ class Encode(Case):
 
         self._core, self._settings = core_encoder, core_encoder.EncoderSettings()
         self._peer = SentenceTransformer(str(core_models.find_model(core_models.DEFAULT_MODEL).path))
-
-    def make(self, n: int) -> Any:
-        return inputs.different_captions(n)
 
     def ours(self, given: Any) -> Any:
         return self._core.encode(given, self._settings)[0]
@@ -230,57 +189,34 @@ class Encode(Case):
 class EncodeCached(Encode):
     title = "Embeddings of n different captions, a second time, with `cache_dir`"
     claim = None
-    params = _sides(400, 4_000)
-
-    def setup(self, side: str, n: int) -> None:
-        """Fill the cache."""
-        self._folder = tempfile.mkdtemp()
-        super().setup(side, n)
-        self._score(self._input)
-
-    def teardown(self, side: str, n: int) -> None:
-        """Remove the cache."""
-        shutil.rmtree(self._folder)
 
     def prepare(self) -> None:
         super().prepare()
-        self._settings = self._core.EncoderSettings(cache_dir=self._folder)
+        self._settings = self._core.EncoderSettings(cache_dir=tempfile.mkdtemp())
+
+    def setup(self, side: str, n: int) -> None:
+        """Fill the cache."""
+        super().setup(side, n)
+        self._score(self._input)
 
 
 class ProbevalQuestions(Case):
     title = "ProbEval of n questions with 100 answers, word vectors given"
-    params = _alone(100, 1_000)
-
-    def prepare(self) -> None:
-        self._metric = _metric("probeval")
-
-    def make(self, n: int) -> Any:
-        return inputs.asked_questions(n)
-
-    def ours(self, given: Any) -> Any:
-        return self._metric.compute(**given)["scores"]
+    params = SIDES[:1], [100, 1_000]
+    metric, make = "probeval", staticmethod(inputs.asked_questions)
 
 
 class Gruen(Case):
     title, peer, claim = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one", 4
-    params = _sides(50, 200)
-
-    def prepare(self) -> None:
-        self._metric = _metric("gruen")
-
-    def make(self, n: int) -> Any:
-        return inputs.five_sentences(n)
-
-    def ours(self, given: Any) -> Any:
-        return self._metric.compute(predictions=given)["scores"]
+    params = SIDES, [50, 200]
+    metric, make = "gruen", staticmethod(inputs.five_sentences)
 
     def theirs(self, given: Any) -> Any:
-        return [self._metric.compute(predictions=[text], batch_size=1)["scores"][0] for text in given]
+        return [self._metric.compute(predictions=[text], batch_size=1)["scores"][0] for text in given["predictions"]]
 
 
 class Choose(Case):
     title, peer, claim = "A tenth of n × 384 chosen, as by `choose`", "all gains at each step, in numpy", 2
-    params = _sides(2_000, 20_000)
 
     def make(self, n: int) -> Any:
         return inputs.one_set(n)["embeddings"], np.random.default_rng(1).random(n), -(-n // 10)
@@ -307,7 +243,7 @@ class Choose(Case):
 
 class Load(Case):
     title, peer, claim = "`text_metrics.load` of self_bleu in a new process", "evaluate.load", 2
-    params = _sides(1)
+    params = SIDES, [1]
     # It would be that of this process.
     peakmem_score = None  # type: ignore[assignment]
 
@@ -328,10 +264,8 @@ def _run(program: str) -> None:
 
 class ScoreFile(Case):
     title, peer, claim = "Self-BLEU of a file of n captions, four a set", "pandas, one `compute` a set", 5
-    params = _sides(4_000, 20_000)
-
-    def prepare(self) -> None:
-        self._metric = _metric("self_bleu")
+    params = SIDES, [4_000, 20_000]
+    metric = "self_bleu"
 
     def make(self, n: int) -> Any:
         return inputs.file_of_sets(inputs.captions(n))
@@ -340,7 +274,7 @@ class ScoreFile(Case):
         from text_metrics.commands.score import main as score
 
         words = [str(given), "--metric", "self_bleu", "--text-key", "generations", "--restart", "--quiet"]
-        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        with redirect_stdout(io.StringIO()):
             return score.main([*words, "--out", str(given.with_name("scores.jsonl"))])
 
     def theirs(self, given: Path) -> Any:
@@ -353,12 +287,7 @@ class ScoreFile(Case):
 
 class Report(Case):
     title, peer, claim = "A report of two systems, n prompts of four captions", "their embeddings alone", None
-    params = _sides(100, 500)
-
-    def prepare(self) -> None:
-        from text_metrics.metrics._core import core_encoder
-
-        self._core = core_encoder
+    params = SIDES, [100, 500]
 
     def make(self, n: int) -> Any:
         texts = inputs.captions(8 * n)
@@ -369,11 +298,13 @@ class Report(Case):
 
         words = [f"{name}={path}" for name, path in zip("AB", given[1], strict=True)]
         words += ["--text-key", "generations", "--by-line", "--quality", "none", "--out", tempfile.mkdtemp()]
-        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        with redirect_stdout(io.StringIO()):
             return report(words)
 
     def theirs(self, given: Any) -> Any:
-        return self._core.encode(given[0], self._core.EncoderSettings())
+        from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+
+        return encode(given[0], EncoderSettings())
 
 
 # Their base is no case.

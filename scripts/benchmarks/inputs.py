@@ -27,7 +27,7 @@ TEMPLATE = (
 
 
 @cache
-def _base_captions() -> list[str]:
+def _all_captions() -> list[str]:
     folder = os.environ.get("METRICS_TEST_DATA")
     if folder:
         file = Path(folder) / "data" / "text" / "coco_captions_20k.txt"
@@ -39,15 +39,13 @@ def _base_captions() -> list[str]:
 
 
 def captions(n: int) -> list[str]:
-    """Take n captions; those after the first 20 000 are copies, each copy with a further word at its end."""
-    base = _base_captions()
-    copies = (base if k == 0 else [f"{caption} copy{k}" for caption in base] for k in range(-(-n // len(base))))
-    return [caption for copy in copies for caption in copy][:n]
+    """Take n captions, of which there are 20 000."""
+    return _all_captions()[:n]
 
 
 def different_captions(n: int) -> list[str]:
     """Take n different captions."""
-    return list(dict.fromkeys(_base_captions()))[:n]
+    return list(dict.fromkeys(_all_captions()))[:n]
 
 
 def one_set(n: int, dtype: type = np.float64) -> dict[str, Any]:
@@ -67,11 +65,6 @@ def sets_of_four(n: int) -> dict[str, Any]:
     return {"predictions": texts, "embeddings": vectors.reshape(-1, DIMENSIONS).astype(np.float32)}
 
 
-def contexts(n: int) -> dict[str, Any]:
-    """Make embeddings of the contexts of n sets."""
-    return {"context_embeddings": np.random.default_rng(1).standard_normal((n, DIMENSIONS), dtype=np.float32)}
-
-
 def asked_questions(n: int) -> dict[str, Any]:
     """Draw 100 answers of a model and 100 of people to each question, from 40 phrases of its own of one word to six."""
     rng = np.random.default_rng(0)
@@ -85,12 +78,12 @@ def asked_questions(n: int) -> dict[str, Any]:
     return {"predictions": given, "references": gold, "vectors": vectors}
 
 
-def five_sentences(n: int) -> list[str]:
+def five_sentences(n: int) -> dict[str, Any]:
     """Make n texts of five different sentences, each of two captions and about 25 tokens."""
     drawn = iter(captions(10 * n))
     parts = ((next(drawn).strip(" ."), next(drawn).strip(" .")) for _ in range(5 * n))
     sentences = [f"{first[:1].upper()}{first[1:]}, and {second[:1].lower()}{second[1:]}." for first, second in parts]
-    return [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]
+    return {"predictions": [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]}
 
 
 def file_of_sets(texts: list[str]) -> Path:

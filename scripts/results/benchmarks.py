@@ -29,35 +29,27 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def rows(results: dict[str, Any]) -> pandas.DataFrame:
-    """Return a row for each case and size: seconds, growth, ratio and peak memory of both sides."""
-    lines = []
+    """Return a row for each case and size: seconds, peak memory and speed-up, NaN where a side was not measured."""
+    frames = []
     by_name: dict[str, Any] = {name: case for name, case in vars(cases).items() if hasattr(case, "time_score")}
     for name, case in by_name.items():
-        sides, sizes = case.params
-        values = {
-            kind: results.get(f"cases.{name}.{kind}_score", {}).get("result") or [None] * (len(sides) * len(sizes))
-            for kind in ("time", "peakmem")
+        values = {kind: results.get(f"cases.{name}.{kind}_score", {}).get("result") for kind in ("time", "peakmem")}
+        index = pandas.MultiIndex.from_product(case.params, names=["side", "n"])
+        measured = pandas.DataFrame(values, index, dtype=float).unstack("side")
+        measured = measured.reindex(columns=pandas.MultiIndex.from_product([values, cases.SIDES]))
+        columns = {
+            "case": case.title,
+            "n": measured.index,
+            "seconds": measured["time", "ours"],
+            "MB": measured["peakmem", "ours"] / 1e6,
+            "peer": case.peer,
+            "its seconds": measured["time", "theirs"],
+            "its MB": measured["peakmem", "theirs"] / 1e6,
+            "speed-up": measured["time", "theirs"] / measured["time", "ours"],
+            "required": pandas.Series({case.params[1][-1]: case.claim}, dtype=float),
         }
-        for i, n in enumerate(sizes):
-            ours, theirs = (
-                [values[kind][side * len(sizes) + i] if side < len(sides) else None for kind in ("time", "peakmem")]
-                for side in (0, 1)
-            )
-            ratio = theirs[0] / ours[0] if ours[0] and theirs[0] else None
-            lines.append(
-                {
-                    "case": case.title,
-                    "n": n,
-                    "seconds": ours[0],
-                    "MB": ours[1] and round(ours[1] / 1e6),
-                    "peer": case.peer,
-                    "its seconds": theirs[0],
-                    "its MB": theirs[1] and round(theirs[1] / 1e6),
-                    "speed-up": ratio,
-                    "required": case.claim if i == len(sizes) - 1 else None,
-                }
-            )
-    return pandas.DataFrame(lines)
+        frames.append(pandas.DataFrame(columns))
+    return pandas.concat(frames)
 
 
 def formatted(table: pandas.DataFrame) -> pandas.DataFrame:

@@ -72,16 +72,20 @@ def texts_of_people(folder: Path) -> dict[str, list[str]]:
             [piece for line in text.splitlines() for piece in split_block(line) if len(piece.split()) > 1]
             for text in _documents(folder, corpus)
         ]
-        cut = [own[i : i + chance.randint(LEAST, MOST)] for own in documents for i in range(0, len(own) - MOST, MOST)]
-        cut = chance.sample(cut, TEXTS)
-        groups[f"passages, {corpus}"] = [" ".join(passage) for passage in cut]
-        passages += cut
-        alike = [list(run) for own in documents for words, run in itertools.groupby(own, _first_words) if words]
-        lists += [run[:MOST] for run in alike if len(run) >= 3]
-    groups["three sentences or more that begin alike"] = [" ".join(items) for items in lists]
+        candidates = [
+            pieces[i : i + chance.randint(LEAST, MOST)]
+            for pieces in documents
+            for i in range(0, len(pieces) - MOST, MOST)
+        ]
+        sample = chance.sample(candidates, TEXTS)
+        groups[f"passages, {corpus}"] = list(map(" ".join, sample))
+        passages += sample
+        runs = [list(run) for pieces in documents for words, run in itertools.groupby(pieces, _first_words) if words]
+        lists += [run[:MOST] for run in runs if len(run) >= 3]
+    groups["three sentences or more that begin alike"] = list(map(" ".join, lists))
     groups["the same as a list"] = list(map(_listed, lists))
-    groups |= _lines(folder)
-    return groups | _loops(passages, chance) | {"choruses": CHORUSES.read_text(encoding="utf-8").strip().split("\n\n")}
+    choruses = CHORUSES.read_text(encoding="utf-8").strip().split("\n\n")
+    return groups | _lines(folder) | _loops(passages, chance) | {"choruses": choruses}
 
 
 def _lines(folder: Path) -> dict[str, list[str]]:
@@ -91,13 +95,15 @@ def _lines(folder: Path) -> dict[str, list[str]]:
     for title in dict.fromkeys(firefox.splitlines()):
         titles[_first_words(title)].append(title)
     reviews = [line for line in wine.splitlines() if len(line.split()) > 3]
-    conversations = [talk.splitlines() for talk in re.split(r"\n\s*\n", overheard)]
     groups = {
-        "titles of bugs that begin alike": [own for words, own in titles.items() if words],
+        "titles of bugs that begin alike": [alike for words, alike in titles.items() if words],
         "reviews of wines": [reviews[i : i + MOST] for i in range(0, len(reviews), MOST)],
-        "overheard conversations": conversations,
+        "overheard conversations": [talk.splitlines() for talk in re.split(r"\n\s*\n", overheard)],
     }
-    return {name: ["\n".join(own[:MOST]) for own in of if len(own) >= LEAST][:TEXTS] for name, of in groups.items()}
+    return {
+        name: ["\n".join(lines[:MOST]) for lines in texts if len(lines) >= LEAST][:TEXTS]
+        for name, texts in groups.items()
+    }
 
 
 def _loops(passages: list[list[str]], chance: random.Random) -> dict[str, list[str]]:

@@ -66,10 +66,7 @@ def resamples(contexts: pandas.Series) -> Iterator[np.ndarray]:
 def spearman(values: np.ndarray, people: np.ndarray) -> np.ndarray:
     """Correlate the ranks of k columns (n, k) with those of the ratings (n,): (k,)."""
     ranks = rankdata(np.column_stack([values, people]), axis=0)
-    ranks -= ranks.mean(axis=0)
-    return (
-        ranks[:, :-1].T @ ranks[:, -1] / np.sqrt(np.square(ranks[:, :-1]).sum(axis=0) * np.square(ranks[:, -1]).sum())
-    )
+    return np.corrcoef(ranks, rowvar=False)[-1, :-1]
 
 
 def show(values: np.ndarray, signed: bool = False) -> str:

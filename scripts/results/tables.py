@@ -23,16 +23,10 @@ Results = dict[str, pd.DataFrame]
 
 
 def tables(results: Results) -> Results:
-    """Make all tables that the results allow, by name; what matters most first."""
-    made: Results = {}
-    if "people" in results:
-        made |= _people(results["people"])
-    if "agreement" in results:
-        made |= _agreement(results["agreement"])
-        made |= _kappa(results["kappa_means"], results["kappa"])
-    if "distributions" in results:
-        made["distributions"] = _distributions(results["distributions"])
-    return made | {"signatures": results["signatures"]}
+    """Make the tables of all results, by name."""
+    made = _people(results["people"]) | _agreement(results["agreement"])
+    made |= _kappa(results["kappa_means"], results["kappa"])
+    return made | {"distributions": _distributions(results["distributions"]), "signatures": results["signatures"]}
 
 
 def shown(name: str) -> str:
@@ -75,7 +69,7 @@ def _agreement(agreement: pd.DataFrame) -> Results:
 
     cells = list(every["cell"].unique())
     whole = [name for name in cells if name.replace(", all", ", high") in cells and name.endswith(", all")]
-    narrow = [name for name in cells if name not in whole and not name.endswith(", low")] or cells
+    narrow = [name for name in cells if name not in whole and not name.endswith(", low")]
     metrics = [name for name in (*_SHORT, FIRST_RULE, "rule: shorter set") if name in set(every["metric"])]
     rows = every[every["cell"].isin(narrow)].set_index("metric").loc[metrics].reset_index()
     rows["head"] = rows["head"].str.removeprefix("commongen_")
@@ -107,7 +101,4 @@ def _kappa(means: pd.DataFrame, kappa: pd.DataFrame) -> Results:
 def _distributions(distributions: pd.DataFrame) -> pd.DataFrame:
     """Lay out the median and the middle half of the scores of the sets that bear each label."""
     texts = [f"{box['median']:.3g} [{box['q1']:.3g}, {box['q3']:.3g}]" for _, box in distributions.iterrows()]
-    table = wide(distributions, "metric", "label", texts, "metric")
-    # Known labels come first.
-    known = [label for label in LABELS if label in table]
-    return table[["metric", *known, *table.columns.drop(["metric", *known])]].rename(columns=LABELS)
+    return wide(distributions, "metric", "label", texts, "metric")[["metric", *LABELS]].rename(columns=LABELS)

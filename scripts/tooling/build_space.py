@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import yaml
+from huggingface_hub import metadata_load
 
 from scripts import ROOT
 from scripts.tooling.vendor import core_of
@@ -53,7 +53,7 @@ def build(name: str, to: Path = BUILD) -> Path:
     ]
     (target / "requirements.txt").write_text("\n".join(pinned([*listed[0], *listed[1]])) + "\n", encoding="utf-8")
     front, card = ((folder / "README.md").read_text(encoding="utf-8") for folder in (space, metric))
-    version, gradio = front_matter(front).get("sdk_version"), pins()["gradio"]
+    version, gradio = (metadata_load(space / "README.md") or {}).get("sdk_version"), pins()["gradio"]
     if version != gradio:
         raise ValueError(
             f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
@@ -86,18 +86,13 @@ def pinned(requirements: list[str]) -> list[str]:
     return ([_CPU_INDEX] if "torch" in lines else []) + [lines[name] for name in sorted(lines)]
 
 
-def front_matter(text: str) -> dict:
-    """Parse the YAML front matter."""
-    match = re.match(r"---\n(.*?)\n---\s*", text, flags=re.DOTALL)
-    return yaml.safe_load(match[1]) if match else {}
+def git(*words: str) -> str:
+    """Return what a git command prints."""
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def commit() -> str:
     """Return the commit that is checked out, with "+changes" if files differ from it."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
     try:
         changed = git("status", "--porcelain", "--", "metrics", "spaces", "constraints.txt")
         return git("rev-parse", "HEAD") + ("+changes" if changed else "")

