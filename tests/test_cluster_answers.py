@@ -1,6 +1,7 @@
 """Clusters of answers by a chat model, against a real server."""
 
 import itertools
+import json
 import re
 import sys
 
@@ -18,7 +19,7 @@ PREDICTIONS = ROOT / "tests" / "data" / "probeval_cfc_predictions.json"
 def reply_by_last_word(question, _number=0):
     """Put answers with the same last word into one cluster."""
     texts = re.findall(r"^\d+\. (.*)$", question, re.MULTILINE)
-    return cluster_answers.in_json([text.split()[-1].title() for text in texts])
+    return json.dumps({str(i): text.split()[-1].title() for i, text in enumerate(texts, 1)})
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(r
     out = tmp_path / "clustered.jsonl"
     arguments = (TARGETS, "--out", out, "--attempts", 2)
     # No file can hold an unpaired surrogate.
-    bad = itertools.cycle(["I cannot.", cluster_answers.in_json(["half \ud83d"] * 7)])
+    bad = itertools.cycle(["I cannot.", json.dumps({str(i): "half \ud83d" for i in range(1, 8)})])
     with serve(lambda question, _: next(bad) if "boil" in question else reply_by_last_word(question)) as server:
         code, shown = run(*arguments, "--base-url", server.url)
         assert code == 1

@@ -12,6 +12,7 @@ from tests.commands import run_command
 from tests.conftest import SETS
 from tests.files import KINDS_OF_PIPES, pipe_of, write_jsonl
 from tests.fuzzing import bounded
+from text_metrics.commands.shared.command import command as returning_code
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -85,20 +86,24 @@ def test_an_empty_file_is_named(run, command):
     assert_one_sentence(code, shown, path.name)
 
 
+@pytest.mark.parametrize("words", ["choose --text-key texts --keep 1", "report --text-key texts --by-line"])
+def test_a_setting_of_another_type_is_named_and_a_bug_has_a_traceback(run, words):
+    assert_one_sentence(*run(*words.split(), "good.jsonl", "--setting", "batch_size=x"), "batch_size")
+    with pytest.raises(TypeError, match="len"):
+        returning_code(len)(0)
+
+
 JOB = ("--text-key", "set1", "--out", "out.jsonl")
 SCORE = ("score", "--metric", "self_bleu", *JOB)
 READING_TWICE = {
     "score": SCORE,
-    "score, limits": (*SCORE, "--fail-under", "self_bleu=0"),
     "score --one-set": (*SCORE, "--out", "out.json", "--one-set"),
     "score --id-key": (*SCORE, "--id-key", "src"),
     "choose": ("choose", *JOB, "--keep", "1"),
 }
 
 
-CONTENT = lines(
-    *({**PAIR, "set1": [f"a b {i}", f"c {i} d", "e"], "set2": ["x", "y", "z"]} for i in range(1500))
-).encode()
+CONTENT = lines(*({**PAIR, "set1": [f"a b {i}", f"c {i} d", "e"]} for i in range(1500))).encode()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_PIPES)

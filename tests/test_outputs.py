@@ -29,10 +29,7 @@ COMPARE = [
     *("compare", "data.jsonl", "other.jsonl", "--metric", "./folder", "--by-line"),
     *("--setting", "model=model.gguf", "--setting", "vectors=./folder2"),
 ]
-META_EVAL = [
-    *("meta-eval", "data.jsonl", "other.jsonl", "third.jsonl"),
-    *("--metric", "./folder", "--model", "./folder2"),
-]
+META_EVAL = ["meta-eval", "data.jsonl", "other.jsonl", "third.jsonl", "--metric", "./folder", "--model", "./folder2"]
 MANY = [
     *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
     *("--setting", "model=model.gguf"),

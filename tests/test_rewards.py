@@ -102,6 +102,8 @@ def test_contexts_are_the_prompts(load, name, settings, form):
     assert "|contexts:projected|" in reward.signature
     with pytest.raises(ValueError, match="contexts"):
         text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=prompts)
+    with pytest.raises(ValueError, match="contexts: the trainer must pass 'prompts'"):
+        text_metrics.for_rewards(name, SIZE, contexts="prompts")(completions=TEXTS)
     with pytest.raises(ValueError, match="contexts"):
         text_metrics.for_rewards(name, SIZE, contexts="question")(completions=TEXTS, question=ASKED[1:] + ASKED[:1])
     with pytest.raises(ValueError, match="contexts cannot be given"):

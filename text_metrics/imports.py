@@ -54,7 +54,7 @@ def import_evaluate() -> Any:
         del sys.modules[_EVALUATORS]
         raise
     for name in names:
-        vars(evaluate).pop(name)
+        vars(evaluate).pop(name, None)
     module.__getattr__, evaluate.__getattr__ = load, find
     evaluate.evaluation_suite.evaluator = lambda *args, **kwargs: load("evaluator")(*args, **kwargs)
     return evaluate

@@ -72,5 +72,4 @@ def _is_column(declared: Declared, value: Any) -> bool:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Turn a column into lists."""
     return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]

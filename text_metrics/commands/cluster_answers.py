@@ -8,6 +8,7 @@ and targets of `text-metrics probe report`. After a crash, the same command repe
 """
 
 import json
+import re
 import sys
 from contextlib import suppress
 from functools import partial
@@ -35,14 +36,9 @@ def ask_about(question: str, answers: list[str]) -> str:
     return f"Question: {question or '(not known)'}\n\nAnswers:\n{listed}"
 
 
-def in_json(names: list[str]) -> str:
-    """Write an answer of the chat model: names by number."""
-    return json.dumps({str(i): name for i, name in enumerate(names, 1)})
-
-
 EXAMPLE = (
     ask_about("What do you boil water in?", ["kettle", "a pot", "electric kettle", "saucepan", "ketle", "microwave"]),
-    in_json(["kettle", "pot", "kettle", "pot", "kettle", "microwave"]),
+    '{"1": "kettle", "2": "pot", "3": "kettle", "4": "pot", "5": "kettle", "6": "microwave"}',
 )
 
 
@@ -52,13 +48,11 @@ def parse_names(size: int, answer: str, top: Any = None) -> list[str]:
     Names that differ in case or spaces are one.
     """
     numbers = [str(i) for i in range(1, size + 1)]
-    start = answer.find("{")
-    while start >= 0:
+    for start in re.finditer("{", answer):
         with suppress(json.JSONDecodeError):
-            values, _ = json.JSONDecoder().raw_decode(answer, start)
+            values, _ = json.JSONDecoder().raw_decode(answer, start.start())
             if values.keys() == set(numbers):
                 return [_parse_name(values[number]) for number in numbers]
-        start = answer.find("{", start + 1)
     raise ValueError(f"it must hold one JSON object with the numbers 1 to {size}, each once")
 
 

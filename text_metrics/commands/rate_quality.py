@@ -113,7 +113,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     with tqdm(total=len(texts), desc="Rating", unit="text", disable=not sys.stderr.isatty()) as bar:
         for batch in token_batches(lengths, device):
             tokens = [torch.tensor(encoded[i], dtype=torch.long) for i in batch]
-            # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
+            # The loss ignores these labels. Padding is at the end, which a causal model does not read.
             labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
             ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, start_id), (1, 0), value=start_id)
             with torch.inference_mode():

@@ -94,7 +94,7 @@ def _numbers(of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
 
 
 def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, Any]:
-    """Return the results of the whole sets, computed from the expected numbers of each set."""
+    """Name the results, computed from the expected numbers of each set."""
     metric, whole, n = scorer.metric, scorer.whole, len(expected)
     read = metric.settings.read(scorer.settings, metric.name)
     units = parse_confidence_by(read.confidence_by, n, "set")

@@ -172,7 +172,6 @@ class SubsetScorer:
         return flatten(values, sets, name, "value")
 
     def _slice(self, name: str, subsets: Subsets) -> Any:
-        """Return what is given for the texts of subsets."""
         values, kind, rows = self.given[name], self.declared[name].given, subsets.rows
         if name == WEIGHTS:
             weights = values[rows] if subsets.weights is None else subsets.weights

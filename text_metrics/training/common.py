@@ -36,9 +36,7 @@ def shared_context(contexts: Iterable[str]) -> str:
     """Return the context of a set, which all of its texts must have."""
     first, *different = dict.fromkeys(contexts)
     if different:
-        raise ValueError(
-            f"contexts must be equal for all texts of a set. Got {describe(first)}, {describe(different[0])}."
-        )
+        raise ValueError(f"contexts must be equal in a set. Got {describe(first)}, {describe(different[0])}.")
     return first
 
 

@@ -91,7 +91,7 @@ class RewardFunction:
         keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in prompts]
         contexts = []
         if self.contexts is not None:
-            rows = columns.get(self.contexts, ())
+            rows = () if columns.get(self.contexts) is None else columns[self.contexts]
             contexts = [read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(rows)]
             if len(contexts) != len(texts):
                 raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")

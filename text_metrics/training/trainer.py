@@ -63,11 +63,10 @@ class TrainerMetric:
         Returns a dict of floats, empty unless `compute_result`. A number of which lower means better or more diverse is
         also returned negated, as `neg_<name>`, for `metric_for_best_model`.
         """
-        earlier, self._examples = self._examples, []
-        examples = earlier + self._read(prediction)
+        self._examples += self._read(prediction)
         if not compute_result:
-            self._examples = examples
             return {}
+        examples, self._examples = self._examples, []
         result = self._score(self._sets(self._without_repeats(examples)))
         self.signature = result["signature"]
         return name_numbers(self.metric, result)
@@ -116,7 +115,6 @@ class TrainerMetric:
         return examples[:n_examples]
 
     def _sets(self, examples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """Divide the examples into those of each set."""
         for name, column in (("group_by", self.group_by), (CONTEXTS, self.contexts)):
             if column is not None and column not in examples[0]:
                 raise ValueError(f"{name}='inputs' needs include_for_metrics=['inputs'] in the Trainer's arguments.")

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_inputs import batches_by_size
 from text_metrics.metrics._core.core_numbers import TIE, first_maximum, unit_vectors
 
-# Rows held in float64 at a time, of groups of equal size.
-_BLOCK_ROWS = 8192
-# Of a larger group, the texts that are looked at together.
+# Texts of a group that are looked at together.
 _LAZY_ROWS = 512
 
 
@@ -56,52 +53,21 @@ def choose(
     -------
     list of m ndarrays: the places of the chosen texts in their group, in the order of choice
     """
-    chosen: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(sizes)
-    for wanted in np.unique(keep[keep > 0]).tolist():
-        groups = np.flatnonzero(keep == wanted)
-        starts = (np.cumsum(sizes) - sizes)[groups]
-        for members, local in batches_by_size(sizes[groups], _BLOCK_ROWS):
-            rows = local - local[:, :1] + starts[members, None]
-            order = np.argsort(ranks[rows], axis=1, kind="stable")
-            rows = np.take_along_axis(rows, order, axis=1)
-            vectors, largest = unit_vectors(embeddings[rows]), 1 - min_distance + TIE
-            if len(members) == 1 and len(local[0]) > _LAZY_ROWS:
-                picked = [_choose_lazily(vectors[0], quality[rows[0]], wanted, largest)]
-            else:
-                picked = _choose_batch(vectors, quality[rows], wanted, largest)
-            for member, of_group, places in zip(groups[members].tolist(), order, picked, strict=True):
-                chosen[member] = of_group[places]
+    chosen = []
+    for start, size, wanted in zip(np.cumsum(sizes) - sizes, sizes, keep.tolist(), strict=True):
+        order = np.argsort(ranks[start : start + size], kind="stable")
+        rows = start + order
+        picked = _choose(unit_vectors(embeddings[rows]), quality[rows], wanted, 1 - min_distance + TIE)
+        chosen.append(order[picked])
     return chosen
 
 
-def _choose_batch(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: float) -> list[np.ndarray]:
-    """Choose among unit vectors (b, n, d) of quality (b, n), with cosines up to `largest`: b arrays of places."""
-    b, n = quality.shape
-    groups = np.arange(b)
-    crossed = np.zeros((b, n))
-    squares, total = np.zeros((b, 1)), np.zeros((b, 1))
-    free = np.ones((b, n), dtype=bool)
-    picked = np.empty((b, wanted), dtype=np.int64)
-    counts = np.zeros(b, dtype=np.int64)
-    for step in range(wanted):
-        scores = np.where(free, (total + quality) * (step + 1) / (squares + 2 * crossed + 1), -math.inf)
-        counts += free.any(axis=1)
-        best = first_maximum(scores, axis=1)
-        picked[:, step] = best
-        cosines = (vectors @ vectors[groups, best][:, :, None])[:, :, 0]
-        free &= cosines <= largest
-        free[groups, best] = False
-        squares += 2 * crossed[groups, best][:, None] + 1
-        total += quality[groups, best][:, None]
-        crossed += np.square(cosines)
-    return [places[:count] for places, count in zip(picked, counts.tolist(), strict=True)]
+def _choose(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: float) -> np.ndarray:
+    """Choose among unit vectors (n, d) of quality (n,), with cosines up to `largest`: places, in the order of choice.
 
-
-def _choose_lazily(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: float) -> np.ndarray:
-    """Choose as `_choose_batch` does, in one large group, whose sums of squared cosines are computed where they matter.
-
-    Sums only grow, so that a score from an earlier sum is an upper bound. The texts of the highest scores are followed
-    until the bound of another one is as high; then all bounds that are high enough are replaced by scores.
+    In a large group, the sums of squared cosines are computed where they matter. They only grow, so that a score from
+    an earlier sum is an upper bound. The texts of the highest scores are followed until the bound of another one is as
+    high; then all bounds that are high enough are replaced by scores.
     """
     n, d = vectors.shape
     crossed, free = np.zeros(n), np.ones(n, dtype=bool)
@@ -118,7 +84,7 @@ def _choose_lazily(vectors: np.ndarray, quality: np.ndarray, wanted: int, larges
         bounds = bounds_of(slice(None), quality, crossed)
         if bounds.max() == -math.inf:
             return picked[:step]
-        highest = np.partition(bounds, -_LAZY_ROWS)[-_LAZY_ROWS]
+        highest = np.partition(bounds, -min(n, _LAZY_ROWS))[-min(n, _LAZY_ROWS)]
         is_high = free & (bounds >= min(highest, bounds.max() - TIE))
         is_stale = n_summed < step
         if (is_high & is_stale).any():

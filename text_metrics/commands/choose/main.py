@@ -25,7 +25,7 @@ from text_metrics.commands.jobs.job import Job, Rows
 from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.columns import Column, parse_cell
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.command import Parser, command, input_checked
 from text_metrics.commands.shared.files import to_json
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
@@ -123,17 +123,14 @@ def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) ->
 
 def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
     """Return the places of different texts, in order: of equal ones, the first of the best quality."""
-    best: dict[str, int] = {}
-    for i, text in enumerate(texts):
-        if quality[i] > quality[best.setdefault(text, i)]:
-            best[text] = i
+    # Of each text, the last one remains.
+    best = {texts[i]: i for i in np.lexsort((-np.arange(len(texts)), quality))}
     return np.sort(np.fromiter(best.values(), np.int64))
 
 
 def _total_score(
     embeddings: np.ndarray, quality: np.ndarray, starts: np.ndarray, subsets: Sequence[np.ndarray]
 ) -> float:
-    """Add up the scores of a subset of each group."""
     total = 0.0
     for start, places in zip(starts, subsets, strict=True):
         vectors = unit_vectors(embeddings[start + places])
@@ -162,7 +159,9 @@ def main(words: Sequence[str] | None = None) -> int:
     columns = [Column("contexts", options.context_key)] if options.context_key else []
     if quality := options.columns.get("quality"):
         columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
-    encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
+    with input_checked():
+        encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
+        encoder.check_found()
     saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:

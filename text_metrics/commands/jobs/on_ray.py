@@ -11,7 +11,7 @@ from typing import Any
 from text_metrics.commands.shared.cli import Options
 
 _CONNECT_SECONDS = 5
-# A worker that dies more often, such as at a piece that is too large for it, ends the job.
+# A worker that dies more often, such as at too large a piece, ends the job.
 _MOST_DEATHS = 5
 
 

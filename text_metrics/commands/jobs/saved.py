@@ -89,9 +89,7 @@ class SavedJob:
         if self.out.exists() and summary.get("command") == self.decisive:
             return summary
         if self.out.exists() and not (self.folder / _RECORD).exists():
-            raise ValueError(
-                f"{self.out} already exists, written by another command: pass --restart, or another --out."
-            )
+            raise ValueError(f"{self.out} is of another command or file: pass --restart, or another --out.")
         return None
 
     @contextmanager

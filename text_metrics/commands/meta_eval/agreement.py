@@ -125,13 +125,12 @@ def _hits(chosen: pd.DataFrame, verdicts: pd.Series) -> pd.DataFrame:
 
 
 def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: pd.Index) -> pd.DataFrame:
-    """Compare all metrics with the judge on some pairs; none of the rules is the best metric."""
+    """Compare metrics with the judge on some pairs; no rule is the best metric."""
     bootstrap = Bootstrap(pairs["concept"])
     hits = _hits(chosen, pairs["verdict"])
     balanced = bootstrap.balanced(hits, pairs["verdict"])
     frame = bootstrap.summary("accuracy", bootstrap.means(hits)).join(bootstrap.summary("balanced", balanced))
-    sums = hits.groupby(pairs["concept"]).sum()
-    sums = sums.drop(columns=rules)
+    sums = hits.drop(columns=rules).groupby(pairs["concept"]).sum()
     best = sums.sum().idxmax()
     behind = sums.drop(columns=best).rsub(sums[best], axis=0)
     tests = [randomization_p(behind[name].to_numpy()) for name in behind]

@@ -8,7 +8,6 @@ verdict (0: set 1 is the more diverse, 1: set 2, 2: neither). docs/meta-eval.md 
     text-metrics meta-eval pairs.jsonl --out evaluation     all numbers, with intervals, as CSV
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,6 @@ from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, write_text
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
-
-
-def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
-    parser = Parser(__doc__)
-    parser.add_argument("files", nargs="+", type=Path, help="judged pairs")
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder")
-    parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
-    parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="your own metric")
-    parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write all numbers, a CSV file for each table")
-    return parser.parse_args()
 
 
 def show(results: dict[str, Any]) -> str:
@@ -48,7 +35,14 @@ def show(results: dict[str, Any]) -> str:
 @command
 def main() -> int:
     """Run the command."""
-    arguments = parse_arguments()
+    parser = Parser(__doc__)
+    parser.add_argument("files", nargs="+", type=Path, help="judged pairs")
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder")
+    parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
+    parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="your own metric")
+    parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write all numbers, a CSV file for each table")
+    arguments = parser.parse_args()
     check_outputs([*arguments.files, arguments.model, *arguments.metric], [arguments.out, arguments.cache_dir])
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)

@@ -105,7 +105,6 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
 
 
 def _vendi_columns(name: str, group: str, **settings: Any) -> Iterator[Column]:
-    """Score Vendi of each order."""
     result = load("vendi_embed").compute(**settings, q=[0.5, 1, "inf"], details=True)
     for order, shown in {"0.5": "0.5", "1": "1", "inf": "∞"}.items():
         values = [detail["by_order"][order] for detail in result["details"]]

@@ -1,6 +1,5 @@
 """Show how the divergence of m people from all people falls with m.
 
-    text-metrics probe annotators targets.jsonl
     text-metrics probe annotators targets.jsonl --sizes 50 100 200 --setting clustering=soft
 
 All people who answered a question stand for everyone: m people are drawn from them with replacement, and scored like a

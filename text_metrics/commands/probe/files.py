@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
@@ -19,7 +20,8 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for where, record in read_rows(path):
         # Commonsense Frame Completion or ProtoQA.
         if "metadata" in record:
-            record, left = parse_target(record, where)
+            with input_checked():
+                record, left = parse_target(record, where)
             unclustered.append(left)
         name = record.get("id")
         if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
@@ -37,7 +39,8 @@ def read_references(path: Path) -> Rows:
     for where, record in read_records(path):
         if "answers" not in record:
             raise ValueError(f"{where} must have 'answers', or be a released record of answer clusters.")
-        references.append(parse_row(record, "references", where))
+        with input_checked():
+            references.append(parse_row(record, "references", where))
     return references
 
 

@@ -14,6 +14,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -182,11 +183,13 @@ def _read(path: Path) -> str:
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Yield what stands between blank lines, each with its place, except comments."""
-    for match in re.finditer(r"(?:.*\S.*\n?)+", text):
-        block, number = match[0], text.count("\n", 0, match.start()) + 1
-        if re.search(r"^[^#]|::snt", block, re.MULTILINE):
+    numbered = enumerate(text.splitlines(), 1)
+    for is_blank, group in groupby(numbered, lambda line: not line[1].strip()):
+        numbers, lines = zip(*group, strict=True)
+        if not is_blank and any("::snt" in line or not line.startswith("#") for line in lines):
+            block = "\n".join(lines)
             identity = re.search(r"::id\s+(\S+)", block)
-            yield f"line {number}{f', {identity[1]}' if identity else ''}", block
+            yield f"line {numbers[0]}{f', {identity[1]}' if identity else ''}", block
 
 
 def _parse(path: Path, model: str) -> str:

@@ -1,11 +1,5 @@
 """Ask a model questions that have many right answers, and report how its answers compare with people's.
 
-    text-metrics probe frames parsed.amr --rolesets frames --out questions.jsonl
-    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
-    text-metrics probe report targets.jsonl answers.jsonl
-    text-metrics probe annotators targets.jsonl
-    text-metrics probe sensitivity targets.jsonl
-
 Each command has its own --help.
 """
 
@@ -15,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from text_metrics import load
 from text_metrics.commands.probe import annotators, ask, frames, report, sensitivity
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.cli import add_settings, parse_settings
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.commands.shared.command import Parser, command, input_checked
 from text_metrics.commands.shared.files import check_outputs, named_files, write_text
 
 
@@ -27,7 +22,10 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
     settings = parse_settings(arguments.setting, "probeval")
     arguments.answers = named_files(getattr(arguments, "answers", ()))
     check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
-    result, sections = module.report(arguments, read_references(arguments.targets), settings)
+    references = read_references(arguments.targets)
+    with input_checked():
+        load("probeval").settings.read(settings, "probeval")
+    result, sections = module.report(arguments, references, settings)
     # Its import takes a second.
     from pandas import DataFrame
 

@@ -1,6 +1,5 @@
 """Score the answers of models, and of people, to the same questions.
 
-    text-metrics probe report targets.jsonl a.jsonl b.jsonl
     text-metrics probe report targets.jsonl "GPT-2=a.jsonl" "other people=b.jsonl" --out report.json
     text-metrics probe report targets.jsonl a.jsonl --setting matcher=wordnet
 

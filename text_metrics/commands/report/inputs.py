@@ -182,9 +182,9 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
             units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
             sets = systems[name if system is None else system] = _rated(units)
-            n_bad, n_good = (sum(map(len, rows)) for rows in zip(*((of.bad, of.rows) for of in units), strict=True))
-            n_texts = sum(map(len, sets.values()))
-            sources.append(Origin(str(path), n_good + n_bad, n_bad, len(sets), n_texts))
+            n_bad = sum(len(unit.bad) for unit in units)
+            n_rows = n_bad + sum(len(unit.rows) for unit in units)
+            sources.append(Origin(str(path), n_rows, n_bad, len(sets), sum(map(len, sets.values()))))
             for unit in units:
                 context = unit.given.get("contexts")
                 if context and contexts.setdefault(str(unit.id), context) != context:
@@ -214,7 +214,6 @@ def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: A
 
 
 def _rated(units: Sequence[Unit]) -> RatedSets:
-    """Return the texts of good sets with their ratings by prompt."""
     sets: RatedSets = {}
     for unit in units:
         if unit.texts and unit.id is not None:

@@ -18,7 +18,7 @@ from text_metrics.metrics._core.core_numbers import tied_ranks, unit_vectors
 from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate, signature
 from text_metrics.questions.groups import FEW_SETS, between_groups
 
-# Texts of each side on a prompt whose diversity is partitioned: the time grows with the third power.
+# Texts of each side on a prompt: the time of a partition grows with the third power.
 MOST_TEXTS = 25
 # For each prompt, the texts of each side, such as a system, and what they answer.
 ByPrompt = list[list[list[str]]]

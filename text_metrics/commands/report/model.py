@@ -256,9 +256,3 @@ class Report:
         from text_metrics.commands.report.page import write_pages
 
         write_pages(self, Path(folder), columns)
-
-    def _repr_html_(self) -> str:
-        """Return the summary and the tables of scores, for a notebook."""
-        from text_metrics.commands.report.page import to_notebook
-
-        return to_notebook(self)

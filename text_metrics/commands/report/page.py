@@ -59,11 +59,6 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
         write_text(folder / name, text)
 
 
-def to_notebook(report: Report) -> str:
-    """Return the summary and the tables of scores as HTML for a notebook."""
-    return printable(_ENVIRONMENT.get_template("notebook.html").render(report=report, tables=tables(report)))
-
-
 def methods(report: Report) -> dict[str, str]:
     """Return the paragraph that says how the numbers were computed, and what it cites, in BibTeX, by file."""
     by_name = {metric.name: metric for metric in report.metrics}
@@ -131,7 +126,6 @@ def scores(report: Report, metrics: Sequence[Metric], title: str, pairs: Sequenc
 
 
 def _tests(report: Report) -> Table:
-    """Return the paired tests, a row for each pair of systems."""
     metrics, names = report.metrics, report.systems
     columns = {"Pair": [f"{names[test.a]} − {names[test.b]}" for test in metrics[0].tests]}
     for metric in metrics:
@@ -174,7 +168,7 @@ def _similarity(means: Sequence[Similarity], names: list[str], order: list[int])
 
 
 def _people(people: People, names: list[str]) -> Table:
-    """Return how near each system is to people, the nearest first."""
+    """Return how near systems are to people, the nearest first."""
     # Of two halves of the people, the other one is last.
     rows = sorted(zip(people.rows, [*names, "half of the people"], strict=False), key=lambda row: row[0].share or 0.0)
     columns = {
@@ -187,7 +181,6 @@ def _people(people: People, names: list[str]) -> Table:
 
 
 def _sources(report: Report) -> Table:
-    """Return what was read from each file."""
     columns = {"System": report.systems}
     if any(source.file for source in report.sources):
         columns["File"] = [source.file for source in report.sources]

@@ -4,7 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from text_metrics.commands.report.likeness import compare_systems, compare_with_
 from text_metrics.commands.report.model import MEASURES, Collapse, Mean, Measure, Metric, Report, Test, Value
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared.cli import load_metric
+from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 GRUEN, NO_MEANINGS = "gruen", "none"
 # Prompts of least diversity that are shown of each system.
 _SHOWN = 5
-# Ratings of all n texts, (n,), and their signature.
-Rated = tuple[np.ndarray, str]
 
 
 def report(
@@ -125,25 +124,31 @@ def build(
     shows_texts: bool,
     progress: bool,
 ) -> Report:
-    """Compute a report; raises a TypeError or ValueError for an invalid setting.
+    """Compute a report; raises a ValueError for an invalid setting.
 
     by_gruen : whether gruen rates the texts, if the inputs hold no ratings
     settings : those of `SETTINGS`; with same="none", meanings are not counted
     """
     encoder = {name: value for name, value in settings.items() if name not in ("same", "tokenizer")}
-    is_default = EncoderSettings(**encoder).is_default
-    if settings.get("same") != NO_MEANINGS:
-        SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
+    with input_checked():
+        is_default = EncoderSettings(**encoder).is_default
+        if settings.get("same") is None and not is_default:
+            raise ValueError("another model needs same, its threshold for texts that say the same, or same=none.")
+        if settings.get("same") != NO_MEANINGS:
+            SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
     caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
     unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(cache_dir or folder)
         is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
-        ratings = rate(inputs, encoder, progress) if is_rated else None
-        scores = score(inputs, ratings, encoder, settings, progress)
+        scores = score(inputs, is_rated, encoder, settings, progress)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
-        pairs = None if inputs.smallest is None else pairs_of_all_texts(inputs, level, encoder)
+        pairs = None
+        if inputs.smallest is not None:
+            of_pairs = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
+            results = [load_metric("vendi_embed").compute(predictions=sets, **of_pairs) for sets in inputs.texts]
+            pairs = [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
     shape = (len(inputs.systems), -1)
     size = inputs.smallest or float(inputs.sizes[0, 0])
     measures = dict(MEASURES)
@@ -182,33 +187,22 @@ def least_diverse(
     ids: list[str], scores: list[float], sets: list[list[str]], is_default: bool, shows_texts: bool
 ) -> list[Collapse]:
     """Find the prompts of least diversity, without those most of whose texts the default encoder cannot read."""
+    order = np.argsort(tied_ranks(scores), kind="stable").tolist()
+    readable = (p for p in order if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST)
     entries = []
-    for p in np.argsort(tied_ranks(scores), kind="stable").tolist():
-        if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST:
-            equal = sum(n for n in Counter(sets[p]).values() if n > 1)
-            entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
-        if len(entries) == _SHOWN:
-            break
+    for p in islice(readable, _SHOWN):
+        equal = sum(n for n in Counter(sets[p]).values() if n > 1)
+        entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
     return entries
 
 
-def rate(inputs: Inputs, encoder: dict[str, Any], progress: bool) -> Rated:
-    """Take the ratings of all n texts, or rate them by gruen."""
-    if inputs.rated_by is not None:
-        return inputs.quality, signature("quality", column=inputs.rated_by)
-    texts = list(chain.from_iterable(inputs.by_system().values()))
-    # Its models are its own.
-    settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-    result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **settings)
-    return np.array(result["scores"]), result["signature"]
-
-
 def score(
-    inputs: Inputs, ratings: Rated | None, encoder: dict[str, Any], settings: Mapping[str, Any], progress: bool
+    inputs: Inputs, is_rated: bool, encoder: dict[str, Any], settings: Mapping[str, Any], progress: bool
 ) -> dict[str, tuple[Any, str]]:
     """Score the sets of all systems, one system after the other, by one call of each metric.
 
-    Returns a score for each set, and the signature, by the names of `MEASURES`.
+    Texts are rated by gruen, if the inputs hold no ratings. Returns a score for each set, and the signature, by the
+    names of `MEASURES`.
     """
     sets = list(chain.from_iterable(inputs.texts))
     sizes, k = inputs.sizes.ravel(), inputs.smallest
@@ -220,11 +214,17 @@ def score(
 
     scores: dict[str, tuple[Any, str]] = {}
     by_set = None
-    if ratings is not None:
-        numbers, signed = ratings
-        scores["quality"] = (mean_by_set(numbers, sizes), signed)
-        if numbers.min() >= 0 and numbers.max() <= 1:
-            by_set = split_list(numbers.tolist(), sizes)
+    if is_rated:
+        ratings, signed = inputs.quality, signature("quality", column=inputs.rated_by)
+        if inputs.rated_by is None:
+            # Its models are its own.
+            of_gruen = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
+            texts = list(chain.from_iterable(sets))
+            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **of_gruen)
+            ratings, signed = np.array(result["scores"]), result["signature"]
+        scores["quality"] = (mean_by_set(ratings, sizes), signed)
+        if ratings.min() >= 0 and ratings.max() <= 1:
+            by_set = split_list(ratings.tolist(), sizes)
     vendi = compute("vendi_embed", **of_meaning, progress=progress, quality=by_set)
     chamfer = compute("chamfer_diversity", **of_meaning)
     bleu = compute("self_bleu", repetition=True, details=True, tokenizer=settings.get("tokenizer", WHITESPACE))
@@ -243,13 +243,6 @@ def score(
     if by_set is not None:
         scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])
     return scores
-
-
-def pairs_of_all_texts(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean]:
-    """Score pairs of all texts of each system."""
-    settings = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level, "progress": False}
-    results = [load_metric("vendi_embed").compute(predictions=sets, **settings) for sets in inputs.texts]
-    return [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
 
 
 def summarize(

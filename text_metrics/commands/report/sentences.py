@@ -60,7 +60,7 @@ def _first(report: Report) -> str:
 
 
 def _at_quality(quality: Metric, system: int, verb: str) -> str:
-    """Add the quality of the most diverse system to a sentence about it, which may need a verb."""
+    """Say the quality of the most diverse system, with a verb if it needs one."""
     value, poor = f"{quality.title} {_mean(quality, system)}", _poor(quality)
     if system in poor:
         return f", and {verb}{'lowest' if len(poor) == 1 else 'among the lowest'} in quality ({value})"

@@ -18,10 +18,9 @@ limit, or null; 2 the command, its settings or the file are invalid; 130 interru
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +29,7 @@ from text_metrics.commands.jobs.saved import SavedJob
 from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
-from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command
+from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command, input_checked
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader
 from text_metrics.metrics._core.core_results import TEXTS
@@ -48,9 +47,7 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     cli.add_columns(parser)
     cli.add_settings(parser)
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
-    parser.add_argument(
-        "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
-    )
+    parser.add_argument("--address", help="host:port or auto: a Ray cluster with this machine; else one is started")
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or else a core")
     for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
         parser.add_argument(
@@ -70,18 +67,6 @@ def _limit(text: str) -> tuple[str, float]:
     return name, float(value)
 
 
-def _exit_code(options: cli.Options, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job: 5 if a number of its summary is beyond a limit, or null."""
-    check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
-    for option, sign in (("under", 1), ("over", -1)):
-        for name, limit in getattr(options, f"fail_{option}"):
-            value = summary[name]
-            if value is None or sign * value < sign * limit:
-                print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
-                code = EXIT_LIMIT
-    return code
-
-
 @command
 def main(words: Sequence[str] | None = None) -> int:
     """Score the file; returns the exit code."""
@@ -95,7 +80,8 @@ def main(words: Sequence[str] | None = None) -> int:
     summary = saved.finished()
     if summary is None:
         if options.engine == "local":
-            scorer.settings.check_found()
+            with input_checked():
+                scorer.settings.check_found()
         is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
         if options.one_set and is_vendi and not scorer.columns:
             reader = Reader(Keys(options.text_key), reads_sets=False)
@@ -104,15 +90,21 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-            schema, keys = source.schema, options.keys
-            if schema is not None and keys.is_grouped:
-                for i, field in enumerate(schema):
-                    # The values of the rows of a set are a list.
-                    if field.name not in keys.names:
-                        schema = schema.set(i, field.with_type(pa.list_(field.type)))
+            schema, names = source.schema, options.keys.names
+            if schema is not None and options.keys.is_grouped:
+                # The values of the rows of a set are a list.
+                schema = pa.schema([of if of.name in names else of.with_type(pa.list_(of.type)) for of in schema])
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:
         # The level decides no score.
         summary |= intervals(summary, scorer, options.confidence)
-    return _exit_code(options, summary, saved.finish(summary))
+    code = saved.finish(summary)
+    check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
+    for option, sign in (("under", 1), ("over", -1)):
+        for name, limit in getattr(options, f"fail_{option}"):
+            value = summary[name]
+            if value is None or sign * value < sign * limit:
+                print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
+                code = EXIT_LIMIT
+    return code

@@ -8,6 +8,7 @@ import numpy as np
 from text_metrics.commands.jobs.job import Rows
 from text_metrics.commands.shared.cli import Options, load_metric
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
+from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.sets import Unit
 from text_metrics.metrics._core.core_inputs import split_list
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
@@ -43,7 +44,8 @@ class RowScorer:
             if name in declared and declared[name].given != CALL and not is_model:
                 raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
         given = {name: ["a column"] for name in options.columns if name in declared and name != "confidence_by"}
-        self.settings: Any = self.metric.settings.read({**options.settings, **given}, self.metric.name)
+        with input_checked():
+            self.settings: Any = self.metric.settings.read({**options.settings, **given}, self.metric.name)
         if self.settings.pooled_by and not options.one_set:
             raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
         passed = set(self.settings.passed())

@@ -153,7 +153,6 @@ class Chat:
         return [values[key] for key in keys]
 
     def _digest(self, request: Request) -> str:
-        """Compute a digest of everything that determines the answer to a request."""
         decisive = [self._url, self._settings.model, self._settings.temperature, request.messages, request.sample]
         decisive += [request.top] if request.top else []
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]

@@ -227,9 +227,7 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
     of_columns = []
     for argument, name in columns.items():
-        if argument == "references" and items in (SETS, TEXTS):
-            raise ValueError(f"--reference-key: {metric.name} takes no references.")
-        if argument in ("references", "confidence_by"):
+        if argument == "confidence_by" or (argument == "references" and items not in (SETS, TEXTS)):
             of_columns.append(Column(argument, name))
             continue
         if argument not in given:

@@ -35,20 +35,10 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help shows a docstring as it stands, and its examples after the options.
-
-    A shell completes the options, if `register-python-argcomplete text-metrics` is evaluated in it.
-    """
+    """A parser whose help shows a docstring as it stands."""
 
     def __init__(self, description: str | None = None, **named: Any) -> None:
-        paragraphs = (description or "").rstrip().split("\n\n")
-        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    text-metrics ")]
-        super().__init__(
-            description="\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
-            epilog="\n\n".join(["examples:", *examples]) if examples else None,
-            formatter_class=HelpFormatter,
-            **named,
-        )
+        super().__init__(description=description, formatter_class=HelpFormatter, **named)
 
     def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
         """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
@@ -60,10 +50,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Make the main function of a command return its exit code.
-
-    That is 2 after an OSError or ImportError, and after a ValueError or TypeError, which name an invalid value.
-    """
+    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
 
     @wraps(main)
     def run(*arguments: Any) -> int:
@@ -82,12 +69,21 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             extra = _EXTRAS.get(error.name or "")
             advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
             return _end(advice if extra else str(error))
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:
             return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)
 
     return run
+
+
+@contextmanager
+def input_checked() -> Iterator[None]:
+    """Turn the TypeError of a check of settings or of a file into a ValueError; elsewhere, a TypeError is a bug."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 @contextmanager
@@ -132,7 +128,7 @@ class Notices:
 
 
 def _describe(error: OSError) -> str:
-    """Describe what the system refused; every error of writing has the name of a file, except that of stdout."""
+    """Describe what the system refused; all errors of writing but those of stdout name a file."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

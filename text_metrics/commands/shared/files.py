@@ -54,6 +54,9 @@ def data_files(path: Path) -> list[Path]:
     ValueError if there is none.
     """
     if path.is_dir():
+        if (path / "dataset_dict.json").exists():
+            splits = sorted(each.name for each in path.iterdir() if each.is_dir())
+            raise ValueError(f"{path} has splits: pass the folder of one of them, {', '.join(splits)}.")
         of_json = sorted(each for each in path.iterdir() if file_format(each) in (".json", ".jsonl", ".ndjson"))
         # Other Arrow files are caches of `datasets`.
         data = sorted(path.glob("*.parquet")) or sorted(path.glob("data*.arrow")) or of_json

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -137,7 +136,7 @@ class Source:
                 continue
             try:
                 value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_json(line)
-                error = _fault(value, line.count(b"[") + line.count(b"{"))
+                error = _fault(value)
             except ValueError as problem:
                 value, error = None, _invalid(expected, problem)
             yield Row(number, None if error else value, error, _show(line) if error else "", number)
@@ -219,12 +218,11 @@ def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     return rows
 
 
-def _fault(value: Any, n_brackets: float = math.inf) -> str:
-    """Say why a value of JSON cannot be a row; empty if it can. Without many brackets, it is not deep."""
+def _fault(value: Any) -> str:
+    """Say why a value of JSON cannot be a row; empty if it can."""
     if value is None:
         return "must not be null"
-    is_deep = n_brackets > _DEEPEST and _is_deep(value, _DEEPEST)
-    return f"is nested too deeply: over {_DEEPEST} levels" if is_deep else ""
+    return f"is nested too deeply: over {_DEEPEST} levels" if _is_deep(value, _DEEPEST) else ""
 
 
 def _is_deep(value: Any, levels: int) -> bool:
