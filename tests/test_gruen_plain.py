@@ -24,6 +24,15 @@ def test_plain_sentences_are_above_their_corruptions(load, construction):
     assert sum(scores[:12]) > sum(scores[12:]) + 1.2
 
 
+@pytest.mark.parametrize("name", ["Nice", "Reading", "Will", "Mark", "Sue"])
+def test_a_name_that_is_a_word_is_a_name_inside_a_sentence(load, name):
+    texts = [f"The letter from {word} came on Monday, and {word} was late." for word in (name, "Tom", name.lower())]
+    result = load("gruen").compute(predictions=[*texts, texts[0].replace("was", "were was")], details=True)
+    assert result["scores"][0] == pytest.approx(result["scores"][1]) != result["scores"][2]
+    marked = {word for text in result["details"] for sentence in text["sentences"] for word in sentence["suspects"]}
+    assert marked and marked <= set(" ".join(texts[::2]).split()) | {"were"}
+
+
 def test_the_trivial_rule_of_redundancy_counts_pairs_that_share_half_of_their_words():
     assert trivial("The cat sat here. A dog ran away.") == 1
     assert trivial("The cat sat here. The cat sat there.") == pytest.approx(0.6)

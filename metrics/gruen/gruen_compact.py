@@ -150,10 +150,7 @@ class CompactBackbone(Backbone):
 
 
 def _rename(text: str) -> str:
-    """Put another name, which is only a name, in place of each that is a word, if the text is not all in capitals.
-
-    "the train to Nice" is "the train to nice" for the encoder. Every character keeps its place.
-    """
+    """Put "Tom" in place of a name that is a word, unless most words are capitalized; characters keep their places."""
     words = text.split()
     if 2 * sum(word[0].isupper() for word in words) > len(words):
         return text
