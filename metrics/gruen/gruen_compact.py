@@ -170,7 +170,7 @@ def _read(weights: Path, device: str) -> Loaded:
     base = find_model(DEFAULT_MODEL)
     # The checkpoint has a pooling layer, of which a warning says that it is not used.
     with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
-        bert = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
+        bert: Any = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
     model = CompactModel(bert)
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
