@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 PRINTED = {
     "encoders": "1.68 different texts; vendi_embed|q:1|kernel:embedding|model:given(all-MiniLM-L6-v2, pooler)",
     "compare_samples": "model B             3.50/4                  0.61         0.00",
-    "quality_and_diversity": "2.52 different texts; 1.55, times their mean quality",
+    "quality_and_diversity": "2.52 different texts; 1.53, times their mean quality",
     "collapse": "after  0.681        2.257             0.989 1.531   1.514",
     "score_a_file": "Name a pet.    2 meanings, utility 0.54",
     "calibrate_classes": "same=0.83: balanced accuracy 0.850",
