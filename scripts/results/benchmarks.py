@@ -57,7 +57,8 @@ def formatted(table: pandas.DataFrame) -> pandas.DataFrame:
     shown = table.astype(object)
     for column in ("seconds", "its seconds", "speed-up"):
         shown[column] = [f"{value:.3g}" if pandas.notna(value) else "" for value in table[column]]
-    for column in ("n", "MB", "its MB", "required"):
+    shown["required"] = [f"{value:g}" if pandas.notna(value) else "" for value in table["required"]]
+    for column in ("n", "MB", "its MB"):
         shown[column] = [f"{value:,.0f}".replace(",", " ") if pandas.notna(value) else "" for value in table[column]]
     return shown
 
