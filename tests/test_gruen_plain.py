@@ -11,8 +11,7 @@ SUITE = draw()
 
 
 def test_the_suite_is_large_and_always_the_same():
-    sentences = {sentence for own in SUITE.values() for sentence in own}
-    assert len(sentences) >= 3000
+    assert len({sentence for own in SUITE.values() for sentence in own}) >= 3000
     assert draw() == SUITE
 
 

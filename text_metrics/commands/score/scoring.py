@@ -76,7 +76,7 @@ class RowScorer:
 
 
 def check_limits(options: Options, numbers: Iterable[str]) -> None:
-    """Raise a ValueError for a limit of what is no number of a result, nor of all summaries."""
+    """Raise a ValueError if a limit names neither a number of a result nor one that every summary has."""
     counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
     if not options.one_set:
         counts += ["n_units", "confidence"]
