@@ -62,7 +62,7 @@ def forks(tmp_path_factory):
 
 def run_app(folder, port, log):
     """Run a built demo as a Space does, alone in its folder."""
-    out = os.open(log, os.O_WRONLY | os.O_CREAT)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for descriptor in (1, 2):
         os.dup2(out, descriptor)
     os.environ["GRADIO_SERVER_PORT"] = str(port)
@@ -82,7 +82,7 @@ def demo(built, request, forks):
     process.terminate()
     process.join(60)
     assert not process.is_alive()
-    assert "Finished server process" in log.read_text()
+    assert b"Finished server process" in log.read_bytes()
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()

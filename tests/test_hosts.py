@@ -55,7 +55,7 @@ class Host:
         # Workers that start before a job do not have its files, so that it cannot use them. Ray gives workers a low
         # priority, at which they wait for all other tests.
         names |= {"RAY_prestart_worker_first_driver": "0", "RAY_worker_niceness": "0"}
-        with log.open("w") as file:
+        with log.open("a") as file:
             return subprocess.Popen(
                 words, env={**os.environ, **names, **environment}, cwd=ROOT, stdout=file, stderr=file
             )
@@ -117,7 +117,7 @@ def two_machines(hosts, tmp_path):
         for host, words, log in zip(hosts, (head, ["--address", address]), logs, strict=True):
             ray = [Path(sys.executable).with_name("ray"), "start", "--node-ip-address", host.address]
             job = host.start([*ray, *words, *more], log, RAY_TMPDIR=session)
-            wait_for(lambda log=log: "Ray runtime started" in log.read_text(), job)
+            wait_for(lambda log=log: b"Ray runtime started" in log.read_bytes(), job)
         yield address
         for host in hosts:
             host.kill()

@@ -42,7 +42,7 @@ def answering(port: int, is_alive: Callable[[], bool], log: Path) -> str:
         with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
             return url
         time.sleep(0.2)
-    raise RuntimeError(f"The demo did not start:\n{log.read_text()[-4_000:]}")
+    raise RuntimeError(f"The demo did not start:\n{log.read_text(errors='replace')[-4_000:]}")
 
 
 @contextlib.contextmanager
@@ -50,7 +50,7 @@ def served(folder: Path, log: Path) -> Iterator[str]:
     """Run a built demo as a Space does, alone in its folder; yields its address."""
     port = free_port()
     settings = os.environ | {"GRADIO_SERVER_PORT": str(port), "HF_HUB_OFFLINE": "1"}
-    with log.open("w") as out:
+    with log.open("a") as out:
         process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=settings, stdout=out, stderr=out)
         try:
             yield answering(port, lambda: process.poll() is None, log)

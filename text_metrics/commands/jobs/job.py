@@ -87,9 +87,8 @@ class Job:
         notices, counts = Notices(), Counter[str]()
         is_any_good, n_pieces = False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
-            # A cluster has any order.
-            for number in chain(done, scored):
-                record, n_pieces = saved.record(number), max(n_pieces, number + 1)
+            for number in _in_order(chain(done, scored)):
+                record, n_pieces = saved.record(number), number + 1
                 held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
                 is_any_good = is_any_good or bool(record["facts"])
                 if is_any_good:
@@ -159,3 +158,13 @@ class Job:
                 size, piece = 0, []
         if piece:
             yield piece
+
+
+def _in_order(numbers: Iterator[int]) -> Iterator[int]:
+    """Yield the numbers of pieces in the order of the file; a cluster has any order."""
+    ready, following = set[int](), 0
+    for number in numbers:
+        ready.add(number)
+        while following in ready:
+            yield following
+            following += 1
