@@ -1,11 +1,19 @@
-"""The scripts of gruen: the suite of results/gruen_plain.csv, plain correct English, and a rule of gruen.csv."""
+"""The scripts of gruen: plain correct English of results/gruen_plain.csv, a rule of gruen.csv, and training."""
 
+import hashlib
 import random
+import shutil
+import tomllib
 
+import evaluate
 import pytest
+from safetensors.numpy import load_file
 
 from scripts.results.gruen_plain import SEED, corrupt, draw
 from scripts.results.gruen_repetition import trivial
+from scripts.training import gruen_compact
+from scripts.training.gruen_texts import Corruptor
+from tests.conftest import METRICS, ROOT
 
 SUITE = draw()
 
@@ -36,3 +44,56 @@ def test_the_trivial_rule_of_redundancy_counts_pairs_that_share_half_of_their_wo
     assert trivial("The cat sat here. A dog ran away.") == 1
     assert trivial("The cat sat here. The cat sat there.") == pytest.approx(0.6)
     assert trivial("The cat sat here. The cat sat there. The cat sat down.") == 0
+
+
+SETTINGS = ROOT / "tests/data/gruen_training.toml"
+
+
+@pytest.mark.parametrize(
+    ("kind", "corrupted"),
+    [
+        ("nouns", "The train is walking to the dog and leaves ."),
+        ("moved", "The dog is walking to the and leaves train ."),
+        ("shuffled", "The is dog walking to the train and leaves ."),
+        ("dropped", "The dog walking to the train and leaves ."),
+        ("truncated", "The dog is walking to the ."),
+        ("form", "The dogs is walking to the train and leaves ."),
+        ("replaced", "Were dog is walking to the train and leaves ."),
+        ("repeated", "The dog is walking to walking to the train and leaves ."),
+        ("inserted", "The dog is walking than to the train and leaves ."),
+        ("spliced", "The dog is walking the train and leaves ."),
+    ],
+)
+def test_a_sentence_is_corrupted_in_this_way_among_others(kind, corrupted):
+    words = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["texts"]["words"] | {"kinds": {kind: 1}}
+    tags = {"dog": "nn", "dogs": "nns", "walk": "vb", "walking": "vbg", "train": "nn", "leaves": "vbz"}
+    corruptor = Corruptor([list(tags.items())] * 20, words, seed=0)
+    sentence = "The dog is walking to the train and leaves ."
+    drawn = [corruptor.corrupt(sentence.split()) for _ in range(3000)]
+    results = {" ".join(words) for words in drawn if words}
+    assert corrupted in results
+    assert sentence not in results
+    assert all(result.endswith(" .") for result in results)
+
+
+def test_training_writes_weights_that_the_metric_reads(shared_data, tiny_model, tmp_path, monkeypatch):
+    folder = shutil.copytree(METRICS / "gruen", tmp_path / "gruen")
+    first, new = METRICS / "gruen/gruen_compact.safetensors", folder / "gruen_compact.safetensors"
+    words = ["gruen_compact", first, new, "--teacher", tiny_model, "--settings", SETTINGS]
+    monkeypatch.setattr("sys.argv", list(map(str, words)))
+    assert gruen_compact.main() == 0
+    before, after = load_file(first), load_file(new)
+    assert before.keys() == after.keys()
+    # The mean of the first weights and of two runs of two steps at rates of at most 5e-4, in half precision.
+    for name, values in before.items():
+        assert abs(values.astype(float) - after[name]) == pytest.approx(
+            0, abs=6e-4 + 1e-3 * float(abs(values).max())
+        ), name
+        assert (after[name] == values).all() == (name in {"log_frequency", "log_total.2.bias"}), name
+    script = folder / "gruen.py"
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, new)]
+    script.write_text(script.read_text(encoding="utf-8").replace(*digests), encoding="utf-8")
+    scores = evaluate.load(str(folder)).compute(
+        predictions=["The cat sleeps on the stove.", "Cat the on sleeps stove."]
+    )
+    assert 0 < scores["scores"][1] < scores["scores"][0] < 1

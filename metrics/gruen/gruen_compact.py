@@ -110,7 +110,7 @@ class CompactBackbone(Backbone):
         self._settings = settings
         device = find_device(settings.device)
         key = ("gruen compact", sha256, device)
-        self._loaded = load_once(key, lambda: _read(weights, device))
+        self._loaded = load_once(key, lambda: read_model(weights, device))
         self.identity = {"backbone": f"compact@{sha256[:8]}"}
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
@@ -163,7 +163,8 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
 
 
-def _read(weights: Path, device: str) -> Loaded:
+def read_model(weights: Path, device: str) -> Loaded:
+    """Read the model, with its adapters added to the weights of the encoder."""
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 

@@ -27,13 +27,13 @@ PER_CONSTRUCTION, SEED = 75, 20
 _DROPPED = "a an the is are was were has have to of in on at for with from"
 
 
-def draw() -> dict[str, list[str]]:
+def draw(frames: Path = FRAMES, count: int = PER_CONSTRUCTION, seed: int = SEED) -> dict[str, list[str]]:
     """Draw different sentences of each construction, by name."""
-    chance, table = random.Random(SEED), tomllib.loads(FRAMES.read_text(encoding="utf-8"))
+    chance, table = random.Random(seed), tomllib.loads(frames.read_text(encoding="utf-8"))
     drawn = {}
     for name, choices in table["constructions"].items():
-        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * PER_CONSTRUCTION))
-        drawn[name] = list(dict.fromkeys(sentences))[:PER_CONSTRUCTION]
+        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * count))
+        drawn[name] = list(dict.fromkeys(sentences))[:count]
     return drawn
 
 

@@ -90,7 +90,7 @@ def texts_of_people(folder: Path) -> dict[str, list[str]]:
 
 def _lines(folder: Path) -> dict[str, list[str]]:
     """Return people's lines of web text: titles of bugs that begin alike, reviews in order, and conversations."""
-    firefox, overheard, wine = _read(folder, "webtext", "(firefox|overheard|wine)")
+    firefox, overheard, wine = read_archive(folder, "webtext", "(firefox|overheard|wine)")
     titles = defaultdict(list)
     for title in dict.fromkeys(firefox.splitlines()):
         titles[_first_words(title)].append(title)
@@ -126,7 +126,7 @@ def _loops(passages: list[list[str]], chance: random.Random) -> dict[str, list[s
 
 def _documents(folder: Path, corpus: str) -> list[str]:
     """Return the half of the documents that the thresholds were not chosen on."""
-    texts = _read(folder, *CORPORA[corpus])
+    texts = read_archive(folder, *CORPORA[corpus])
     if corpus == "Brown":
         # Tags, quotation marks and the space before other marks.
         texts = [re.sub(r"/[^\s/]+(?=\s|$)|(``|'')/\S+\s*|\s(?=[.,;:?!]+/)", "", text) for text in texts]
@@ -138,10 +138,11 @@ def _documents(folder: Path, corpus: str) -> list[str]:
     return texts[1::2]
 
 
-def _read(folder: Path, archive: str, pattern: str) -> list[str]:
+def read_archive(folder: Path, archive: str, pattern: str, encoding: str = "latin-1") -> list[str]:
+    """Read the files of an archive of NLTK's corpora whose names match."""
     with zipfile.ZipFile(folder / f"{archive}.zip") as opened:
         names = [name for name in sorted(opened.namelist()) if re.search(pattern, name)]
-        return [opened.read(name).decode("latin-1").replace("\r", "") for name in names]
+        return [opened.read(name).decode(encoding, "replace").replace("\r", "") for name in names]
 
 
 def _first_words(sentence: str) -> tuple[str, ...]:

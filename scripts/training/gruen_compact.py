@@ -1,0 +1,175 @@
+"""Train gruen's compact backbone further, with teachers: writes the weights, whose `sha256sum` belongs into gruen.py.
+
+    METRICS_TEST_DATA=/path/to/data python -m scripts.training.gruen_compact first.safetensors new.safetensors
+
+The first file has the weights of commit 3acdd7b (`git show 3acdd7b:metrics/gruen/gruen_compact.safetensors`). Teachers,
+larger encoders, are fine-tuned to judge as CoLA's authors do and to tell sentences from corrupted ones; the adapters
+and heads learn what they say of all sentences (Hinton et al. 2015), beside the labels. Minutes on an H100, days on two
+cores. It is the procedure of commit 2a10319a, which made the weights of 0.9.0; another run has other bits.
+"""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas
+import torch
+from safetensors.torch import load_file, save_file
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits as entropy
+from torch.nn.functional import pad, smooth_l1_loss, softplus
+from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
+from transformers import AutoModel, AutoTokenizer
+
+from scripts.arguments import data_folder
+from scripts.training.gruen_texts import read_texts
+from text_metrics.commands.shared.command import Parser, command
+from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, read_model
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Reader(NamedTuple):
+    """An encoder in training, and the sentences that it reads, as `read_texts` returns them."""
+
+    encoder: Any
+    tokenizer: Any
+    texts: pandas.DataFrame
+
+    def read(self, rows: np.ndarray) -> tuple[Any, Tensor]:
+        """Return the tokens of sentences, and their contextual embeddings, (b, t, d)."""
+        words, form = self.texts["words"][rows].tolist(), {"is_split_into_words": True, "return_tensors": "pt"}
+        tokens = self.tokenizer(words, truncation=True, max_length=40, padding=True, **form).to(DEVICE)
+        with torch.autocast(DEVICE, torch.bfloat16):
+            return tokens, self.encoder(**tokens).last_hidden_state.float()
+
+    def judge(self, score: Callable[[Any, Tensor], Tensor]) -> Tensor:
+        """Score all sentences, in batches of similar lengths."""
+        self.encoder.eval()
+        order = np.argsort(self.texts["words"].str.len().to_numpy())
+        with torch.no_grad():
+            scores = [score(*self.read(rows)) for rows in np.array_split(order, len(order) // 1024 + 1)]
+        return torch.cat(scores)[np.argsort(order)]
+
+    def fit(self, loss: Callable[..., Tensor], heads: list[Any], recipe: dict[str, Any], cola: pandas.Series) -> None:
+        """Minimize the loss of pairs, the sentences before the corrupted ones, and of sentences that `cola` marks."""
+        chance, steps, used = np.random.default_rng(recipe["seed"]), recipe["steps"], ~self.texts["held_out"]
+        corrupted, judged = self.texts[used & (self.texts["clean"] == 0)], self.texts.index[used & cola]
+        parts = [corrupted.index[(corrupted["source"] == "frames") == is_frame] for is_frame in (False, True)]
+        tuned = [part for part in self.encoder.train().parameters() if part.requires_grad]
+        groups = [{"params": tuned, "lr": recipe["rate"]}, {"params": heads, "lr": 5e-4}]
+        optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(20 * (i + 1), steps - i) / steps)
+        for step in range(steps):
+            drawn = np.concatenate([chance.choice(part, n) for part, n in zip(parts, recipe["pairs"], strict=True)])
+            rows = np.concatenate([self.texts["original"][drawn], drawn, chance.choice(judged, recipe["cola"])])
+            value = loss(rows, *self.read(rows))
+            value.backward()
+            clip_grad_norm_(tuned + heads, 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            print(f"{step} of {steps}: loss {value.item():.3f}", flush=True)
+
+
+def teach(name: str, texts: pandas.DataFrame, task: str, recipe: dict[str, Any]) -> Tensor:
+    """Fine-tune a teacher for a task; returns its logits of all sentences, (n,)."""
+    torch.manual_seed(recipe["seed"])
+    encoder = AutoModel.from_pretrained(name, dtype=torch.float32, add_pooling_layer=False).to(DEVICE)
+    encoder.get_input_embeddings().requires_grad_(False)
+    size, labels = encoder.config.hidden_size, torch.tensor(texts[task].to_numpy(np.float32), device=DEVICE)
+    layers = nn.Linear(2 * size, size), nn.Tanh(), nn.Dropout(0.1), nn.Linear(size, 1)
+    head = nn.Sequential(nn.Dropout(0.1), *layers).to(DEVICE)
+
+    def score(tokens: Any, hidden: Tensor) -> Tensor:
+        weights = tokens["attention_mask"][..., None]
+        mean = (hidden * weights).sum(1) / weights.sum(1)
+        return head(torch.cat([mean, hidden[:, 0]], 1))[:, 0]
+
+    reader, is_labelled = Reader(encoder, AutoTokenizer.from_pretrained(name), texts), texts["acceptable"].notna()
+    reader.fit(lambda rows, *read: entropy(score(*read), labels[rows]), list(head.parameters()), recipe, is_labelled)
+    head.eval()
+    return reader.judge(score)
+
+
+def learn(first: Path, texts: pandas.DataFrame, taught: dict[str, Tensor], recipe: dict[str, Any]) -> tuple[Any, Any]:
+    """Average the first weights, for one half, and all runs; returns them, and the values of all sentences, (n, 4)."""
+    (model, tokenizer, _), tensors = read_model(first, DEVICE), load_file(first, DEVICE)
+    model.bert.requires_grad_(False)
+    for name in [name.removesuffix(".up") for name in tensors if name.endswith(".up")]:
+        layer, up = model.bert.get_submodule(name.removeprefix(ADAPTERS)), tensors[f"{name}.up"].float()
+        layer.up, layer.down = nn.Parameter(up), nn.Parameter(tensors[f"{name}.down"].float())
+        layer.weight -= layer.up.detach() @ layer.down.detach()  # which was added as it was read
+        layer.register_forward_hook(lambda layer, given, output: output + given[0] @ layer.down.T @ layer.up.T)
+    named = {name.replace("bert.", ADAPTERS): part for name, part in model.named_parameters() if part.requires_grad}
+    parts, heads = list(named.values()), [part for name, part in named.items() if not name.startswith(ADAPTERS)]
+    known = {task: torch.tensor(texts[task].to_numpy(np.float32), device=DEVICE) for task in taught}
+    reader, n = Reader(model.bert, tokenizer, texts), sum(recipe["pairs"])
+
+    def score(tokens: Any, hidden: Tensor) -> Tensor:
+        return model.sentence_values(tokens["input_ids"], tokens["attention_mask"], hidden).float()
+
+    def loss(rows: np.ndarray, tokens: Any, hidden: Tensor) -> Tensor:
+        losses, _, sound, acceptable = score(tokens, hidden).T
+        words = [(texts["wrong"][row], tokens.word_ids(i)) for i, row in enumerate(rows[: 2 * n])]
+        wrong = torch.tensor([[float(word in marked) for word in of_tokens] for marked, of_tokens in words])
+        inner = pad(tokens["attention_mask"][: 2 * n, 2:], (1, 1)).bool()
+        faults, weight = model.word_fault(hidden[: 2 * n])[..., 0], torch.tensor(2.0, device=DEVICE)
+        return (
+            entropy(sound, labels["clean"][rows])
+            + entropy(acceptable, labels["acceptable"][rows])
+            + 0.3 * softplus(sound[n : 2 * n] - sound[:n]).mean()
+            + 0.5 * entropy(faults[inner], wrong.to(DEVICE)[inner], pos_weight=weight)
+            + 0.5 * smooth_l1_loss(losses, token_loss[rows])
+        )
+
+    token_loss, first_weights, ends = reader.judge(score)[:, 0], parameters_to_vector(parts).detach(), []
+    for run in recipe["runs"]:
+        vector_to_parameters(first_weights.clone(), parts)
+        torch.manual_seed(recipe["seed"])
+        labels = {task: torch.where(label.isnan(), taught[task], label.lerp(taught[task], run["taught"]))
+                  for task, label in known.items()}  # fmt: skip
+        reader.fit(loss, heads, recipe | run, texts["source"] == "cola")
+        ends.append(parameters_to_vector(parts).detach())
+    vector_to_parameters((first_weights + torch.stack(ends).mean(0)) / 2, parts)
+    return named, reader.judge(score).cpu().numpy()
+
+
+def calibrate(texts: pandas.DataFrame, values: np.ndarray) -> dict[str, tuple[float, float]]:
+    """Fit the logistic curves on sentences held out; returns slopes and intercepts."""
+    held_out, curves = texts[texts["held_out"]], {}
+    corrupted, cola = held_out[held_out["clean"] == 0], held_out[held_out["acceptable"].notna()]
+    loss, frequency, soundness, _ = values[[*corrupted["original"], *corrupted.index]].T
+    samples = {"likelihood": loss + frequency, "soundness": soundness, "acceptability": values[cola.index, 3]}
+    for name, sample in samples.items():
+        labels = cola["acceptable"] if name == "acceptability" else np.repeat([1, 0], len(corrupted))
+        curve = LogisticRegression(C=1e6).fit(sample[:, None], labels)
+        curves[name] = (curve.coef_.item(), curve.intercept_.item())
+    return curves
+
+
+@command
+def main() -> None:
+    """Train, and write the weights."""
+    parser, default = Parser(__doc__), Path(__file__).with_suffix(".toml")
+    parser.add_argument("files", nargs=2, type=Path, metavar="FILE")
+    parser.add_argument("--teacher", default="sentence-transformers/all-mpnet-base-v2", help="default: %(default)s")
+    parser.add_argument("--settings", type=Path, default=default, help="data, seeds and steps; default: %(default)s")
+    given = parser.parse_args()
+    settings, taught = tomllib.loads(given.settings.read_text(encoding="utf-8")), {}
+    texts = read_texts(data_folder(parser), settings["texts"])
+    for task, recipe in settings["teachers"].items():
+        logits = [teach(given.teacher, texts, task, recipe | {"seed": seed}) for seed in recipe["seeds"]]
+        taught[task] = torch.stack(logits).mean(0).sigmoid()
+    weights, values = learn(given.files[0], texts, taught, settings["student"])
+    weights = {name: part.detach().cpu().half().contiguous() for name, part in weights.items()}
+    curves = {"calibration": json.dumps(calibrate(texts, values))}
+    save_file(load_file(given.files[0]) | weights, given.files[1], curves)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
