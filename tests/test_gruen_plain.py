@@ -47,25 +47,12 @@ def test_the_trivial_rule_of_redundancy_counts_pairs_that_share_half_of_their_wo
 
 
 SETTINGS = ROOT / "tests/data/gruen_training.toml"
+TRAINING = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "corrupted"),
-    [
-        ("nouns", "The train is walking to the dog and leaves ."),
-        ("moved", "The dog is walking to the and leaves train ."),
-        ("shuffled", "The is dog walking to the train and leaves ."),
-        ("dropped", "The dog walking to the train and leaves ."),
-        ("truncated", "The dog is walking to the ."),
-        ("form", "The dogs is walking to the train and leaves ."),
-        ("replaced", "Were dog is walking to the train and leaves ."),
-        ("repeated", "The dog is walking to walking to the train and leaves ."),
-        ("inserted", "The dog is walking than to the train and leaves ."),
-        ("spliced", "The dog is walking the train and leaves ."),
-    ],
-)
+@pytest.mark.parametrize(("kind", "corrupted"), TRAINING["samples"].items())
 def test_a_sentence_is_corrupted_in_this_way_among_others(kind, corrupted):
-    words = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["texts"]["words"] | {"kinds": {kind: 1}}
+    words = TRAINING["texts"]["words"] | {"kinds": {kind: 1}}
     tags = {"dog": "nn", "dogs": "nns", "walk": "vb", "walking": "vbg", "train": "nn", "leaves": "vbz"}
     corruptor = Corruptor([list(tags.items())] * 20, words, seed=0)
     sentence = "The dog is walking to the train and leaves ."
