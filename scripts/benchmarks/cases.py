@@ -192,7 +192,8 @@ class EncodeCached(Encode):
 
     def prepare(self) -> None:
         super().prepare()
-        self._settings = self._core.EncoderSettings(cache_dir=tempfile.mkdtemp())
+        self._folder = tempfile.TemporaryDirectory()
+        self._settings = self._core.EncoderSettings(cache_dir=self._folder.name)
 
     def setup(self, side: str, n: int) -> None:
         """Fill the cache."""
