@@ -25,12 +25,12 @@ ADAPTERS = "adapters."
 # In the paper's formula the sum of likelihood and an acceptability logit has a range of 8, and likelihood one of 1.
 _LIKELIHOOD_SHARE = 1 / 8
 # Names that are other words in lower case, which is what the encoder reads, and those that stand for them.
-_PEOPLE = "Art Chase Chuck Dawn Drew Eve Faith Frank Grace Grant Hope Joy Mark Pat Rich Rob Rose Skip Sue Will"
-_PLACES = "Bath Deal Mobile Nice Orange Reading Split Tours Wells"
+_PEOPLE = "Art Chase Chuck Dawn Don Drew Eve Faith Frank Grace Grant Guy Hope Joy Mark Pat Rich Rob Rose Skip Sue Will"
+_PLACES = "Bath Bury Deal Lens Male Mobile Nice Orange Reading Sandwich Split Tours Wells"
 _PLAIN = dict.fromkeys(_PEOPLE.split(), ("Tom", "Ann", "Sam", "Kim", "Ben", "Jim"))
 _PLAIN |= dict.fromkeys(_PLACES.split(), ("Oslo", "Rome", "Lima", "Bonn"))
 _INSIDE = r"(?<=[a-z0-9,;] )|^(?=(?:Nice|Will) (?:is|was|has)\b|Will \w{2,}[^aious]s\b[^?]*$)"
-_NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-)")
+_NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-|['’]t)")
 
 
 class CompactModel(nn.Module):
