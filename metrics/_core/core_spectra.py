@@ -19,6 +19,8 @@ from .core_numbers import ROW_ERRORS
 _GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
+# Of so few texts, the eigenvalues without each are found sooner than the integral.
+_FEW = 8
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
@@ -110,6 +112,11 @@ def vendi_without_each(
             continue
         vectors = unit_rows(embeddings, rows, device) if is_wide else None
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
+        if is_wide and n <= _FEW:
+            rests = np.array([np.delete(np.arange(n), i) for i in range(n)])
+            shares = _shares(matrices[:, rests[:, :, None], rests[:, None]], error)
+            scores[rows] = vendi_score(shares, q).clamp(1.0, n - 1).cpu()
+            continue
         values, basis = torch.linalg.eigh(matrices)
         has_signal = values > n * error**2 / values.shape[-1]
         values = torch.where(has_signal, values, 0.0).unsqueeze(-2)
@@ -166,8 +173,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
     embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
-    moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
-    return moments[0].cpu().numpy() * len(embeddings)
+    return _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)[0].cpu().numpy() * len(embeddings)
 
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:

@@ -158,11 +158,6 @@ def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.nda
     return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
 
 
-def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
-    return first_maximum(-np.asarray(values), axis, tolerance)
-
-
 def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 
@@ -2053,6 +2048,8 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 _GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
+# Of so few texts, the eigenvalues without each are found sooner than the integral.
+_FEW = 8
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
@@ -2144,6 +2141,11 @@ def vendi_without_each(
             continue
         vectors = unit_rows(embeddings, rows, device) if is_wide else None
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
+        if is_wide and n <= _FEW:
+            rests = np.array([np.delete(np.arange(n), i) for i in range(n)])
+            shares = _shares(matrices[:, rests[:, :, None], rests[:, None]], error)
+            scores[rows] = vendi_score(shares, q).clamp(1.0, n - 1).cpu()
+            continue
         values, basis = torch.linalg.eigh(matrices)
         has_signal = values > n * error**2 / values.shape[-1]
         values = torch.where(has_signal, values, 0.0).unsqueeze(-2)
@@ -2200,8 +2202,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
     embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
-    moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
-    return moments[0].cpu().numpy() * len(embeddings)
+    return _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)[0].cpu().numpy() * len(embeddings)
 
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
