@@ -173,7 +173,8 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
     embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
-    return _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)[0].cpu().numpy() * len(embeddings)
+    moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
+    return moments[0].cpu().numpy() * len(embeddings)
 
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
