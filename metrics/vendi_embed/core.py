@@ -2123,12 +2123,10 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 def vendi_without_each(
     embeddings: np.ndarray, sizes: np.ndarray, q: float, *, device: str = "cpu", error: float = ROW_ERRORS["float32"]
 ) -> np.ndarray:
-    """Vendi score, at order 1 or 2, of what is left of its set without each text, from one spectrum a set.
+    """Vendi score, at order 1 or 2, of what is left of its set without each text.
 
     For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x, tr f(A)
-    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
-    its error is about 1e-13.
-
+    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0, by the trapezoid rule in log t, to about 1e-13.
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
     """
