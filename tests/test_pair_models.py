@@ -1,6 +1,5 @@
 """similarity="pairs:<model>" and "nli:<model>": tiny local models, whose judgements mean nothing."""
 
-import itertools
 import math
 
 import numpy as np
@@ -103,7 +102,7 @@ def test_no_other_correlation_matrix_is_nearer(rng):
         assert np.linalg.eigvalsh(nearest)[0] > -1e-6
         np.testing.assert_allclose(nearest.diagonal(), 1)
         distance = np.linalg.norm(nearest - matrix)
-        for scale, _ in itertools.product((1e-3, 0.1, 1), range(30)):
+        for scale in (1e-3, 0.1, 1) * 30:
             # A step towards any other one is longer: the set of correlation matrices is convex.
             rows = rng.standard_normal((n, n))
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -121,10 +120,11 @@ def test_pairs_longer_than_the_model_are_cut_with_one_warning(load, pair_models)
 
 @pytest.mark.parametrize("name", EMBEDDED)
 @pytest.mark.parametrize("given", ["nli:", "pairs:", "a model", "nli:/no/such/folder", math.pi, None])
-def test_errors_name_the_argument(load, pair_models, name, given):
+def test_errors_name_the_argument(load, pair_models, name, given, recwarn):
     if given is None:
         given = f"nli:{pair_models['two'][0]}"
     with pytest.raises((TypeError, ValueError), match="similarity"):
         load(name).compute(predictions=SETS, similarity=given)
     with pytest.raises(ValueError, match=r"similarity.*two classes"):
-        load(name).compute(predictions=SETS, similarity=f"pairs:{pair_models['nli'][0]}")
+        load(name).compute(predictions=["cab", "a bad bee " * 200], similarity=f"pairs:{pair_models['nli'][0]}")
+    assert not recwarn, "It read the pairs first, and warned of their length."

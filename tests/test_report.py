@@ -529,8 +529,7 @@ def test_numbers_that_say_nothing_are_marked(tmp_path, cache, name):
 
 
 def test_gruen_is_left_out_where_it_can_read_no_system(cache):
-    systems = {"a": [GERMAN] * 3, "b": [GERMAN[::-1]] * 3}
-    made = text_metrics.report(systems, cache_dir=cache)
+    made = text_metrics.report({"a": [GERMAN] * 3, "b": [GERMAN[::-1]] * 3}, cache_dir=cache)
     assert made.section("quality") == []
     assert "GRUEN reads English" in made.sentences["quality"]
     assert "says nothing about the texts of a and b" in made.sentences["first"]
@@ -561,7 +560,7 @@ def test_python_makes_the_report_of_the_command(tmp_path, make, cache):
     _, expected = make(SYSTEMS, people=PEOPLE)
     systems = {name: [sets[place] for place in PLACES] for name, sets in SYSTEMS.items()}
     people = [PEOPLE[place] for place in PLACES]
-    made = text_metrics.report(systems, PLACES, quality=None, people=people, cache_dir=cache, out=tmp_path / "again")
+    made = text_metrics.report(systems, iter(PLACES), None, people=people, cache_dir=cache, out=tmp_path / "again")
     saved = json.loads((tmp_path / "again" / "report.json").read_text(encoding="utf-8"))
     for name in expected.keys() - {"options", "sources"}:
         assert saved[name] == expected[name], name
@@ -613,6 +612,7 @@ ARGUMENTS = {
     "setting": ({"systems": {"a": [WIDE]}, "q": 2}, ValueError, "'q'"),
     "ratings": ({"systems": {"a": [WIDE]}, "quality": {"a": [[1.0]]}}, ValueError, r"quality\['a'\]"),
     "rater": ({"systems": {"a": [WIDE]}, "quality": "grün"}, ValueError, "quality"),
+    "list of ratings": ({"systems": {"a": [WIDE]}, "quality": [[1.0] * 4]}, ValueError, "quality"),
     "level": ({"systems": {"a": [WIDE]}, "confidence": 1}, ValueError, "confidence"),
 }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import types
 from importlib.util import find_spec
 
 import pytest
@@ -72,7 +73,10 @@ class Judge:
         return await rate_later(prompts, columns["ratings"])
 
 
-@pytest.mark.parametrize("quality", [rate, lambda ratings: ratings, rate_later, Judge()])
+in_turn = types.coroutine(lambda ratings: (yield from rate_later(None, ratings)))
+
+
+@pytest.mark.parametrize("quality", [rate, lambda ratings: ratings, rate_later, Judge(), in_turn])
 def test_forms_of_quality(load, quality):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=quality, kernel="ngram")
     contributions = expected_contributions(load, "vendi_embed", {"kernel": "ngram"})
@@ -145,11 +149,8 @@ def test_chat_messages_are_read(load):
     reward = text_metrics.for_rewards(load("vendi_embed"), 3, kernel="ngram")
     expected = reward(completions=["plain", "", "four\nthat is all"])
     assert reward(completions=["plain", [], chat]) == expected
-    parts = [
-        {"role": "assistant", "content": [{"type": "text", "text": "four\nthat "}, {"type": "text", "text": "is all"}]}
-    ]
-    image = [{"role": "assistant", "content": [{"type": "image"}]}]
-    assert reward(completions=["plain", image, parts]) == expected
+    parts = [{"role": "assistant", "content": [{"type": "text", "text": text} for text in ("four\nthat ", "is all")]}]
+    assert reward(completions=["plain", [{"role": "assistant", "content": [{"type": "image"}]}], parts]) == expected
     with pytest.raises(TypeError, match=r"completions\[3\]"):
         call(text_metrics.for_rewards(load("gruen")), [*TEXTS[:3], None, *TEXTS[4:]])
     for broken in ("text", [3], [["a"]], [[{"content": "no role"}]], [[{"role": "assistant", "content": [1]}]]):
@@ -314,11 +315,10 @@ SAME = {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, s
     ],
 )
 def test_rewards_by_the_sizes_of_classes(size, texts, expected):
-    reward = text_metrics.for_rewards("semantic_entropy", size, "distinct_share", **SAME)
+    given = "semantic_entropy", size, "distinct_share"
+    reward = text_metrics.for_rewards(*given, **SAME)
     assert reward(completions=texts) == pytest.approx(expected)
-    half = text_metrics.for_rewards(
-        "semantic_entropy", size, "distinct_share", lambda completions: [0.5] * len(completions), **SAME
-    )
+    half = text_metrics.for_rewards(*given, lambda completions: [0.5] * len(completions), **SAME)
     assert half(completions=texts) == pytest.approx([value / 2 for value in expected])
     assert half.__name__ == "semantic_entropy_distinct_share_times_quality"
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from transformers import (
     DataCollatorForLanguageModeling,
+    PreTrainedTokenizerFast,
     Trainer,
     TrainerState,
     TrainingArguments,
@@ -27,15 +28,10 @@ def build_callback(metrics=METRICS, prompts=PROMPTS, **arguments):
 
 
 def evaluate_once(model, tokenizer, callback, folder, **arguments):
-    trainer = Trainer(
-        model=model,
-        args=TrainingArguments(**on_cpu(folder, **arguments)),
-        eval_dataset=[{"input_ids": [3, 4], "labels": [3, 4]}] * 2,
-        processing_class=tokenizer,
-        data_collator=default_data_collator,
-        callbacks=[callback],
-    )
-    return trainer.evaluate()
+    rows = [{"input_ids": [3, 4], "labels": [3, 4]}] * 2
+    args, collator = TrainingArguments(**on_cpu(folder, **arguments)), default_data_collator
+    data = {"eval_dataset": rows, "processing_class": tokenizer, "data_collator": collator}
+    return Trainer(model=model, args=args, callbacks=[callback], **data).evaluate()
 
 
 def main(folder, jobs):
@@ -44,8 +40,7 @@ def main(folder, jobs):
     generate, sizes = model.generate, []
 
     def count(*args, **settings):
-        written = generate(*args, **settings)
-        sizes.append(len(written))
+        sizes.append(len(written := generate(*args, **settings)))
         return written
 
     model.generate = count
@@ -135,8 +130,7 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
     report = ["report", tmp_path / "out" / "samples.jsonl", "--out", tmp_path / "report", *words]
     assert run_command(monkeypatch, *report) == 0
     written = (tmp_path / "report" / "report.json").read_text(encoding="utf-8")
-    assert '"2"' in written
-    assert '"4"' in written
+    assert all(step in written for step in ('"2"', '"4"'))
 
 
 def test_samples_follow_from_the_weights_alone(tmp_path):
@@ -144,8 +138,7 @@ def test_samples_follow_from_the_weights_alone(tmp_path):
     tokenizer = build_tokenizer()
     plain = causal_trainer(tmp_path / "plain", tokenizer, [], seed=3)
     plain.train()
-    callback = build_callback("self_bleu")
-    sampled = causal_trainer(tmp_path / "sampled", tokenizer, [callback], seed=3)
+    sampled = causal_trainer(tmp_path / "sampled", tokenizer, [build_callback("self_bleu")], seed=3)
     sampled.train()
     for a, b in zip(plain.model.parameters(), sampled.model.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -160,16 +153,23 @@ def test_samples_follow_from_the_weights_alone(tmp_path):
     assert tokenizer.pad_token is None
 
 
+class FewSettings(PreTrainedTokenizerFast):
+    def __call__(self, text, *, return_tensors, **form):
+        assert form.keys() <= {"padding", "add_special_tokens"}
+        return super().__call__(text, return_tensors=return_tensors, **form)
+
+
 def test_a_seq2seq_model_and_chats(load, tmp_path):
     tokenizer = build_tokenizer(padding_side="right")
+    tokenizer.__class__ = FewSettings  # as that of mistral-common
     tokenizer.chat_template = (
         "{% for m in messages %}{{ m['content'] }} {% endfor %}{% if add_generation_prompt %}a{% endif %}"
     )
     for model, prompts in ((build_seq2seq(tokenizer), PROMPTS), (build_causal(tokenizer), CHATS)):
         model.generation_config.num_beams = 1
-        callback = build_callback(METRICS, prompts=prompts, path=tmp_path / "samples.jsonl")
+        callback = build_callback(METRICS, prompts=prompts, path=tmp_path / "samples.txt")
         scores = evaluate_once(model, tokenizer, callback, tmp_path)
-        rows = read_jsonl(tmp_path / "samples.jsonl")
+        rows = read_jsonl(tmp_path / "samples.txt")
         assert [row["prompt"] for row in rows] == PROMPTS
         check_scores(load, scores, rows, callback)
 

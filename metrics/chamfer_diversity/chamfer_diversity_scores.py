@@ -18,7 +18,7 @@ from .core import (
     batches_by_size,
     embed_sets,
     find_similarities,
-    first_minimum,
+    first_maximum,
     matrix_device,
     unit_rows,
 )
@@ -50,7 +50,7 @@ class Distances(NamedTuple):
         size = rows.shape[1]
         self.pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
         distances[:, np.arange(size), np.arange(size)] = np.inf
-        self.nearest[rows], self.neighbours[rows] = distances.min(axis=2), first_minimum(distances)
+        self.nearest[rows], self.neighbours[rows] = distances.min(axis=2), first_maximum(-distances)
 
 
 def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tuple[Distances, dict[str, str]]:

@@ -157,11 +157,6 @@ def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.nda
     return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
 
 
-def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
-    return first_maximum(-np.asarray(values), axis, tolerance)
-
-
 def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 
@@ -1887,9 +1882,9 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
     differ = np.array([a != b for a, b in pairs], dtype=bool)
     loaded = load_pair_model(settings.similarity, "similarity", settings.device)
-    logits = torch.from_numpy(loaded.logits_both_ways([(a, b) for a, b in pairs if a != b], settings)).double()
+    score = _entailment if loaded.kind == NLI else _probability
     values = np.ones(len(pairs))
-    values[differ] = (_entailment if loaded.kind == NLI else _probability)(loaded, logits).mean(1).clamp(min=0)
+    values[differ] = score(loaded, [(a, b) for a, b in pairs if a != b], settings).mean(1).clamp(min=0)
     starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
     matrices = [np.eye(size) for size in sets.sizes.tolist()]
     owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
@@ -1898,23 +1893,23 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
-    """Return P(entailment) - P(contradiction) from logits (..., c): (...), in [-1, 1]."""
-    shares = logits.softmax(-1)
-    return shares[..., loaded.position("entailment")] - shares[..., loaded.position("contradiction")]
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+    """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
+    shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
+    return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
-    """Return the score of a model with one, or the probability of the second of two classes: (..., c) to (...)."""
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+    """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
     if len(loaded.labels) > 2:
-        names = ", ".join(map(repr, loaded.labels))
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
-            f"the same. It has {names}."
+            f"the same. It has {', '.join(map(repr, loaded.labels))}."
         )
+    logits = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double()
     scores = logits.softmax(-1)[..., 1] if len(loaded.labels) == 2 else loaded.model.activation_fn(logits)[..., 0]
-    outside = scores[(scores < 0) | (scores > 1)].tolist()
-    if outside:
+    if outside := scores[(scores < 0) | (scores > 1)].tolist():
         raise ValueError(f"{loaded.parameter}: {loaded.identity} must score pairs in [0, 1]. Got {outside[0]}.")
     return scores
 

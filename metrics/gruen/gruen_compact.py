@@ -24,11 +24,13 @@ _LIMIT = 128
 ADAPTERS = "adapters."
 # In the paper's formula the sum of likelihood and an acceptability logit has a range of 8, and likelihood one of 1.
 _LIKELIHOOD_SHARE = 1 / 8
-# Names that are other words in lower case, which is what the encoder reads.
-_NAMES = re.compile(
-    r"(?<=[a-z0-9,;] )(?:Art|Bath|Chase|Chuck|Dawn|Deal|Drew|Eve|Faith|Frank|Grace|Grant|Hope|Joy|Mark|Mobile|Nice"
-    r"|Orange|Pat|Reading|Rich|Rob|Rose|Skip|Split|Sue|Tours|Wells|Will)\b(?!-)"
-)
+# Names that are other words in lower case, which is what the encoder reads, and those that stand for them.
+_PEOPLE = "Art Chase Chuck Dawn Don Drew Eve Faith Frank Grace Grant Guy Hope Joy Mark Pat Rich Rob Rose Skip Sue Will"
+_PLACES = "Bath Bury Deal Lens Male Mobile Nice Orange Reading Sandwich Split Tours Wells"
+_PLAIN = dict.fromkeys(_PEOPLE.split(), ("Tom", "Ann", "Sam", "Kim", "Ben", "Jim"))
+_PLAIN |= dict.fromkeys(_PLACES.split(), ("Oslo", "Rome", "Lima", "Bonn"))
+_INSIDE = r"(?<=[a-z0-9,;] )|^(?=(?:Nice|Will) (?:is|was|has)\b|Will \w{2,}[^aious]s\b[^?]*$)"
+_NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-|['’]t)")
 
 
 class CompactModel(nn.Module):
@@ -61,10 +63,6 @@ class CompactModel(nn.Module):
         self.log_total = nn.Sequential(
             nn.utils.skip_init(nn.Linear, size, 2 * size), nn.GELU(), nn.utils.skip_init(nn.Linear, 2 * size, 1)
         )
-
-    def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Return contextual embeddings: (b, t) to (b, t, d)."""
-        return self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
 
     def sentence_values(self, ids: torch.Tensor, mask: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """Score the sequences of a batch, by their contextual embeddings: (b, 4).
@@ -121,7 +119,7 @@ class CompactBackbone(Backbone):
 
         def forward(batch: np.ndarray, inputs: Any) -> torch.Tensor:
             ids, mask = inputs["input_ids"], inputs["attention_mask"]
-            hidden = model.hidden(ids, mask)
+            hidden = model.bert(input_ids=ids, attention_mask=mask).last_hidden_state
             is_fault = (model.word_fault(hidden)[..., 0] > 0) & functional.pad(mask[:, 2:], (1, 1)).bool()
             for row, place in is_fault.nonzero().tolist():
                 spans[batch[row]].append(tokens.token_to_chars(batch[row], place))
@@ -150,11 +148,15 @@ class CompactBackbone(Backbone):
 
 
 def _rename(text: str) -> str:
-    """Put "Tom" in place of a name that is a word, unless most words are capitalized; characters keep their places."""
-    words = text.split()
-    if 2 * sum(word[0].isupper() for word in words) > len(words):
+    """Put other names for those that are words, except in a title; characters keep their places."""
+    words, names, is_sentence = text.split(), _NAMES.findall(text), text.rstrip().endswith((".", "!", "?"))
+    if 2 * (sum(word[0].isupper() for word in words) - is_sentence * len(names)) > len(words):
         return text
-    return _NAMES.sub(lambda name: "Tom".ljust(len(name[0])), text)
+    read_as = dict[str, str]()
+    for name in names:
+        free = [plain for plain in _PLAIN[name] if plain not in text and plain not in read_as.values()]
+        read_as.setdefault(name, (free or _PLAIN[name])[0])
+    return _NAMES.sub(lambda name: read_as[name[0]].ljust(len(name[0])), text)
 
 
 def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:

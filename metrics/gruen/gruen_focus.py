@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .core import TIE, first_minimum, load_once, load_vectors, unit_vectors
+from .core import TIE, first_maximum, load_once, load_vectors, unit_vectors
 
 # The least tie that keeps the focus of a text of two sentences; higher: more untouched texts lose it (see below).
 FOCUS_THRESHOLD = 0.108
@@ -63,7 +63,7 @@ def embedding_breaks(
     is_broken = is_off_topic[1:] | is_off_topic[:-1]
     of_parts = bonds(vectors)
     if len(of_parts) and of_parts.min() < least + _BOND:
-        is_broken[first_minimum(of_parts) + _LEAST_PART - 1] = True
+        is_broken[first_maximum(-of_parts) + _LEAST_PART - 1] = True
     adjacent = (vectors[1:] * vectors[:-1]).sum(axis=1)
     return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(is_broken)]
 

@@ -156,11 +156,6 @@ def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.nda
     return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
 
 
-def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
-    return first_maximum(-np.asarray(values), axis, tolerance)
-
-
 def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 

@@ -7,7 +7,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import log_ndtr
 
-from .core import ROUNDING, ROW_ERRORS, TIE, first_minimum
+from .core import ROUNDING, ROW_ERRORS, TIE, first_maximum
 
 LINKAGES = ("average", "complete", "single", "weighted", "ward", "centroid", "median")
 # Under parity, distances between all answers, repeated ones included, take 8 n(n - 1) / 2 bytes.
@@ -93,10 +93,10 @@ def _k_means(
     if isinstance(start, int):
         seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=4).tolist()
         runs = [KMeans(start, n_init=1, random_state=s).fit(points, sample_weight=weights) for s in seeds]
-        best = runs[int(first_minimum([run.inertia_ / weights.sum() for run in runs]))]
+        best = runs[int(first_maximum([-run.inertia_ / weights.sum() for run in runs]))]
     else:
         best = KMeans(len(start), init=start, n_init=1).fit(points, sample_weight=weights)
-    used, labels = np.unique(first_minimum(cdist(points, best.cluster_centers_)), return_inverse=True)
+    used, labels = np.unique(first_maximum(-cdist(points, best.cluster_centers_)), return_inverse=True)
     return labels, best.cluster_centers_[used]
 
 

@@ -110,7 +110,7 @@ def classify(pairs: Pairs, rule: str, settings: EncoderSettings) -> tuple[np.nda
         same = first_maximum(loaded.logits(pairs, settings)) == 1
     else:
         raise ValueError(
-            f"same: {loaded.identity} must have two classes, the second for texts that say the same. It has "
+            f"same: {rule} must have two classes, the second for texts that say the same. It has "
             f"{len(loaded.labels)}: {', '.join(map(repr, loaded.labels))}."
         )
     return same, f"{loaded.kind}{loaded.identity}"

@@ -158,11 +158,6 @@ def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.nda
     return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
 
 
-def first_minimum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the minimum, as `first_maximum`."""
-    return first_maximum(-np.asarray(values), axis, tolerance)
-
-
 def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 
@@ -1968,9 +1963,9 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     pairs = [(texts[i], texts[j]) for i, j in places.tolist()]
     differ = np.array([a != b for a, b in pairs], dtype=bool)
     loaded = load_pair_model(settings.similarity, "similarity", settings.device)
-    logits = torch.from_numpy(loaded.logits_both_ways([(a, b) for a, b in pairs if a != b], settings)).double()
+    score = _entailment if loaded.kind == NLI else _probability
     values = np.ones(len(pairs))
-    values[differ] = (_entailment if loaded.kind == NLI else _probability)(loaded, logits).mean(1).clamp(min=0)
+    values[differ] = score(loaded, [(a, b) for a, b in pairs if a != b], settings).mean(1).clamp(min=0)
     starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
     matrices = [np.eye(size) for size in sets.sizes.tolist()]
     owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
@@ -1979,23 +1974,23 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
-    """Return P(entailment) - P(contradiction) from logits (..., c): (...), in [-1, 1]."""
-    shares = logits.softmax(-1)
-    return shares[..., loaded.position("entailment")] - shares[..., loaded.position("contradiction")]
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+    """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
+    shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
+    return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, logits: torch.Tensor) -> torch.Tensor:
-    """Return the score of a model with one, or the probability of the second of two classes: (..., c) to (...)."""
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+    """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
     if len(loaded.labels) > 2:
-        names = ", ".join(map(repr, loaded.labels))
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
-            f"the same. It has {names}."
+            f"the same. It has {', '.join(map(repr, loaded.labels))}."
         )
+    logits = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double()
     scores = logits.softmax(-1)[..., 1] if len(loaded.labels) == 2 else loaded.model.activation_fn(logits)[..., 0]
-    outside = scores[(scores < 0) | (scores > 1)].tolist()
-    if outside:
+    if outside := scores[(scores < 0) | (scores > 1)].tolist():
         raise ValueError(f"{loaded.parameter}: {loaded.identity} must score pairs in [0, 1]. Got {outside[0]}.")
     return scores
 
@@ -2053,6 +2048,8 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 _GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
 _RESOLVENT_NODES = 201
+# Of so few texts, the eigenvalues without each are found sooner than the integral.
+_FEW = 8
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
@@ -2126,12 +2123,10 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 def vendi_without_each(
     embeddings: np.ndarray, sizes: np.ndarray, q: float, *, device: str = "cpu", error: float = ROW_ERRORS["float32"]
 ) -> np.ndarray:
-    """Vendi score, at order 1 or 2, of what is left of its set without each text, from one spectrum a set.
+    """Vendi score, at order 1 or 2, of what is left of its set without each text.
 
     For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x, tr f(A)
-    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0. The trapezoid rule in log t converges exponentially;
-    its error is about 1e-13.
-
+    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0, by the trapezoid rule in log t, to about 1e-13.
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
     """
@@ -2144,6 +2139,11 @@ def vendi_without_each(
             continue
         vectors = unit_rows(embeddings, rows, device) if is_wide else None
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
+        if is_wide and n <= _FEW:
+            rests = np.array([np.delete(np.arange(n), i) for i in range(n)])
+            shares = _shares(matrices[:, rests[:, :, None], rests[:, None]], error)
+            scores[rows] = vendi_score(shares, q).clamp(1.0, n - 1).cpu()
+            continue
         values, basis = torch.linalg.eigh(matrices)
         has_signal = values > n * error**2 / values.shape[-1]
         values = torch.where(has_signal, values, 0.0).unsqueeze(-2)

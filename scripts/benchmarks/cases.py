@@ -8,7 +8,6 @@ tests/test_peers.py.
 import io
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -192,7 +191,7 @@ class EncodeCached(Encode):
 
     def prepare(self) -> None:
         super().prepare()
-        self._settings = self._core.EncoderSettings(cache_dir=tempfile.mkdtemp())
+        self._settings = self._core.EncoderSettings(cache_dir=str(inputs.temporary_folder()))
 
     def setup(self, side: str, n: int) -> None:
         """Fill the cache."""
@@ -297,7 +296,8 @@ class Report(Case):
         from text_metrics.commands.report.main import main as report
 
         words = [f"{name}={path}" for name, path in zip("AB", given[1], strict=True)]
-        words += ["--text-key", "generations", "--by-line", "--quality", "none", "--out", tempfile.mkdtemp()]
+        words += ["--text-key", "generations", "--by-line", "--quality", "none"]
+        words += ["--out", str(inputs.temporary_folder())]
         with redirect_stdout(io.StringIO()):
             return report(words)
 

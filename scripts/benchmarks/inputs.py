@@ -3,10 +3,12 @@
 The captions are those of $METRICS_TEST_DATA/data/text/coco_captions_20k.txt; without it, sentences from templates.
 """
 
+import atexit
 import itertools
 import json
 import math
 import os
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -86,9 +88,16 @@ def five_sentences(n: int) -> dict[str, Any]:
     return {"predictions": [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]}
 
 
+def temporary_folder() -> Path:
+    """Make a folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 def file_of_sets(texts: list[str]) -> Path:
     """Write texts to a file of JSON lines in a folder of its own, in sets of four."""
-    path = Path(tempfile.mkdtemp()) / "sets.jsonl"
+    path = temporary_folder() / "sets.jsonl"
     lines = [json.dumps({"generations": texts[i : i + 4]}) + "\n" for i in range(0, len(texts), 4)]
     path.write_text("".join(lines), encoding="utf-8")
     return path

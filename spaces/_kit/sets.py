@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from . import panels, plots, reading
-from .core import TIE, first_maximum, first_minimum, tied_ranks
+from .core import TIE, first_maximum, tied_ranks
 from .inputs import InputError, Limits, Row, lines_of
 from .page import Box, Drawn, Picture, Result, Space
 from .panels import Card, Ranked
@@ -119,7 +119,7 @@ def shown_of(scores: Sequence[float | None]) -> list[int]:
     if len(known) < 3:
         return known
     values = np.array([scores[i] for i in known], dtype=float)
-    return [known[int(first_maximum(values))], known[int(first_minimum(values))]]
+    return [known[int(first_maximum(values))], known[int(first_maximum(-values))]]
 
 
 def result(
@@ -221,7 +221,7 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
         firsts, seconds = np.triu_indices(len(texts), 1)
         if len(firsts):
             cosines = squares[i][firsts, seconds]
-            ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_minimum(cosines)))
+            ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_maximum(-cosines)))
             for title, place in ends[: len(firsts)]:
                 pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
                 items.append((f"{title}: {panels.decimals(cosines[place])}", [(sets.name(i), pair, series)]))

@@ -151,10 +151,10 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
     if all(each.kind is not each.VAR_KEYWORD for each in parameters.values()):
         columns = {name: column for name, column in columns.items() if name in parameters}
     given = quality(**columns)
-    if inspect.iscoroutine(given):
-        # In a thread of its own, since this one may run an event loop.
+    if inspect.isawaitable(given):
+        # In a thread of its own, since this one may run an event loop; as a coroutine, which `run` takes alone.
         with ThreadPoolExecutor(1) as threads:
-            given = threads.submit(asyncio.run, given).result()
+            given = threads.submit(asyncio.run, asyncio.wait_for(given, None)).result()
     values = as_list(given, "quality", "a function that returns a list of ratings")
     if len(values) != n_texts:
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.rows import read_rows
+from text_metrics.commands.shared.files import parse_json, write_jsonl
 from text_metrics.metrics._core.core_inputs import as_list
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics._core.core_results import QUESTIONS
@@ -77,7 +76,8 @@ class SampleCallback(TrainerCallback):
         if state.is_world_process_zero:
             path, step = Path(self.path or Path(args.output_dir) / "samples.jsonl"), state.global_step
             try:
-                rows = [row for _, row in read_rows(path) if row["step"] < step] if path.exists() else []
+                lines = path.read_bytes().splitlines() if path.exists() else []
+                rows = [row for row in map(parse_json, lines) if row["step"] < step]
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"path {str(path)!r} has rows that are no samples.") from error
             rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
@@ -101,8 +101,9 @@ class SampleCallback(TrainerCallback):
             model.eval()
             for start in range(0, share, size):
                 batch = [prompts[i] for i in places[start : start + size]]
-                form = {"padding": True, "add_special_tokens": not is_chat, "return_token_type_ids": False}
-                inputs = tokenizer(batch, return_tensors="pt", **form).to(model.device)
+                # Not every tokenizer takes other settings, and not every model what other tokenizers return.
+                encoded = tokenizer(batch, padding=True, add_special_tokens=not is_chat, return_tensors="pt")
+                inputs = {name: encoded[name].to(model.device) for name in ("input_ids", "attention_mask")}
                 settings = {"num_return_sequences": self.n, "pad_token_id": tokenizer.pad_token_id, **self.generation}
                 ids = model.generate(**inputs, **settings)[:, 0 if is_seq2seq else inputs["input_ids"].shape[1] :]
                 texts += [text.strip() for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]

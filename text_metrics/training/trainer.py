@@ -63,10 +63,12 @@ class TrainerMetric:
         Returns a dict of floats, empty unless `compute_result`. A number of which lower means better or more diverse is
         also returned negated, as `neg_<name>`, for `metric_for_best_model`.
         """
-        self._examples += self._read(prediction)
+        # After an error, the next evaluation begins.
+        earlier, self._examples = self._examples, []
+        examples = earlier + self._read(prediction)
         if not compute_result:
+            self._examples = examples
             return {}
-        examples, self._examples = self._examples, []
         result = self._score(self._sets(self._without_repeats(examples)))
         self.signature = result["signature"]
         return name_numbers(self.metric, result)

@@ -28,7 +28,7 @@ def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> 
         if settings.get(name):
             raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
     answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
-    return load("probeval").compute(predictions=answers, references=references, details=True, **settings)
+    return load("probeval").compute(predictions=answers, references=references, **settings | {"details": True})
 
 
 def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:

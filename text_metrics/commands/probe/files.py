@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.shared.command import input_checked
+from text_metrics.commands.shared.files import open_file, parse_json
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
@@ -45,12 +46,16 @@ def read_references(path: Path) -> Rows:
 
 
 def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list[str]]]:
-    """Read a model's answers, in any released format or as `ask` writes them.
+    """Read a model's answers, as `ask` writes them or in any released format, which may be one value of JSON.
 
     Returns the answers to questions that both have, and the ids that are "unknown" to the references or "missing" in
     the file. Raises a ValueError that names the file if it is not valid, or if they share no question.
     """
-    released = [record for _, record in read_rows(path)]
+    try:
+        with open_file(path) as file:
+            released = parse_json(file.read())
+    except ValueError:
+        released = [record for _, record in read_rows(path)]
     try:
         predictions, _, skipped = pair_rows(read_answers(released), references, unknown="skip", missing="skip")
     except (TypeError, ValueError) as error:

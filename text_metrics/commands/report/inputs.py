@@ -123,13 +123,13 @@ def read_sets(
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
     n = len(next(iter(parsed.values())).sizes)
+    # In order also as text.
+    ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
     given = {f"systems[{name!r}]": sets for name, sets in systems.items()}
-    given |= {"prompts": prompts, "people": people, "contexts": contexts}
+    given |= {"prompts": prompts if isinstance(prompts, str) else ids, "people": people, "contexts": contexts}
     for name, values in given.items():
         if values is not None and (isinstance(values, str) or len(values) != n):
             raise ValueError(f"{name} must have an entry for each of {n} prompts. Got {describe(values)}.")
-    # In order also as text.
-    ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
     if len(set(ids)) < n:
         raise ValueError("prompts must differ: the sets of a system for one prompt make one set.")
     rated = {}

@@ -105,10 +105,8 @@ def main(words: Sequence[str] | None = None) -> int:
         inputs,
         by_gruen=options.quality_key is None and options.quality == "gruen",
         level=options.confidence,
-        settings=options.setting,
-        cache_dir=options.cache_dir,
+        settings=options.setting | {"cache_dir": options.cache_dir, "progress": not options.quiet},
         shows_texts=not options.no_texts,
-        progress=not options.quiet,
     )
     record = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
     replace(report, options=record).save(options.out, options.columns)

@@ -37,10 +37,6 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
     printed = for_paper = [shown[name] for name in _PRINTED if name in shown]
     if chosen:
         for_paper = [scores(report, chosen, "Diversity and quality" if report.section("quality") else "Diversity")]
-    for section, picture in drawn.items():
-        write_text(folder / "figures" / f"{section}.svg", f"{picture.svg}\n")
-        with written_whole(folder / "figures" / f"{section}.pdf") as path:
-            path.write_bytes(picture.pdf)
     page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
         report=report,
@@ -48,6 +44,7 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
         pictures={section: picture._replace(svg=themed(picture.svg)) for section, picture in drawn.items()},
         tables=shown,
     )
+    # The first one shows that the folder holds a report, so that the next run may replace what a kill left.
     files = {
         "report.json": report.to_json(),
         "table.md": "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed),
@@ -57,6 +54,10 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
     }
     for name, text in files.items():
         write_text(folder / name, text)
+    for section, picture in drawn.items():
+        write_text(folder / "figures" / f"{section}.svg", f"{picture.svg}\n")
+        with written_whole(folder / "figures" / f"{section}.pdf") as path:
+            path.write_bytes(picture.pdf)
 
 
 def methods(report: Report) -> dict[str, str]:

@@ -75,10 +75,11 @@ def report(
     """
     for name in settings:
         parse_choice(name, "a setting", SETTINGS)
-    if isinstance(quality, str):
+    if quality is not None and not isinstance(quality, Mapping):
         parse_choice(quality, "quality", (GRUEN,))
     inputs = read_sets(systems, prompts, quality, people, contexts)
-    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, cache_dir, texts, progress)
+    settings |= {"cache_dir": cache_dir, "progress": progress}
+    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts)
     if out is not None:
         made.save(out)
     return made
@@ -115,21 +116,13 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     return pd.DataFrame(rows, columns=names).set_index("metric")
 
 
-def build(
-    inputs: Inputs,
-    by_gruen: bool,
-    level: float,
-    settings: Mapping[str, Any],
-    cache_dir: str | Path | None,
-    shows_texts: bool,
-    progress: bool,
-) -> Report:
+def build(inputs: Inputs, by_gruen: bool, level: float, settings: Mapping[str, Any], shows_texts: bool) -> Report:
     """Compute a report; raises a ValueError for an invalid setting.
 
     by_gruen : whether gruen rates the texts, if the inputs hold no ratings
-    settings : those of `SETTINGS`; with same="none", meanings are not counted
+    settings : those of `SETTINGS`, `cache_dir` and `progress`; with same="none", meanings are not counted
     """
-    encoder = {name: value for name, value in settings.items() if name not in ("same", "tokenizer")}
+    encoder = {name: settings[name] for name in ("model", "long_texts", "batch_size", "device") if name in settings}
     with input_checked():
         is_default = EncoderSettings(**encoder).is_default
         if settings.get("same") is None and not is_default:
@@ -139,9 +132,9 @@ def build(
     caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
     unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
     with tempfile.TemporaryDirectory() as folder:
-        encoder["cache_dir"] = str(cache_dir or folder)
+        encoder["cache_dir"] = str(settings["cache_dir"] or folder)
         is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
-        scores = score(inputs, is_rated, encoder, settings, progress)
+        scores = score(inputs, is_rated, encoder, settings)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
         pairs = None
@@ -163,7 +156,7 @@ def build(
         version=VERSION,
         options={
             "quality": inputs.rated_by or (GRUEN if by_gruen else None),
-            "setting": {name: str(value) for name, value in settings.items()},
+            "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
         },
         confidence=level,
         systems=inputs.systems,
@@ -197,7 +190,7 @@ def least_diverse(
 
 
 def score(
-    inputs: Inputs, is_rated: bool, encoder: dict[str, Any], settings: Mapping[str, Any], progress: bool
+    inputs: Inputs, is_rated: bool, encoder: dict[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, tuple[Any, str]]:
     """Score the sets of all systems, one system after the other, by one call of each metric.
 
@@ -205,7 +198,7 @@ def score(
     names of `MEASURES`.
     """
     sets = list(chain.from_iterable(inputs.texts))
-    sizes, k = inputs.sizes.ravel(), inputs.smallest
+    sizes, k, progress = inputs.sizes.ravel(), inputs.smallest, settings["progress"]
     of_meaning = {**encoder, "contexts": inputs.contexts and inputs.contexts * len(inputs.systems)}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
