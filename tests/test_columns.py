@@ -192,6 +192,8 @@ def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
         rows, more = of_single_texts(rows, {"texts"}), [*more, "--id-key", "key"]
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert score(data, *more, metric=name, size=6) == 0
+    if "parquet" in kind:
+        assert score(data, *more, "--context-key", "nowhere", metric=name, out="none.csv") == EXIT_USAGE
     expected = load(name).compute(predictions=SETS, contexts=CONTEXTS)
     written, _, summary = results_of(data)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-5)
@@ -202,10 +204,7 @@ def test_context_embeddings_are_a_column(load, tmp_path):
     rng = np.random.default_rng(0)
     embeddings = [rng.normal(size=(len(members), 3)).tolist() for members in SETS]
     vectors = rng.normal(size=(len(SETS), 3)).tolist()
-    rows = [
-        {"texts": members, "e": of_set, "v": vector}
-        for members, of_set, vector in zip(SETS, embeddings, vectors, strict=True)
-    ]
+    rows = [{"texts": texts, "e": e, "v": v} for texts, e, v in zip(SETS, embeddings, vectors, strict=True)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     columns = {"embeddings": "e", "context_embeddings": "v"}
     assert score(data, *as_words({}, columns), metric="vendi_embed", size=5) == 0

@@ -26,9 +26,6 @@ def score_sets(data, *more, **named):
     return score(data, "--set", "max_order=2", *more, **{**SCORED, **named})
 
 
-# Keys that come back.
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_rows_of_a_key_may_be_anywhere(tmp_path, capsys, monkeypatch, name):
     """In a file of few rows; in a larger one, a key that comes back is an error before anything is scored."""
@@ -64,6 +61,7 @@ SAME_KEYS = [
     (-20, -20.0, "-20", "-20.0"),
     (10**16, 1e16, "10000000000000000", "1e+16"),
     (2.5, "2.5", Decimal("2.50")),
+    (1e-05, "1e-05", Decimal("0.00001")),
     (True, "true", "True"),
     (date(2024, 5, 6), datetime(2024, 5, 6), "2024-05-06", "2024-05-06 00:00:00", "2024-05-06T00:00:00.000"),
     (NOON, "2024-05-06 12:00:00", "2024-05-06T12:00", pd.Timestamp(NOON)),
@@ -78,7 +76,7 @@ def test_one_key_is_read_alike_whatever_its_type(same):
 
 def test_other_keys_stay_apart():
     texts = ["01", "1.10", "1e1", "a.0", "0x1", "1_0", "2024", "2024-05", "20240506", "nan", "inf", "rue"]
-    values = [1, 1.1, " 1", *texts, *(same[0] for same in SAME_KEYS[1:])]
+    values = [1, 1.1, " 1", float("inf"), float("-inf"), *texts, *(same[0] for same in SAME_KEYS[1:])]
     assert len({read_key({"p": value}, "p") for value in values}) == len(values)
 
 
@@ -94,8 +92,7 @@ def test_keys_meet_between_formats(tmp_path):
         for kind in ("csv", "parquet", "jsonl")
     ]
     assert keys[0] == keys[1] == keys[2]
-    assert keys[0][0] == ["1", "2024-01-01", "2024-01-01"]
-    assert keys[0][2][0] is None
+    assert (keys[0][0], keys[0][2][0]) == (["1", "2024-01-01", "2024-01-01"], None)
 
 
 # Bad rows.
@@ -160,6 +157,15 @@ def test_rows_of_groups_hold_one_text(tmp_path):
     assert "['a cat', 'the sea']" in bad[0]["error"]
 
 
+def test_one_set_is_not_read_beyond_what_memory_holds(monkeypatch):
+    monkeypatch.setattr(sets, "LARGEST_SET", 5)
+    rows = iter([Row(number, {"text": ["a", "b", "c"]}) for number in (1, 2, 3)])
+    source = SimpleNamespace(path="data", has_cells=False, rows=lambda: rows)
+    with pytest.raises(ValueError, match="at most 5"):
+        next(sets.Reader(sets.Keys("text", is_one_set=True), True).units(source))
+    assert [row.number for row in rows] == [3]
+
+
 def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
     rows = [f"p{i // 4},text {i // 4}" for i in range(40)]
     rows[5:9] = ['p1,"text', "p1,text 1", "p1,text 1", 'p2,te"xt']
@@ -186,9 +192,6 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
     assert [row["row"] for row in bad] == [5, 6, 7, 8]
     assert all("rows 5 to 8" in row["error"] for row in bad)
     assert (summary["n_bad"], summary["n_texts"]) == (4, 12)
-
-
-# References.
 
 
 def test_one_row_of_a_set_has_its_reference(load, tmp_path):
@@ -237,10 +240,6 @@ def expected_sets(rows, mode):
     return expected
 
 
-def numbers_of(unit):
-    return [row.number for row in unit.rows]
-
-
 @pytest.mark.parametrize("mode", ["size", "key"])
 @pytest.mark.parametrize("chooses", [False, True])
 def test_every_row_has_one_place(mode, chooses):
@@ -252,7 +251,7 @@ def test_every_row_has_one_place(mode, chooses):
         units = list(reader.units(SimpleNamespace(path="data", has_cells=False, rows=lambda rows=rows: iter(rows))))
         expected = expected_sets(rows, mode)
         whole = [[row.number for row in members] for members, is_whole in expected if is_whole]
-        assert [numbers_of(unit) for unit in units if unit.rows and not unit.is_incomplete] == whole
+        assert [[row.number for row in unit.rows] for unit in units if unit.rows and not unit.is_incomplete] == whole
         n_whole, n_short = n_whole + len(whole), n_short + len(expected) - len(whole)
         # Each set that lacks a row is counted once.
         assert sum(unit.is_incomplete for unit in units) == len(expected) - len(whole)
@@ -260,7 +259,7 @@ def test_every_row_has_one_place(mode, chooses):
         good = {row.number for row in rows if row.values and row.values["text"]}
         if mode == "key":
             good = {row.number for row in rows if row.number in good and row.values["p"] is not None}
-        named = [number for unit in units for number in numbers_of(unit)]
+        named = [row.number for unit in units for row in unit.rows]
         bad = [row.number for unit in units for row in unit.bad]
         assert sorted([*named, *bad]) == [row.number for row in rows]
         assert set(named) == good if chooses else set(named) <= good

@@ -115,13 +115,8 @@ def test_rows_with_one_key_are_a_set(load, tmp_path, name, out):
 
 
 def test_types_of_columns_are_kept(tmp_path):
-    table = pa.table(
-        {
-            "texts": [["a dog", "a cat"], ["the sea", "the sea"]],
-            "when": pa.array([1, 2], pa.timestamp("us")),
-            "code": pa.array(["x", "y"]).dictionary_encode(),
-        }
-    )
+    columns = {"when": pa.array([1, 2], pa.timestamp("us")), "code": pa.array(["x", "y"]).dictionary_encode()}
+    table = pa.table({"texts": [["a dog", "a cat"], ["the sea", "the sea"]], **columns})
     pq.write_table(table, tmp_path / "data.parquet")
     assert score(tmp_path / "data.parquet", out="out.parquet") == 0
     written = pq.read_table(tmp_path / "out.parquet")
@@ -339,9 +334,11 @@ def test_limits_of_the_summary(tmp_path, capsys):
     # A name that the summary does not have, also if the job is finished.
     assert score(data, "--fail-under", "vendi=1") == EXIT_USAGE
     assert "vendi: the summary has self_bleu" in capsys.readouterr().err
+    assert score(data, "--fail-under", "self_bleu=nan") == EXIT_LIMIT
     # A number that is not there is none within the limits.
     lone = write_jsonl(tmp_path / "lone.jsonl", [{"texts": ["a b"]}])
-    assert score(lone, "--set", "singletons=skip", "--fail-over", "self_bleu=0.5", out="lone.csv") == EXIT_LIMIT
+    assert score(lone, "--set", "singletons=skip", "--fail-over", "self_bleu=0.5", out="lone.parquet") == EXIT_LIMIT
+    assert pq.read_schema(tmp_path / "lone.parquet").field("self_bleu").type == pa.float64()
     for more in (["--group-key", "id"], ["--fail-under", "self_bleu"]):
         with pytest.raises(SystemExit) as stop:
             score(data, *more)
@@ -377,6 +374,10 @@ def test_files_that_are_wrong(tmp_path, capsys):
         assert message in shown
         assert str(tmp_path / name) in shown
     assert score(tmp_path / "splits" / "holdout") == 0
+    for n in (3, 2):
+        datasets.Dataset.from_list(make_rows(6)).save_to_disk(tmp_path / "again", num_shards=n)
+    assert score(tmp_path / "again", "--restart") == 0
+    assert len(results_of(tmp_path / "again")[0]) == 6
 
 
 def test_batches_must_be_scored_alike(tmp_path, capsys):

@@ -9,7 +9,6 @@ _HERE = Path(__file__).resolve().parent
 # A build puts metrics/ into the folder of this file; in a checkout it is beside that folder.
 FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics") if folder.is_dir())
 
-
 # Modules and names of what is imported at first use.
 _LAZY = {
     "__version__": ("metrics._core.core_results", "VERSION"),

@@ -41,13 +41,8 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     parser = Parser(__doc__)
     cli.add_job(parser, "group", "chosen", clusters=False)
     parser.add_argument("--keep", type=_keep, required=True, metavar="K", help="texts to choose of each group, or all")
-    parser.add_argument(
-        "--min-distance",
-        type=float,
-        default=0,
-        metavar="D",
-        help="the least cosine distance of chosen texts, such as 0.1; which of two stays is the one chosen first",
-    )
+    help = "the least cosine distance of chosen texts, such as 0.1; which of two stays is the one chosen first"
+    parser.add_argument("--min-distance", type=float, default=0, metavar="D", help=help)
     cli.add_columns(parser, "quality, of each text, in [0, 1],")
     cli.add_settings(parser, "a setting of the encoder, such as model or cache_dir")
     parser.set_defaults(metric="choose", engine="local")

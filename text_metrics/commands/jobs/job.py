@@ -23,7 +23,6 @@ HOPELESS_ROWS = 1000
 # What is wrong with the values of a row, whatever code finds it.
 BAD_VALUES = (TypeError, ValueError, ArithmeticError, RecursionError)
 
-
 Rows = list[dict[str, Any]]
 Facts = Iterator[dict[str, Any]]
 
@@ -102,9 +101,7 @@ class Job:
         if not is_any_good:
             # The next command may have other settings.
             saved.remove()
-            why = "it has no rows."
-            if held:
-                why = f"none of {len(held):,} rows can be scored. The first is {held[0]}"
+            why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
         return n_pieces, counts

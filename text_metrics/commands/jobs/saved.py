@@ -141,11 +141,11 @@ class SavedJob:
         """Save a piece in a file: its record, its rows, and their checksum."""
         data = pickle.dumps(record) + pickle.dumps(rows)
         with files.written_whole(self._part(number)) as temporary:
-            temporary.write_bytes(data + _checksum(data))
+            temporary.write_bytes(data + zlib.crc32(data).to_bytes(4, "big"))
 
     def _is_whole(self, number: int) -> bool:
         data = self._part(number).read_bytes()
-        return data[-4:] == _checksum(data[:-4])
+        return data[-4:] == zlib.crc32(data[:-4]).to_bytes(4, "big")
 
     def record(self, number: int) -> dict[str, Any]:
         """Read the record of a piece."""
@@ -193,10 +193,6 @@ class SavedJob:
         if summary["n_bad"]:
             print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
         return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
-
-
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(4, "big")
 
 
 def _first_value(path: Path) -> dict[str, Any]:

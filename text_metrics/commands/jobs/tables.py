@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,6 @@ Blocks = Iterator[list[dict[str, Any]]]
 
 def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path, suffix: str) -> None:
     """Write blocks of rows to a file in the format of a suffix; the types of other columns are inferred."""
-    schema = schema or pa.schema([])
     if suffix == ".parquet":
         schema = _with_inferred(schema, read)
         with pq.ParquetWriter(path, schema) as table:
@@ -28,14 +27,12 @@ def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path,
             for rows in read():
                 for row in rows:
                     # A column of mixed types is one of strings.
-                    mixed = {name: row[name] for name in texts if not isinstance(row.get(name), (str, NoneType))}
-                    row |= {name: to_json(value) for name, value in mixed.items()}
+                    row |= {key: to_json(row[key]) for key in texts if not isinstance(row.get(key), (str, NoneType))}
                 table.write_table(pa.Table.from_pylist(rows, schema))
         return
     with path.open("w", encoding="utf-8", newline="") as output:
         if suffix == ".csv":
-            names = dict.fromkeys([*schema.names, *_names(chain.from_iterable(read()))])
-            writer = csv.DictWriter(output, names)
+            writer = csv.DictWriter(output, dict.fromkeys(name for rows in read() for row in rows for name in row))
             writer.writeheader()
             for rows in read():
                 writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
@@ -44,27 +41,25 @@ def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path,
                 output.writelines(f"{to_json(row)}\n" for row in rows)
 
 
-def _names(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
-    return dict.fromkeys(name for row in rows for name in row)
-
-
-def _with_inferred(schema: pa.Schema, read: Callable[[], Blocks]) -> pa.Schema:
-    """Add the columns of rows with their types; a column that no type holds, in all blocks, is one of strings."""
+def _with_inferred(schema: pa.Schema | None, read: Callable[[], Blocks]) -> pa.Schema:
+    """Return the columns of rows with their types; one that no type holds, in all blocks, is one of strings."""
+    known = {field.name: field for field in schema or ()}
     types: dict[str, pa.DataType] = {}
     for rows in read():
-        for name in (name for name in _names(rows) if name not in schema.names):
+        for name in dict.fromkeys(chain.from_iterable(rows)):
             with _as_strings(types, name):
-                kind = pa.array([row.get(name) for row in rows]).type
+                kind = known[name].type if name in known else pa.array([row.get(name) for row in rows]).type
                 pair = [pa.schema([(name, kind)]) for kind in (types.get(name, kind), kind)]
                 types[name] = pa.unify_schemas(pair, promote_options="permissive").field(0).type
-    for name, kind in types.items():
+    for name in types.keys() - known.keys():
+        kind = types[name]
         with _as_strings(types, name):
             # Not all types can be written, such as that of {}.
             pq.write_table(pa.schema([(name, kind)]).empty_table(), io.BytesIO())
             for rows in read() if not pa.types.is_string(kind) else ():
                 pa.array([row.get(name) for row in rows], kind)
-        schema = schema.append(pa.field(name, types[name]))
-    return schema
+    fields = [known.get(name, pa.field(name, kind)) for name, kind in types.items()]
+    return pa.schema(fields, None if schema is None else schema.metadata)
 
 
 @contextmanager

@@ -50,14 +50,8 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     parser.add_argument("--address", help="host:port or auto: a Ray cluster with this machine; else one is started")
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or else a core")
     for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
-        parser.add_argument(
-            option,
-            action="append",
-            default=[],
-            type=_limit,
-            metavar="NAME=VALUE",
-            help=f"end with exit code 5 if this number of the summary is {direction} the value",
-        )
+        help = f"end with exit code 5 if this number of the summary is {direction} the value"
+        parser.add_argument(option, action="append", default=[], type=_limit, metavar="NAME=VALUE", help=help)
     cli.add_confidence(parser, help="level of the intervals in the summary")
     return cli.parse(parser, words)
 
@@ -90,10 +84,12 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-            schema, names = source.schema, options.keys.names
-            if schema is not None and options.keys.is_grouped:
+            schema, names = source.schema or pa.schema([]), options.keys.names
+            if options.keys.is_grouped:
                 # The values of the rows of a set are a list.
                 schema = pa.schema([of if of.name in names else of.with_type(pa.list_(of.type)) for of in schema])
+            for result in scorer.floats:
+                schema = schema.append(pa.field(result, pa.float64()))
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:
@@ -104,7 +100,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for option, sign in (("under", 1), ("over", -1)):
         for name, limit in getattr(options, f"fail_{option}"):
             value = summary[name]
-            if value is None or sign * value < sign * limit:
+            if value is None or not sign * value >= sign * limit:
                 print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
                 code = EXIT_LIMIT
     return code

@@ -21,6 +21,7 @@ class RowScorer:
     Attributes
     ----------
     keys : the names of the columns of its results that have an entry for each unit
+    floats : those of numbers, which may all be None
     bounds : by name, the ranges of those whose mean has an interval
 
     Raises a ValueError if the command does not fit the metric.
@@ -53,6 +54,7 @@ class RowScorer:
         results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
         self.bounds = {result.name: result.bounds for result in results if result.bounds is not None}
         self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
+        self.floats = [self.keys[result.name] for result in results if not result.is_count and self.items != TEXTS]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)

@@ -39,13 +39,13 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
     Raises a ValueError if the signatures of pieces differ.
     """
     sums: dict[str, Any] = {name: [np.empty((0, 2))] for name in scorer.bounds}
-    counts, labels = Counter[str](), list[Any]()
+    counts, codes, labels = Counter[str](), dict[str, int](), list[int]()
     # The sum of each number over items, the number of items, and that of pieces.
     totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
     signature, n_pieces = "", 0
     for facts in pieces:
         n_pieces += 1
-        labels += facts["labels"]
+        labels += [codes.setdefault(label, len(codes)) for label in facts["labels"]]
         signature = merge_signatures(signature, facts["signature"])
         for name, value in facts["numbers"].items():
             if isinstance(value, int):
@@ -57,9 +57,8 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
             of_items.append(np.reshape(facts["sums"][name], (-1, 2)))
     by_unit = {name: np.vstack(of_items) for name, of_items in sums.items()}
     if labels:
-        units = np.unique(labels, return_inverse=True)[1]
         for name, of_items in by_unit.items():
-            by_unit[name] = np.stack([np.bincount(units, column) for column in of_items.T], axis=1)
+            by_unit[name] = np.stack([np.bincount(labels, column) for column in of_items.T], axis=1)
     estimates = {name: ratio_estimate(*of_units[of_units[:, 1] > 0].T) for name, of_units in by_unit.items()}
     return {
         **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},

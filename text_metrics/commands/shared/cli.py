@@ -30,11 +30,8 @@ class Options(argparse.Namespace):
 
 def add_keys(parser: argparse.ArgumentParser, clusters: bool = True) -> None:
     """Add the vocabulary of columns, and the form of files; `clusters` says whether sets may be dependent."""
-    parser.add_argument(
-        "--text-key",
-        metavar="KEY",
-        help="the text, or the list of texts: a column, or a JMESPath expression; by default the row itself",
-    )
+    help = "the text, or the list of texts: a column, or a JMESPath expression; by default the row itself"
+    parser.add_argument("--text-key", metavar="KEY", help=help)
     parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
     parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
     if clusters:
@@ -70,22 +67,18 @@ def _encoding(text: str) -> str:
 
 def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: bool = True) -> None:
     """Add the options of a job on rows, which make a `group`; `result` is the end of the default name of the output."""
-    parser.add_argument(
-        "data",
-        type=parse_path,
-        help=".jsonl, .ndjson, .json, .csv, .tsv or .txt, also .gz or .zst, .parquet, or a folder of `datasets`, of "
-        "Parquet or of JSON files; a path, a pattern of paths, or a URL of fsspec",
+    help = (
+        ".jsonl, .ndjson, .json, .csv, .tsv or .txt, also .gz or .zst, .parquet, or a folder of `datasets`, of Parquet "
+        "or of JSON files; a path, a pattern of paths, or a URL of fsspec"
     )
+    parser.add_argument("data", type=parse_path, help=help)
     add_keys(parser, clusters)
     groups = parser.add_mutually_exclusive_group()
     groups.add_argument("--id-key", metavar="KEY", help=f"which prompt a row belongs to: its rows make a {group}")
     groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
     groups.add_argument("--one-set", action="store_true", help=f"all rows of the file make one {group}")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        help=f".parquet, .jsonl or .csv; by default <data>.{result} in the format of the data",
-    )
+    help = f".parquet, .jsonl or .csv; by default <data>.{result} in the format of the data"
+    parser.add_argument("--out", type=Path, help=help)
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
     parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -93,16 +86,10 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
 
 def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
     """Add --column, which may be given many times, and --quality-scale."""
-    parser.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="ARGUMENT=KEY",
-        help=f"take {arguments} from a column: a row of a set has a list, a row of one text a value",
-    )
-    parser.add_argument(
-        "--quality-scale", type=float, default=1, metavar="N", help="divide quality by this, such as 10 or 100"
-    )
+    help = f"take {arguments} from a column: a row of a set has a list, a row of one text a value"
+    parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
+    help = "divide quality by this, such as 10 or 100"
+    parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help=help)
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:

@@ -1,5 +1,6 @@
 """What keys name in rows: columns, or JMESPath expressions, as ids that are equal in all formats and as arguments."""
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,7 +102,7 @@ def read_key(values: Any, key: str) -> str | None:
     value = msgspec.to_builtins(value, enc_hook=str)
     if value is None or isinstance(value, str):
         return value
-    return msgspec.json.encode(value, order="sorted").decode()
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def _from_text(text: str) -> Any:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.shared import files
-from text_metrics.commands.shared.columns import SHOWN, delimiter_hint, read_value
+from text_metrics.commands.shared.columns import SHOWN, column_of, delimiter_hint, missing, read_value
 from text_metrics.metrics._core.core_numbers import describe
 
 _ROWS = 1024
@@ -25,6 +25,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 # What pyarrow raises for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _UTF8 = "utf-8"
+_HINT = "; pass --encoding, such as cp1252"
 
 
 class Row(msgspec.Struct):
@@ -96,19 +97,25 @@ class Source:
             if not schema.equals(self.schema):
                 raise ValueError(f"{each} has other columns, or of other types, than {self._files[0]}.")
 
+    def check_columns(self, *keys: str | None) -> None:
+        """Raise a ValueError for a key whose column a table does not have."""
+        columns = [] if self.schema is None else self.schema.names
+        for key in filter(None, keys):
+            if columns and column_of(key, columns) not in (None, *columns):
+                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))}.")
+
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
         if self.schema is not None:
             has_all = set(columns) <= set(self.schema.names)
             yield from self._table_rows(list(columns) if columns and has_all else None)
             return
-        n_before = place_before = 0
+        row = Row(0, None)
         for path in self._files:
-            row = Row(0, None)
+            n_before, place_before = row.number, row.place
             for row in self._file_rows(path):
                 row.number, row.place = row.number + n_before, row.place + place_before
                 yield row
-            n_before, place_before = max(n_before, row.number), max(place_before, row.place)
 
     def _file_rows(self, path: Path) -> Iterator[Row]:
         kind = files.file_format(path)
@@ -167,7 +174,7 @@ class Source:
         if problem:
             raise ValueError(f"{path}, line 1 {problem}.")
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"{path} must begin with a line of different column names. Got {names!r:.200}.")
+            raise ValueError(f"{path} must begin with a line of different column names. Got {names or []!r:.200}.")
         hint = delimiter_hint(names, delimiter)
         for place in count(1):
             begin = records.line_num
@@ -236,9 +243,11 @@ def _next_record(records: Iterator[list[str]], kind: str) -> tuple[list[str] | N
     fields: list[str] | None = []
     try:
         fields = next(records, None)
-        ",".join(fields or ()).encode(errors="surrogateescape").decode()
-    except (csv.Error, UnicodeDecodeError) as error:
-        return fields, _invalid(kind, error)
+        "".join(fields or ()).encode()
+    except UnicodeEncodeError as error:
+        return fields, f"is not valid {kind}: byte 0x{ord(error.object[error.start]) & 0xFF:x} is invalid{_HINT}"
+    except csv.Error as error:
+        return fields, f"is not valid {kind}: {error}"
     return fields, ""
 
 
@@ -250,8 +259,7 @@ def _is_one_value(file: Any, encoding: str) -> bool:
 
 
 def _invalid(kind: str, error: Exception) -> str:
-    hint = "; pass --encoding, such as cp1252" if isinstance(error, UnicodeDecodeError) else ""
-    return f"is not valid {kind}: {error}{hint}"
+    return f"is not valid {kind}: {error}{_HINT if isinstance(error, UnicodeDecodeError) else ''}"
 
 
 def _first_line(error: BaseException) -> str:

@@ -91,8 +91,10 @@ class Reader:
     def prepare(self, source: Source) -> None:
         """Find out whether the rows of a set are all next to each other.
 
-        Raises a ValueError if they are not, and there are too many rows to hold them in memory.
+        Raises a ValueError if they are not, and there are too many rows to hold them in memory, or for a column that a
+        table does not have.
         """
+        source.check_columns(self.keys.text, *self.keys.names, *(column.name for column in self.columns))
         if self.keys.id is None:
             return
         rows = source.rows(*self.keys.names)
@@ -115,9 +117,12 @@ class Reader:
         if self.keys.id is not None:
             yield from self._sets(rows, source)
         elif self.keys.is_one_set:
-            members = list(islice(rows, LARGEST_SET + 1))
-            if max(len(members), sum(len(row.texts) for row in members)) > LARGEST_SET:
-                raise ValueError(f"--one-set holds at most {LARGEST_SET:,} texts in memory: this file has more.")
+            members, n_texts = list[Row](), 0
+            for row in rows:
+                members.append(row)
+                n_texts += len(row.texts) or 1
+                if n_texts > LARGEST_SET:
+                    raise ValueError(f"--one-set holds at most {LARGEST_SET:,} texts in memory: this file has more.")
             yield self._unit(members)
         else:
             size = self.keys.size or 1

@@ -1,6 +1,7 @@
 """Significance tests of paired scores, and Holm's adjustment of several."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,6 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scand. J. Stat. 6, 65-70.
     """
     known = sorted((value, i) for i, value in enumerate(values) if value is not None)
-    adjusted: list[float | None] = [None] * len(values)
-    largest = 0.0
-    for rank, (value, i) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - rank) * value))
-        adjusted[i] = largest
-    return adjusted
+    scaled = [min(1.0, (len(known) - rank) * value) for rank, (value, _) in enumerate(known)]
+    adjusted = dict(zip((i for _, i in known), accumulate(scaled, max), strict=True))
+    return [adjusted.get(i) for i in range(len(values))]
