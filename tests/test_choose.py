@@ -155,10 +155,12 @@ def test_near_duplicates_are_removed(load, tmp_path):
 
 def test_what_texts_share_with_their_prompt_is_no_diversity(load, tmp_path):
     contexts = ["Describe a dog in a park.", None, "", "What do you like?", "Say something about doors."]
-    rows = [{"t": members, "c": context} for members, context in zip(SETS, contexts, strict=True)]
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose(data, "--keep", 2, "--context-key", "c", key="t") == 0
-    written, _, summary = results_of(data)
+    rows = [{"t": members, "m": {"c": context}} for members, context in zip(SETS, contexts, strict=True)]
+    # A null is no context, and a row that lacks it is invalid.
+    data = write_jsonl(tmp_path / "data.jsonl", [*rows, {"t": SETS[0], "m": {}}, {"t": SETS[0]}])
+    assert choose(data, "--keep", 2, "--context-key", "m.c", key="t") == 3
+    written, bad, summary = results_of(data)
+    assert [row["row"] for row in bad] == [6, 7]
     chosen = [row["t"] for row in written]
     expected = load("vendi_embed").compute(predictions=chosen, contexts=contexts, q=2)
     assert summary["chosen_score"] == pytest.approx(expected["vendi_embed"], abs=1e-5)

@@ -1,17 +1,20 @@
 """--column of score, compare and choose: arguments that are given for sets or texts, from columns of files."""
 
 import json
-from itertools import chain
+import os
+from itertools import chain, product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.commands import results_of, score
+from tests.commands import results_of, run_command, score
 from tests.conftest import SETS
 from tests.files import write_data, write_jsonl
 from text_metrics import METRICS
+from text_metrics.commands.shared.columns import OPTIONS
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.metrics._core.core_settings import CALL
 
@@ -49,12 +52,8 @@ def values_for(argument, declared, sets):
 
 
 def as_words(settings, columns):
-    pairs = [("--setting", f"{name}={json.dumps(value)}") for name, value in settings.items()]
-    pairs += [
-        ("--cluster-key", column) if argument == "confidence_by" else ("--column", f"{argument}={column}")
-        for argument, column in columns.items()
-    ]
-    return [word for pair in pairs for word in pair]
+    words = [f"--setting={name}={json.dumps(value)}" for name, value in settings.items()]
+    return words + [f"{OPTIONS.get(name, f'--column={name}')}={column}" for name, column in columns.items()]
 
 
 def of_single_texts(rows, keys):
@@ -98,10 +97,6 @@ def test_a_column_is_the_argument(load, tmp_path, name, argument, kind):
             assert [row[result.name] for row in written] == expected[result.name]
 
 
-REWARDED = [
-    {"prompt": f"p{i // 2}", "generations": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
-    for i, members in enumerate([*SETS, *SETS[::-1]])
-]
 CLASSES = {"patience": 0.8}
 
 
@@ -109,7 +104,10 @@ CLASSES = {"patience": 0.8}
     ("source", "out"), [("data.jsonl", "out.parquet"), ("data.parquet", "out.csv"), ("data.parquet", "out.parquet")]
 )
 def test_all_results_of_items_are_columns(load, tmp_path, source, out):
-    rows = [{"texts" if name == "generations" else name: value for name, value in row.items()} for row in REWARDED]
+    rows = [
+        {"prompt": f"p{i // 2}", "texts": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
+        for i, members in enumerate([*SETS, *SETS[::-1]])
+    ]
     data = write_data(tmp_path / source, rows)
     columns = {"quality": "reward", "confidence_by": "prompt"}
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", out=out, size=5) == 0
@@ -117,9 +115,8 @@ def test_all_results_of_items_are_columns(load, tmp_path, source, out):
     given = {"quality": [row["reward"] for row in rows], "predictions": [row["texts"] for row in rows]}
     expected = metric.compute(**given, **CLASSES, confidence=0.95, confidence_by=[row["prompt"] for row in rows])
     written, _, summary = results_of(data, out)
-    for key in ("utility", "n_classes", "semantic_entropy"):
-        assert summary[key] == pytest.approx(expected[key])
-    for key in ("confidence_interval", "n_classes_confidence_interval", "utility_confidence_interval"):
+    intervals = [f"{name}confidence_interval" for name in ("", "n_classes_", "utility_")]
+    for key in ("utility", "n_classes", "semantic_entropy", *intervals):
         assert summary[key] == pytest.approx(expected[key])
     assert summary["n_units"] == 5
     for name in ("n_classes_scores", "utility_scores"):
@@ -160,8 +157,7 @@ def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
 
 
 def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
-    rows = [{"texts": members, "n_code": "mine"} for members in SETS[:2]]
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": members, "n_code": "mine"} for members in SETS[:2]])
     assert score(data, metric="gruen") == EXIT_USAGE
     assert "row 1 has a column 'n_code' already" in capsys.readouterr().err
 
@@ -169,9 +165,8 @@ def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
 def test_quality_of_another_scale(load, tmp_path):
     rows = [{"texts": members, "q": [(i + j) % 10 for j in range(len(members))]} for i, members in enumerate(SETS)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = ["--metric", "vendi_embed", "--column", "quality=q"]
-    assert score(data, *words) == EXIT_USAGE
-    assert score(data, *words, "--quality-scale", 10) == 0
+    assert score(data, "--column", "quality=q", metric="vendi_embed") == EXIT_USAGE
+    assert score(data, "--column", "quality=q", "--quality-scale", 10, metric="vendi_embed") == 0
     quality = [[value / 10 for value in row["q"]] for row in rows]
     expected = load("vendi_embed").compute(predictions=SETS, quality=quality)
     written, *_ = results_of(data)
@@ -192,12 +187,35 @@ def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
         rows, more = of_single_texts(rows, {"texts"}), [*more, "--id-key", "key"]
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert score(data, *more, metric=name, size=6) == 0
-    if "parquet" in kind:
-        assert score(data, *more, "--context-key", "nowhere", metric=name, out="none.csv") == EXIT_USAGE
     expected = load(name).compute(predictions=SETS, contexts=CONTEXTS)
     written, _, summary = results_of(data)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-5)
     assert summary["signature"] == expected["signature"]
+
+
+# What names a column, by the commands that have it.
+NAMING = {
+    "score data --metric vendi_embed": "context-key cluster-key id-key column=quality column=weights",
+    "score data --metric vendi_embed --id-key id": "context-key cluster-key system-key",
+    "choose data --keep 1": "context-key id-key column=quality",
+    "choose data --keep 1 --id-key id": "system-key",
+    "compare data data --metric vendi_embed --id-key id": "context-key cluster-key id-key column=quality",
+    "report data --id-key id": "context-key id-key system-key",
+}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
+@pytest.mark.parametrize("command", NAMING)
+def test_a_name_that_no_row_has_is_an_error(tmp_path, monkeypatch, capsys, command, kind):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": f"p{i}", "texts": members, "m": {"c": "a"}} for i, members in enumerate(SETS)]
+    data = write_data(Path(f"data.{kind}"), rows)
+    words = [data if word == "data" else word for word in f"{command} --text-key texts".split()]
+    for option, key in product(NAMING[command].split(), ("kye", "m.kye")):
+        assert run_command(monkeypatch, *words, f"--{option}={key}") == EXIT_USAGE
+        shown = capsys.readouterr().err
+        assert all(part in shown for part in (option.removeprefix("column="), repr(key), "id, texts, m")), shown
+        assert os.listdir() == [data.name]
 
 
 def test_context_embeddings_are_a_column(load, tmp_path):
@@ -206,7 +224,6 @@ def test_context_embeddings_are_a_column(load, tmp_path):
     vectors = rng.normal(size=(len(SETS), 3)).tolist()
     rows = [{"texts": texts, "e": e, "v": v} for texts, e, v in zip(SETS, embeddings, vectors, strict=True)]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    columns = {"embeddings": "e", "context_embeddings": "v"}
-    assert score(data, *as_words({}, columns), metric="vendi_embed", size=5) == 0
+    assert score(data, *as_words({}, {"embeddings": "e", "context_embeddings": "v"}), metric="vendi_embed", size=5) == 0
     expected = load("vendi_embed").compute(predictions=SETS, embeddings=embeddings, context_embeddings=vectors)
     assert [row["vendi_embed"] for row in results_of(data)[0]] == pytest.approx(expected["scores"])

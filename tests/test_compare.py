@@ -1,6 +1,5 @@
 """text-metrics compare: two systems, item by item."""
 
-import csv
 import json
 import re
 
@@ -9,7 +8,7 @@ import pytest
 
 from tests.commands import run_command
 from tests.conftest import SETS
-from tests.files import write_jsonl
+from tests.files import write_data, write_jsonl
 from text_metrics.commands import compare
 from text_metrics.commands.shared.statistics import mean_p
 from text_metrics.metrics._core.core_results import mean_estimate
@@ -45,14 +44,6 @@ def result_of(run, tmp_path):
     return result
 
 
-def write_csv(path, rows):
-    """Write rows, in which lists are JSON; returns the path."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        cells = [[value if isinstance(value, str) else json.dumps(value) for value in row.values()] for row in rows]
-        csv.writer(file).writerows([list(rows[0]), *cells])
-    return path
-
-
 def test_two_files_are_compared(result_of, load):
     options = ("--metric", "vendi_embed", "--setting", "q=0.5", "--confidence", "0.9", "--by-line")
     result, out = result_of(SETS, OTHER, *options)
@@ -65,9 +56,8 @@ def test_two_files_are_compared(result_of, load):
     low, high = result["difference"]["interval"]
     assert low < result["difference"]["mean"] < high
     assert result["p"] == mean_p(mean_estimate(first - second))
-    assert [(item["id"], item["a"], item["b"]) for item in result["items"]] == list(
-        zip("12345", first.tolist(), second.tolist(), strict=True)
-    )
+    items = list(zip("12345", first.tolist(), second.tolist(), strict=True))
+    assert [(item["id"], item["a"], item["b"]) for item in result["items"]] == items
     assert result["a_higher"] + result["b_higher"] + result["equal"] == len(SETS)
     assert f"{result['a']['mean']:.4f}" in out
     assert "vendi_embed|q:0.5|" in out
@@ -181,9 +171,8 @@ def test_answers_against_peoples_and_signatures_that_differ(run, tmp_path):
     assert "B 2 times" in out
     assert re.search(r"differ in n_answers: 2.* and 1", out)
     # In CSV, lists are JSON.
-    paths = [write_csv(tmp_path / f"{name}.csv", rows) for name, rows in (("a", a), ("b", b))]
-    from_csv = run(*paths, *options)[1]
-    assert from_csv.splitlines()[3:] == out.splitlines()[3:]
+    paths = [write_data(tmp_path / f"{name}.csv", rows) for name, rows in (("a", a), ("b", b))]
+    assert run(*paths, *options)[1].splitlines()[3:] == out.splitlines()[3:]
     assert "a.jsonl, row 1 has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
 
 

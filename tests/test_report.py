@@ -240,9 +240,8 @@ def test_people_are_compared_at_equal_numbers(whole):
 
 
 def test_collapse_shows_the_least_diverse_prompts(whole):
-    for value, entries, (name, sets) in zip(
-        by_name(whole)["vendi_embed"]["values"], whole["collapse"], SYSTEMS.items(), strict=True
-    ):
+    values = by_name(whole)["vendi_embed"]["values"]
+    for value, entries, (name, sets) in zip(values, whole["collapse"], SYSTEMS.items(), strict=True):
         scores = dict(zip(whole["prompts"], value["scores"], strict=True))
         assert [entry["score"] for entry in entries] == sorted(scores.values())[:5]
         for entry in entries:
@@ -298,9 +297,8 @@ def test_a_column_of_quality(make, load):
     weighted = load("vendi_embed").compute(predictions=ordered(SYSTEMS["wide"]), quality=[[0.9, 0.1, 0.5, 0.5]] * 6)
     assert metrics["quality_vendi_embed"]["values"][0]["scores"] == pytest.approx(weighted["quality_scores"], abs=1e-6)
     rows["same"] = [{**row, "q": [3, -1, 0, 0]} for row in rows["same"]]
-    assert {"quality", "quality_vendi_embed"} & by_name(make(rows, quality=("--quality-key", "q"))[1]).keys() == {
-        "quality"
-    }
+    names = by_name(make(rows, quality=("--quality-key", "q"))[1]).keys()
+    assert names & {"quality", "quality_vendi_embed"} == {"quality"}
     # A scale brings it into [0, 1]; a column may have any name.
     rows = {name: [{**row, "gruen": [9, 1, 5, 5]} for row in of_system] for name, of_system in rows.items()}
     _, report = make(rows, quality=("--quality-key", "gruen", "--quality-scale", "10"))
@@ -420,8 +418,6 @@ ERRORS = {
     "folder": (["a.jsonl", "--out", "b.jsonl"], "--out"),
     "columns": (["a.jsonl", "--columns", "vendi"], "--columns"),
     "quality column": (["a.jsonl", "--quality-key", "r"], "has no 'r': it has prompt, texts"),
-    "system column": (["a.jsonl", "--system-key", "r"], "has no 'r': it has prompt, texts"),
-    "id column": (["a.jsonl", "--text-key", "texts", "--id-key", "r"], "has no 'r': it has prompt, texts"),
     "no people": (["a.jsonl", "--people", "c.jsonl"], "--people"),
     "people": (["a.jsonl", "--people", "b.jsonl", "--text-key", "texts", "--by-line"], "--id-key"),
     "single texts": (["ones.jsonl", "--text-key", "prompt", "--by-line"], "--id-key"),
@@ -573,9 +569,8 @@ def test_python_makes_the_report_of_the_command(tmp_path, make, cache):
     tests = [test for metric in metrics.values() for test in metric["tests"]]
     assert len(made.tests) == 3 * len(metrics)
     for name in ("difference", "p", "p_holm", "smallest_difference"):
-        assert made.tests[name].astype(object).where(made.tests[name].notna(), None).tolist() == [
-            test[name] for test in tests
-        ]
+        values = made.tests[name].astype(object).where(made.tests[name].notna(), None)
+        assert values.tolist() == [test[name] for test in tests]
     assert made.likeness.pairs[0].share == expected["likeness"]["pairs"][0]["share"]
 
 
@@ -605,6 +600,7 @@ ARGUMENTS = {
     "flat": ({"systems": {"a": WIDE}}, TypeError, r"systems\['a'\]"),
     "no text": ({"systems": {"a": [[1, "b"]]}}, TypeError, r"systems\['a'\]\[0\]\[0\]"),
     "lengths": ({"systems": {"a": [WIDE], "b": [WIDE, WIDE]}}, ValueError, r"systems\['b'\]"),
+    "one name": ({"systems": {1: [WIDE], "1": [NARROW]}}, ValueError, "1, '1'"),
     "prompts": ({"systems": {"a": [WIDE]}, "prompts": ["p", "q"]}, ValueError, "prompts"),
     "equal prompts": ({"systems": {"a": [WIDE, WIDE]}, "prompts": ["p", "p"]}, ValueError, "prompts"),
     "people": ({"systems": {"a": [WIDE]}, "people": [WIDE, WIDE]}, ValueError, "people"),

@@ -140,7 +140,7 @@ def test_files_of_a_folder_or_a_pattern_are_one(tmp_path, monkeypatch):
 ROW = {"a.b": "plain", "a": {"b": ["x", "y"]}, "m": [{"c": "p"}, {"c": "q"}, {}], "my col": 1, "p-1": 2}
 VALUES = {
     **{"a.b": "plain", "a.b[0]": "x", "my col": 1, "p-1": 2, "@": ROW, None: ROW, "nothing": None, "a.nothing": None},
-    **{"m[": None, "m[-2].c": "q", "length(m)": 3, "my.*": None, "a[].b": None},
+    **{"m[": None, "m[-2].c": "q", "length(m)": 3, "my.*": None, "a[].b": None, "no || ''": ""},
     # Nulls stay, unless a filter leaves them out.
     **{"m[].c": ["p", "q", None], "m[*].c": ["p", "q", None], "m[?!d].c": ["p", "q", None], "m[?c].c": ["p", "q"]},
 }

@@ -121,6 +121,8 @@ def read_sets(
     """Read the arguments of `text_metrics.report`; raises a TypeError or ValueError that names the invalid one."""
     if not isinstance(systems, Mapping) or not systems:
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
+    if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
+        raise ValueError(f"systems must have names that differ as text. Got {twice}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
     n = len(next(iter(parsed.values())).sizes)
     # In order also as text.
@@ -160,12 +162,11 @@ def _parse(sets: Any, name: str) -> TextSets:
 def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
     keys, form = Keys(options.text_key, options.id_key, options.system_key), form_of(options)
-    columns = list[Column]()
-    if options.quality_key is not None:
-        numbers = (-LARGEST_RATING, LARGEST_RATING)
-        columns.append(Column("quality", options.quality_key, True, numbers, scale=options.quality_scale))
-    if options.context_key is not None:
-        columns.append(Column("contexts", options.context_key))
+    columns = [
+        Column("quality", options.quality_key, True, (-LARGEST_RATING, LARGEST_RATING), options.quality_scale),
+        Column("contexts", options.context_key),
+    ]
+    columns = [column for column in columns if column.name is not None]
     files = {path: read_units(path, keys, columns, **form) for path in options.files.values()}
     if keys.id is None:
         ends = sorted({int(units[-1].id or 0) for units in files.values()})
@@ -198,8 +199,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for path, units in files.items()
         for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
     ]
-    contexts_if_given = None if options.context_key is None else contexts
-    return pair_systems(systems, sources, bad, options.quality_key, people, contexts_if_given)
+    return pair_systems(systems, sources, bad, options.quality_key, people, contexts if options.context_key else None)
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:

@@ -80,6 +80,15 @@ def column_of(key: str, columns: Iterable[str]) -> str | None:
     return node["value"] if node["type"] == "field" else None
 
 
+def _has_null(values: Any, key: str) -> bool:
+    """Whether a key that finds nothing in a row names a null, and not what the row does not have."""
+    parsed = None if isinstance(values, dict) and key in values else _parsed(key)
+    if parsed is not None and parsed.parsed["type"] == "subexpression":
+        whole, part = parsed.parsed["children"]
+        values, key = _INTERPRETER.visit(whole, values), part.get("value")
+    return isinstance(values, dict) and key in values
+
+
 def read_key(values: Any, key: str) -> str | None:
     """Read an id as a text, so that one id is equal in all formats; None if it is missing, empty or NaN.
 
@@ -166,21 +175,19 @@ class Column(NamedTuple):
 
         `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column.
         """
-        value = read_value(row, self.name)
-        if self.argument == "confidence_by":
-            value = read_key(row, self.name)
+        read = read_key if self.argument == "confidence_by" else read_value
+        value = read(row, self.name)
         if is_missing(value):
-            if self.argument == "contexts":
+            if self.argument == "contexts" and (value == "" or _has_null(row, self.name)):
                 return None
-            raise ValueError(missing(self.name, row))
+            raise ValueError(f"{missing(self.name, row)} ({OPTIONS.get(self.argument, self.argument)})")
+        values = parse_cell(value) if has_cells else value
         if self.argument == "references":
             # A bare text is one answer.
-            reference = parse_cell(value) if has_cells else value
-            return [reference] if isinstance(reference, str) else reference
+            return [values] if isinstance(values, str) else values
         if not self.per_text or n_texts is None:
             value = self._checked(value, "", has_cells)
             return [value] if self.per_text else value
-        values = parse_cell(value) if has_cells else value
         if not isinstance(values, list) or len(values) != n_texts:
             got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
             expected = f"a list of {n_texts} values, one for each text, for {self.argument}"
@@ -250,9 +257,7 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]],
     `are_texts` says that the metric scores texts, so that one list is over all sets.
     """
     given = {}
-    for column in columns:
-        if column.argument == "confidence_by":
-            continue
+    for column in (column for column in columns if column.argument != "confidence_by"):
         of_items = [of_item[column.argument] for of_item in values]
         if column.per_text and are_texts:
             of_items = list(chain.from_iterable(of_items))

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -97,12 +97,12 @@ class Source:
             if not schema.equals(self.schema):
                 raise ValueError(f"{each} has other columns, or of other types, than {self._files[0]}.")
 
-    def check_columns(self, *keys: str | None) -> None:
-        """Raise a ValueError for a key whose column a table does not have."""
+    def check_columns(self, keys: Mapping[str, str | None]) -> None:
+        """Raise a ValueError for a key, by its option, whose column a table does not have."""
         columns = [] if self.schema is None else self.schema.names
-        for key in filter(None, keys):
-            if columns and column_of(key, columns) not in (None, *columns):
-                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))}.")
+        for option, key in keys.items():
+            if key and columns and column_of(key, columns) not in (None, *columns):
+                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))} ({option}).")
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""

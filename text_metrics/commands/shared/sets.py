@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Column, is_missing, missing, parse_cell, read_key, read_value
+from text_metrics.commands.shared.columns import OPTIONS, Column, is_missing, missing, parse_cell, read_key, read_value
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -46,6 +46,11 @@ class Keys(NamedTuple):
         """Read the id of a row's set; None if a key is missing."""
         system, prompt = (None if key is None else read_key(row.values, key) for key in (self.system, self.id))
         return None if prompt is None or (system is None and self.system is not None) else (system, prompt)
+
+    def lacking(self, row: Row) -> str:
+        """Say which key of the id of its set a row does not have."""
+        key = next(key for key in self.names if read_key(row.values, key) is None)
+        return f"{missing(key, row.values)} ({'--id-key' if key == self.id else '--system-key'})"
 
 
 class Unit(NamedTuple):
@@ -91,16 +96,19 @@ class Reader:
     def prepare(self, source: Source) -> None:
         """Find out whether the rows of a set are all next to each other.
 
-        Raises a ValueError if they are not, and there are too many rows to hold them in memory, or for a column that a
-        table does not have.
+        Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id, or
+        for a column that a table does not have.
         """
-        source.check_columns(self.keys.text, *self.keys.names, *(column.name for column in self.columns))
+        keys = {"--text-key": self.keys.text, "--id-key": self.keys.id, "--system-key": self.keys.system}
+        source.check_columns(keys | {OPTIONS.get(each.argument, each.argument): each.name for each in self.columns})
         if self.keys.id is None:
             return
         rows = source.rows(*self.keys.names)
         ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
         runs = ((hash(key), next(run)[1]) for key, run in groupby(ids, itemgetter(0)))
         hashes, numbers = np.fromiter(runs, np.dtype((np.int64, 2))).T
+        if not len(numbers) and (row := next((row for row in source.rows() if not row.error), None)):
+            raise ValueError(f"{source.path}: no row has an id. Row {row.number} {self.keys.lacking(row)}.")
         _, first, places = np.unique(hashes, return_index=True, return_inverse=True)
         again = np.flatnonzero(first[places] < np.arange(len(places)))
         self.is_scattered = len(again) > 0
@@ -153,8 +161,7 @@ class Reader:
         for row in rows:
             key = self.keys.id_of(row)
             if key is None:
-                lacking = next(name for name in self.keys.names if read_key(row.values, name) is None)
-                row.error = row.error or missing(lacking, row.values)
+                row.error = row.error or self.keys.lacking(row)
                 invalid = row
                 if self.is_scattered:
                     raise ValueError(
@@ -192,12 +199,10 @@ class Reader:
             values = [row.given[column.argument] for row in rows if column.argument in row.given]
             if column.per_text:
                 given[column.argument] = list(chain.from_iterable(values))
-            elif not values:
-                given[column.argument] = column.read(rows[0].values, None)
             elif any(value != values[0] for value in values):
                 raise ValueError(f"{column.name!r} differs between the rows of one set")
             else:
-                given[column.argument] = values[0]
+                given[column.argument] = values[0] if values else column.read(rows[0].values, None)
         return given
 
     def _checked(self, source: Source) -> Iterator[Row]:
@@ -231,16 +236,15 @@ class Reader:
             yield row
 
     def _read_texts(self, row: Row, texts: Any) -> None:
-        keys = self.keys
-        name = "a row" if keys.text is None else repr(keys.text)
-        is_chosen = self.chooses and keys.is_grouped
+        name = "a row" if self.keys.text is None else repr(self.keys.text)
+        is_chosen = self.chooses and self.keys.is_grouped
         row.is_text = isinstance(texts, str)
         if row.is_text:
-            if not keys.is_grouped and self.reads_sets:
+            if not self.keys.is_grouped and self.reads_sets:
                 raise ValueError(f"{name} is one text: a set is a list, or needs --id-key or --set-size")
             texts = [texts]
-        elif texts is None or (keys.text is None and isinstance(texts, dict)):
-            raise ValueError(missing(keys.text, row.values))
+        elif texts is None or (self.keys.text is None and isinstance(texts, dict)):
+            raise ValueError(missing(self.keys.text, row.values))
         elif not isinstance(texts, list) or is_chosen:
             expected = "one text" if is_chosen else "a text or a list of texts"
             raise ValueError(f"{name} must be {expected}. Got {describe(texts)}")
