@@ -1,7 +1,6 @@
 """The compact backbone: low-rank adapters and small heads over the weights of the default sentence encoder.
 
-One forward pass gives the likelihood of a sentence, its acceptability, and the words that are likely wrong. The model
-card says how it was trained.
+One forward pass gives the likelihood of a sentence, its acceptability, and the words that are likely wrong.
 """
 
 import json
