@@ -79,17 +79,15 @@ def test_training_writes_weights_that_the_metric_reads(shared_data, tiny_model, 
     monkeypatch.setattr("sys.argv", list(map(str, words)))
     assert gruen_compact.main() == 0
     before, after = load_file(first), load_file(new)
-    assert before.keys() == after.keys()
+    changed = {name for name, values in before.items() if (values != after[name]).any()}
+    assert set() < {*before} - changed <= {"log_frequency", "log_total.2.bias"}
     # The mean of the first weights and of two runs of two steps at rates of at most 5e-4, in half precision.
     for name, values in before.items():
-        assert abs(values.astype(float) - after[name]) == pytest.approx(
-            0, abs=6e-4 + 1e-3 * float(abs(values).max())
-        ), name
-        assert (after[name] == values).all() == (name in {"log_frequency", "log_total.2.bias"}), name
+        largest = abs(values.astype(float) - after[name]).max()
+        assert largest < 6e-4 + 1e-3 * float(abs(values).max()), name
     script = folder / "gruen.py"
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, new)]
     script.write_text(script.read_text(encoding="utf-8").replace(*digests), encoding="utf-8")
-    scores = evaluate.load(str(folder)).compute(
-        predictions=["The cat sleeps on the stove.", "Cat the on sleeps stove."]
-    )
-    assert 0 < scores["scores"][1] < scores["scores"][0] < 1
+    texts = ["The cat sleeps on the stove.", "Cat the on sleeps stove."]
+    good, bad = evaluate.load(str(folder)).compute(predictions=texts)["scores"]
+    assert 0 < bad < good < 1

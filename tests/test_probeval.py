@@ -50,9 +50,6 @@ def unclustered(probeval, model, people, **settings):
     )
 
 
-# Against the original.
-
-
 @pytest.mark.parametrize(("matcher", "key"), [("human", "human_kl"), ("wordnet", "wordnet_human_clusters_kl")])
 def test_parity_equals_what_the_original_printed(probeval, shared_data, wordnet, matcher, key):
     golden = json.loads((shared_data / "goldens" / "probeval_goldens.json").read_text(encoding="utf-8"))
@@ -96,9 +93,6 @@ def test_parity_leaves_people_raw_where_clusters_are_automatic(probeval):
     assert symmetric["probeval"] == pytest.approx(expected)
 
 
-# Distributions.
-
-
 def test_no_answers_are_uniform_and_counted(probeval):
     people = {"kettle": 6, "pot": 3}
     result = unclustered(probeval, {}, people, details=True)
@@ -126,9 +120,6 @@ def test_debias_is_the_jackknife(probeval):
     named = {"k": "kettle", "p": "pot", "c": "cup"}
     sides = [{named[x]: count for x, count in side.items()} for side in (model, people)]
     assert unclustered(probeval, *sides, debias=True)["probeval"] == pytest.approx(expected)
-
-
-# Matchers.
 
 
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
@@ -181,9 +172,6 @@ def test_ties_split_evenly_and_the_rest_is_wrong():
     expected = [[0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
     np.testing.assert_array_equal(assign(scores, 0.55), expected)
     np.testing.assert_array_equal(assign(scores, 0.55, strict=True)[1], [0, 0, 0, 1])
-
-
-# Clusters.
 
 
 def blobs(rng, centers=4, each=8, noise=0.05):
@@ -245,9 +233,6 @@ def test_auto_finds_hard_clusters_where_a_setting_asks_for_them(probeval, settin
     assert "|matcher:cosine|threshold:0.55|" in signature
 
 
-# Word vectors.
-
-
 @pytest.mark.filterwarnings("ignore:.*no word in vectors")
 def test_word_vectors_are_averaged(probeval):
     result = probeval.compute(predictions=[["pot cup", "zebra"]], references=[["pot", "kettle"]], vectors=WORDS)
@@ -271,8 +256,6 @@ def test_files_of_word_vectors(probeval, tmp_path):
         with pytest.raises((TypeError, ValueError), match="vectors"):
             probeval.compute(**inputs, vectors=wrong)
 
-
-# Input.
 
 FORMS = [
     ([["kettle", "pot", "kettle"]], [["kettle", "pot"]]),
@@ -401,18 +384,12 @@ def test_labels_may_be_lists(probeval, cfc):
         probeval.compute(**repeated, matcher="human", labels=[["1", "wrong"]])
 
 
-# Signature.
-
-
 def test_signature_has_nothing_else(probeval, cfc):
     change = {"batch_size": 2, "device": "cpu", "details": True, "linkage": "ward", "seed": 3}
     first, second = probeval.compute(**cfc), probeval.compute(**cfc, **change)
     assert second["signature"] == first["signature"]
     assert second["scores"] == pytest.approx(first["scores"], abs=1e-6)
     assert "|seed:3|" in probeval.compute(**cfc, clustering="xmeans", seed=3)["signature"]
-
-
-# Published formats.
 
 
 def test_cfc_counts_come_from_raw(probeval, cfc):

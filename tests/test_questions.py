@@ -285,10 +285,7 @@ def test_a_model_of_pairs(load, nli_model, name):
 
 def test_a_bare_context_of_one_set(load):
     texts = SETS[1]
-    for name, bare, plain in (
-        ("contexts", "a b", {}),
-        ("context_embeddings", VECTORS[6], {"embeddings": VECTORS[:5]}),
-    ):
+    for name, bare, plain in (("contexts", "a b", {}), ("context_embeddings", VECTORS[6], {"embeddings": VECTORS[:5]})):
         first, second, without = (
             text_metrics.contributions("vendi_embed", texts, **plain, **given)[0]
             for given in ({name: bare}, {name: [bare]}, {})

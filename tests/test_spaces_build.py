@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from huggingface_hub import metadata_load
 
-from scripts.tooling import build_space, push_space
+from scripts.tooling import build_space
 from tests.conftest import ROOT
 from tests.demos import CASES, NAMES, WITH_CONTEXTS
 
@@ -146,42 +146,3 @@ def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
     assert (tmp_path / "self_bleu" / "mine.txt").read_text() == "mine"
     with pytest.raises(ValueError, match=r"name must be one of .*Got '\.\./x'"):
         build_space.build("../x", tmp_path)
-
-
-def test_only_a_build_of_a_commit_is_pushed(tmp_path):
-    folder = build_space.build("self_bleu", tmp_path)
-    for commit in ("unknown", "0123+changes"):
-        (folder / "COMMIT").write_text(commit)
-        with pytest.raises(ValueError, match="not committed"):
-            push_space.check(folder)
-    (folder / "COMMIT").write_text("0123\n")
-    assert push_space.check(folder) == "0123"
-    (folder / "COMMIT").unlink()
-    with pytest.raises(ValueError, match=r"Run: python -m scripts\.tooling\.build_space self_bleu"):
-        push_space.check(folder)
-
-
-def run_push(monkeypatch, folder, *options):
-    monkeypatch.setattr(sys, "argv", ["push_space.py", "self_bleu", "--owner", "someone", "--build", folder, *options])
-    push_space.main()
-
-
-def test_a_push_is_dry_unless_it_is_asked_for(built, monkeypatch, capsys):
-    monkeypatch.setattr(push_space, "push", lambda *arguments: pytest.fail("something was sent"))
-    run_push(monkeypatch, str(built))
-    printed = capsys.readouterr().out
-    assert all(part in printed for part in ("for the Space someone/self_bleu", "self_bleu.py", "Nothing was sent"))
-
-
-def test_a_push_makes_the_space_hold_just_the_build(tmp_path, monkeypatch):
-    folder, calls = build_space.build("self_bleu", tmp_path), []
-    (folder / "COMMIT").write_text("0123\n")
-    for method in ("create_repo", "upload_folder"):
-        monkeypatch.setattr(push_space.HfApi, method, lambda api, *repo, **given: calls.append((*repo, given)))
-    run_push(monkeypatch, str(tmp_path), "--push")
-    (repo, created), (uploaded,) = calls
-    assert (repo, created["repo_type"], created["space_sdk"]) == ("someone/self_bleu", "space", "gradio")
-    assert (uploaded["repo_id"], uploaded["repo_type"]) == ("someone/self_bleu", "space")
-    assert (uploaded["folder_path"], uploaded["commit_message"]) == (folder, "Build of 0123")
-    # What an earlier build left there goes.
-    assert uploaded["delete_patterns"] == "*"

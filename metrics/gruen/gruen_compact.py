@@ -1,7 +1,6 @@
 """The compact backbone: low-rank adapters and small heads over the weights of the default sentence encoder.
 
-One forward pass gives the likelihood of a sentence, its acceptability, and the words that are likely wrong. The model
-card says how it was trained.
+One forward pass gives the likelihood of a sentence, its acceptability, and the words that are likely wrong.
 """
 
 import json
@@ -27,7 +26,7 @@ _LIKELIHOOD_SHARE = 1 / 8
 # Names that are other words in lower case, which is what the encoder reads, and those that stand for them.
 _PEOPLE = "Art Chase Chuck Dawn Don Drew Eve Faith Frank Grace Grant Guy Hope Joy Mark Pat Rich Rob Rose Skip Sue Will"
 _PLACES = "Bath Bury Deal Lens Male Mobile Nice Orange Reading Sandwich Split Tours Wells"
-_PLAIN = dict.fromkeys(_PEOPLE.split(), ("Tom", "Ann", "Sam", "Kim", "Ben", "Jim"))
+_PLAIN: dict[str, tuple[str, ...]] = dict.fromkeys(_PEOPLE.split(), ("Tom", "Ann", "Sam", "Kim", "Ben", "Jim"))
 _PLAIN |= dict.fromkeys(_PLACES.split(), ("Oslo", "Rome", "Lima", "Bonn"))
 _INSIDE = r"(?<=[a-z0-9,;] )|^(?=(?:Nice|Will) (?:is|was|has)\b|Will \w{2,}[^aious]s\b[^?]*$)"
 _NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-|['’]t)")
