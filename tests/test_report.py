@@ -607,6 +607,7 @@ ARGUMENTS = {
     "one text": ({"systems": {"a": [["x"]]}}, ValueError, "two texts"),
     "setting": ({"systems": {"a": [WIDE]}, "q": 2}, ValueError, "'q'"),
     "ratings": ({"systems": {"a": [WIDE]}, "quality": {"a": [[1.0]]}}, ValueError, r"quality\['a'\]"),
+    "other ratings": ({"systems": {"a": [WIDE]}, "quality": {"a": [[1.0] * 4], "b": [[1.0]]}}, ValueError, "'b'"),
     "rater": ({"systems": {"a": [WIDE]}, "quality": "grün"}, ValueError, "quality"),
     "list of ratings": ({"systems": {"a": [WIDE]}, "quality": [[1.0] * 4]}, ValueError, "quality"),
     "level": ({"systems": {"a": [WIDE]}, "confidence": 1}, ValueError, "confidence"),

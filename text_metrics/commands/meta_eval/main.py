@@ -25,10 +25,9 @@ def show(results: dict[str, Any]) -> str:
         parts.append(("Agreement with people, %", people))
     if "agreement" in results:
         agreement = results["agreement"]
-        accuracy = agreement[agreement["pairs"] == "all"].set_index(["metric", "cell"])["balanced"]
-        kappas = results["kappa_means"].set_index(["groups", "part"])["kappa"]
-        parts.append(("Balanced accuracy, %", accuracy.unstack(sort=False)))
-        parts.append(("Mean kappa × 100", kappas.unstack(sort=False)))
+        accuracy = agreement[agreement["pairs"] == "all"].set_index(["metric", "cell"])["balanced"].unstack(sort=False)
+        kappas = results["kappa_means"].set_index(["groups", "part"])["kappa"].unstack(sort=False)
+        parts += [("Balanced accuracy, %", accuracy), ("Mean kappa × 100", kappas)]
     return "\n\n".join(f"{title}\n{(100 * table).round(1).to_string()}" for title, table in parts)
 
 

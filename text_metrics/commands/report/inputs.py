@@ -124,6 +124,8 @@ def read_sets(
     if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
         raise ValueError(f"systems must have names that differ as text. Got {twice}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
+    if isinstance(quality, Mapping) and (unknown := [name for name in quality if str(name) not in parsed]):
+        raise ValueError(f"quality has ratings of {unknown}, which systems lacks.")
     n = len(next(iter(parsed.values())).sizes)
     # In order also as text.
     ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
