@@ -33,10 +33,8 @@ def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> 
 
 def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
     """Compute the divergence from people of samples counted by cluster and wrong answers, (n, c + 1): (n,)."""
-    people, smoothing = (
-        np.array(list(row.values())) for row in (detail["gold_distribution"], detail["smoothing"]["model"])
-    )
-    return kl_divergence(people, smooth(counts, smoothing))
+    people, smoothing = detail["gold_distribution"], detail["smoothing"]["model"]
+    return kl_divergence(np.array([*people.values()]), smooth(counts, np.array([*smoothing.values()])))
 
 
 def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:

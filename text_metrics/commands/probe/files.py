@@ -53,7 +53,8 @@ def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list
     """
     try:
         with open_file(path) as file:
-            released = parse_json(file.read())
+            value = parse_json(file.read())
+        released = value if isinstance(value, (list, dict)) else [value]
     except ValueError:
         released = [record for _, record in read_rows(path)]
     try:
