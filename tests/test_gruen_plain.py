@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from scripts.results.gruen_plain import SEED, corrupt, draw
 from scripts.results.gruen_repetition import trivial
 from scripts.training import gruen_compact
-from scripts.training.gruen_texts import Corruptor
+from scripts.training.gruen_texts import WORDS, Corruptor
 from tests.conftest import METRICS, ROOT
 
 SUITE = draw()
@@ -61,7 +61,7 @@ TRAINING = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize(("kind", "corrupted"), TRAINING["samples"].items())
 def test_a_sentence_is_corrupted_in_this_way_among_others(kind, corrupted):
-    words = TRAINING["texts"]["words"] | {"kinds": {kind: 1}}
+    words = WORDS | {"kinds": {kind: 1}}
     tags = {"dog": "nn", "dogs": "nns", "walk": "vb", "walking": "vbg", "train": "nn", "leaves": "vbz"}
     corruptor = Corruptor([list(tags.items())] * 20, words, seed=0)
     sentence = "The dog is walking to the train and leaves ."

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.chat_server import serve
 from tests.commands import run_command
 from tests.conftest import ROOT
-from tests.files import read_jsonl, write_jsonl
+from tests.files import pipe_of, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.report import against_people, draw, halve
@@ -32,7 +32,6 @@ QUESTIONS = [
 @pytest.fixture
 def run(capsys, monkeypatch):
     """Run the command in this process; returns its exit code, stdout and stderr."""
-
     return lambda *words: (run_command(monkeypatch, "probe", *words), *capsys.readouterr())
 
 
@@ -222,6 +221,14 @@ def test_halves_are_all_of_people(references, rng):
         gold = Counter({answer["text"]: answer["count"] for answer in half["answers"]})
         assert gold.total() == rest.total() == 30
         assert gold + rest == whole
+
+
+def test_answers_from_a_pipe_are_those_of_a_file(result_of, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write_jsonl(tmp_path / "a", [{"id": "q1", "answers": ["a pot"]}, {"id": "q2", "answers": ["owner"]}])
+    with pipe_of(path.read_bytes() + b"\n" * 2**17, "fifo") as pipe:
+        results = [result_of("report", TARGETS, f"a={source}", "--rounds", 2)[0] for source in (path, pipe)]
+    assert by_name(results[0]) == by_name(results[1])
 
 
 def test_the_report_is_written_and_names_what_it_leaves_out(result_of, tmp_path):

@@ -112,7 +112,7 @@ def vendi_without_each(
         matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
         if is_wide and n <= _FEW:
             rests = np.array([np.delete(np.arange(n), i) for i in range(n)])
-            shares = _shares(matrices[:, rests[:, :, None], rests[:, None]], error)
+            shares = _shares(matrices[:, rests[:, :, None], rests[:, None]] / (n - 1), error)
             scores[rows] = vendi_score(shares, q).clamp(1.0, n - 1).cpu()
             continue
         values, basis = torch.linalg.eigh(matrices)

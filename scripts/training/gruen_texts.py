@@ -3,6 +3,7 @@
 import csv
 import random
 import re
+import tomllib
 from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 from itertools import product
@@ -18,6 +19,7 @@ from scripts.results.gruen_plain import draw
 from scripts.results.gruen_repetition import read_archive
 from text_metrics.metrics.gruen.gruen_text import split_block
 
+WORDS = tomllib.loads(Path(__file__).with_name("gruen_words.toml").read_text(encoding="utf-8"))
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*%?|\w+(?:['’-]\w+)*|[^\w\s]")
 _SPEAKER = re.compile(r"^[A-Z][\w #']{0,20}: ")
 
@@ -115,7 +117,7 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     brown, *spoken = [[line for text in texts for line in text.splitlines() if line.strip()] for texts in archives]
     pairs = [[token.rsplit("/", 1) for token in line.split()] for line in brown]
     tagged = [[(word, tag.split("-")[0]) for word, tag in line if word not in ("``", "''")] for line in pairs]
-    corruptor = Corruptor(tagged, settings["words"], seed)
+    corruptor = Corruptor(tagged, WORDS, seed)
     tested = set(map(tuple, map(_TOKEN.findall, pandas.read_json(PAIRS, lines=True)["clean"])))
 
     def is_usual(words: list[str]) -> bool:

@@ -52,9 +52,10 @@ def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list
     the file. Raises a ValueError that names the file if it is not valid, or if they share no question.
     """
     try:
+        if not path.is_file():
+            raise ValueError("a pipe can be read only once, as rows")
         with open_file(path) as file:
-            value = parse_json(file.read())
-        released = value if isinstance(value, (list, dict)) else [value]
+            released = value if isinstance(value := parse_json(file.read()), list) else [value]
     except ValueError:
         released = [record for _, record in read_rows(path)]
     try:
