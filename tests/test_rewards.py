@@ -205,11 +205,10 @@ def score_slice(name, settings, ends, logs=False):
     rank = torch.distributed.get_rank()
     part = slice(ends[rank - 1] if rank else 0, ends[rank])
     texts = list(TEXTS[part])
-    prompts = [prompt for prompt in PROMPTS for _ in range(SIZE)][part]
     logged = []
     columns = {"completion_ids": [[]] * len(texts), "log_metric": lambda name, value: logged.append([name, value])}
     try:
-        rewards = make_reward(name, settings)(prompts=prompts, completions=texts, **columns)
+        rewards = make_reward(name, settings)(prompts=ASKED[part], completions=texts, **columns)
         return logged if logs else rewards
     except (TypeError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"
@@ -368,13 +367,6 @@ def test_wrong_ratings_are_named(load, ratings):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=lambda **columns: ratings, kernel="ngram")
     with pytest.raises((TypeError, ValueError), match=r"^quality (of completions\[11\]|must)"):
         call(reward)
-
-
-@pytest.mark.slow
-def test_grpo_trainer_with_another_number_of_generations(tmp_path):
-    pytest.importorskip("trl", reason="trl is not installed")
-    with pytest.raises(ValueError, match="set_size=8"):
-        train(tmp_path, "vendi_embed", {"set_size": 8, "kernel": "ngram"})
 
 
 @pytest.mark.slow

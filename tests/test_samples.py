@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from transformers import (
     DataCollatorForLanguageModeling,
     PreTrainedTokenizerFast,
@@ -35,18 +36,23 @@ def evaluate_once(model, tokenizer, callback, folder, **arguments):
 
 
 def main(folder, jobs):
-    """Evaluate in this process of several; returns the scores, and how many texts it sampled."""
-    model = build_causal(tokenizer := build_tokenizer())
-    generate, sizes = model.generate, []
+    """Evaluate in this process of several a copy of a model and a divided one; returns scores, and numbers of texts."""
+    return [evaluate_share(folder / form, form) for form in ("copied", "divided")]
 
-    def count(*args, **settings):
-        sizes.append(len(written := generate(*args, **settings)))
-        return written
 
-    model.generate = count
-    scores = evaluate_once(model, tokenizer, build_callback(), folder / "run")
+def evaluate_share(folder, form):
+    model, written = build_causal(tokenizer := build_tokenizer()), []
+    if form == "divided":
+        for part in (*model.transformer.h, model):
+            fully_shard(part)
+        register_fsdp_forward_method(model, "generate")
+    generate = model.generate
+    model.generate = lambda *args, **settings: written.append(generate(*args, **settings)) or written[-1]
+    # Many words end a text, so that one process is done before the other.
+    callback = build_callback(generation={"max_new_tokens": 8, "top_k": 0, "eos_token_id": list(range(1, 9))})
+    scores = evaluate_once(model, tokenizer, callback, folder, per_device_eval_batch_size=1)
     numbers = {name: n for name, n in scores.items() if not name.endswith(("loss", "time", "second"))}
-    return {"scores": numbers, "n_sampled": sum(sizes)}
+    return {"scores": numbers, "n_sampled": sum(map(len, written))}
 
 
 COMMON = {"per_device_train_batch_size": 2, "per_device_eval_batch_size": 9, "save_strategy": "no", "logging_steps": 1}
@@ -194,10 +200,12 @@ def test_best_checkpoint_by_the_samples(tmp_path):
 @pytest.mark.slow
 def test_two_processes_share_the_prompts(load, tmp_path):
     first, second = in_two_processes(tmp_path, "test_samples")
-    assert first["scores"] == second["scores"]
+    assert first == second
     # Of five prompts, three each.
-    assert [part["n_sampled"] for part in (first, second)] == [3 * N, 3 * N]
-    check_scores(load, first["scores"], read_jsonl(tmp_path / "run" / "samples.jsonl"), build_callback())
+    assert [part["n_sampled"] for part in first] == [3 * N, 3 * N]
+    copied, divided = (read_jsonl(tmp_path / form / "samples.jsonl") for form in ("copied", "divided"))
+    assert copied == divided
+    check_scores(load, first[0]["scores"], copied, build_callback())
 
 
 @pytest.mark.parametrize(

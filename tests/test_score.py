@@ -290,7 +290,6 @@ def test_bad_rows_of_csv(tmp_path, capsys):
     [
         (["--set", "orders=2"], "did you mean 'max_order'?"),
         (["--set", "max_order"], "--setting"),
-        (["--set", "max_order=0"], "max_order"),
         (["--set", "aggregate=corpus"], "aggregate"),
         (["--set", "set_size=2"], "--set-size"),
         (["--text-key", "generations"], "'generations'"),
@@ -302,7 +301,6 @@ def test_bad_rows_of_csv(tmp_path, capsys):
         (["--fail-under", "vendi=1"], "vendi: the summary has self_bleu"),
         (["--metric", "vendi_embed", "--one-set", "--out", "x.json", "--fail-over", "vendi=1"], "the summary has"),
         (["--column", "confidence_by=id"], "--cluster-key id"),
-        (["--column", "contexts=id"], "--context-key id"),
         (["--system-key", "note"], "--system-key requires --id-key"),
         (["--quality-scale", "0"], "--quality-scale"),
         (["--metric", "vendi_embed", "--set", "weights=[1]"], "--column weights=COLUMN"),

@@ -205,8 +205,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
-    """Read the sets of a file, of which at least one is good."""
-    source, reader = Source(path, **form), Reader(keys, reads_sets=True, columns=columns)
+    """Read the sets of a file, of which at least one is good; a pipe is read once."""
+    source, reader = Source(path, **form), Reader(keys, reads_sets=True, columns=columns, is_scattered=path.is_fifo())
     reader.prepare(source)
     units = list(reader.units(source))
     if not any(unit.texts for unit in units):

@@ -84,7 +84,7 @@ class Reader:
     reads_sets : whether a row that is no part of a set must be a list; otherwise, it may be one text
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
-    is_scattered : whether rows of a set may have others between them, so that all are in memory, as `prepare` finds
+    is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
     """
 
     keys: Keys
@@ -101,7 +101,7 @@ class Reader:
         """
         keys = {"--text-key": self.keys.text, "--id-key": self.keys.id, "--system-key": self.keys.system}
         source.check_columns(keys | {OPTIONS.get(each.argument, each.argument): each.name for each in self.columns})
-        if self.keys.id is None:
+        if self.keys.id is None or self.is_scattered:
             return
         rows = source.rows(*self.keys.names)
         ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
@@ -165,8 +165,8 @@ class Reader:
                 invalid = row
                 if self.is_scattered:
                     raise ValueError(
-                        f"{source.path}, row {row.number} {row.error}. The rows of a set are not next to each other in "
-                        f"this file, so that this row may belong to any set: correct it, or sort the file."
+                        f"{source.path}, row {row.number} {row.error}. The rows of a set may be anywhere in this file, "
+                        f"and this row may belong to any set: correct or remove it."
                     )
             else:
                 if invalid is not None and key != last:
