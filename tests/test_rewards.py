@@ -198,10 +198,7 @@ def train(folder, name, settings, n_generations=4, per_process=8, prompts=PROMPT
 
 
 def score_slice(name, settings, ends, logs=False):
-    """Compute the rewards of this process's slice, which ends at `ends[rank]`.
-
-    With `logs`, return what it logs instead.
-    """
+    """Compute the rewards of this process's slice, which ends at `ends[rank]`, or with `logs` what it logs."""
     rank = torch.distributed.get_rank()
     part = slice(ends[rank - 1] if rank else 0, ends[rank])
     texts = list(TEXTS[part])

@@ -105,6 +105,12 @@ def test_where_windows_end(tokenizer, text, expected):
     assert split(tokenizer, text, 9).parts == expected
 
 
+def test_a_tokenizer_of_few_settings():
+    """As that of mistral-common."""
+    few = split_windows(lambda texts, add_special_tokens, verbose: {"input_ids": list(map(list, texts))}, ["ab"], 9)
+    assert few.lengths.tolist() == [2]
+
+
 def test_a_tokenizer_that_reads_a_word_after_a_space_otherwise():
     """In byte-level BPE, a word at the beginning of a window may have more tokens than within a text."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors

@@ -1213,9 +1213,9 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
     """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
-    off = dict.fromkeys(("add_special_tokens", "return_attention_mask", "return_token_type_ids", "verbose"), False)
-    tokens = tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts
-    return list(map(len, tokens))
+    masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
+    off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
+    return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
