@@ -70,7 +70,7 @@ results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.tooling.fill
 
 # Everything that a version claims: tests with the data, results, screenshots, benchmarks, and what changed. Speed-ups
-# depend on the machine: a missed one fails at the end.
+# depend on the machine: a missed one makes it fail only at the end.
 release: test results spaces
 	$(BIN)/python -m scripts.tooling.screenshots
 	$(MAKE) benchmark && rm -f build/missed || touch build/missed

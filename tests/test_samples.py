@@ -36,13 +36,13 @@ def evaluate_once(model, tokenizer, callback, folder, **arguments):
 
 
 def main(folder, jobs):
-    """Evaluate in this process of several a copy of a model and a divided one; returns scores, and numbers of texts."""
-    return [evaluate_share(folder / form, form) for form in ("copied", "divided")]
+    """Evaluate in this process of several a copy of a model and a sharded one; returns scores, and numbers of texts."""
+    return [evaluate_share(folder / form, form) for form in ("copied", "sharded")]
 
 
 def evaluate_share(folder, form):
     model, written = build_causal(tokenizer := build_tokenizer()), []
-    if form == "divided":
+    if form == "sharded":
         for part in (*model.transformer.h, model):
             fully_shard(part)
         register_fsdp_forward_method(model, "generate")
@@ -203,8 +203,8 @@ def test_two_processes_share_the_prompts(load, tmp_path):
     assert first == second
     # Of five prompts, three each.
     assert [part["n_sampled"] for part in first] == [3 * N, 3 * N]
-    copied, divided = (read_jsonl(tmp_path / form / "samples.jsonl") for form in ("copied", "divided"))
-    assert copied == divided
+    copied, sharded = (read_jsonl(tmp_path / form / "samples.jsonl") for form in ("copied", "sharded"))
+    assert copied == sharded
     check_scores(load, first[0]["scores"], copied, build_callback())
 
 

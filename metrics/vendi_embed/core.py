@@ -1458,7 +1458,7 @@ def load_encoder(files: Any, device: str) -> Any:
 
 def is_other_script(text: str) -> bool:
     """Tell whether more than half of the characters are emoji or of a script that the default model does not know."""
-    return 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
+    return not text.isascii() and 2 * len(_OTHER_SCRIPT.findall(text)) > len(text)
 
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:

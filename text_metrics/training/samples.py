@@ -85,14 +85,13 @@ class SampleCallback(TrainerCallback):
 
     def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-        is_seq2seq = model.config.is_encoder_decoder
-        is_chat = not isinstance(self.prompts[0], str)
+        is_seq2seq, is_chat = model.config.is_encoder_decoder, not isinstance(self.prompts[0], str)
         # A decoder continues the end of a row.
         tokenizer.padding_side = tokenizer.padding_side if is_seq2seq else "left"
         form = {"tokenize": False, "add_generation_prompt": True}
         prompts = tokenizer.apply_chat_template(self.prompts, **form) if is_chat else self.prompts
         processes, rank = gather(None)
-        # All processes call the model equally often, which they must if it is divided among them.
+        # All processes call the model equally often, which they must if it is sharded.
         share, size = -(-len(prompts) // len(processes)), max(1, args.per_device_eval_batch_size // self.n)
         places = [(rank * share + i) % len(prompts) for i in range(share)]
         texts, was_training = [], model.training
