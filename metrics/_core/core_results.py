@@ -10,7 +10,7 @@ from .core_inputs import as_list, number_labels
 from .core_numbers import ROUNDING, describe
 from .core_settings import wrap_entry
 
-VERSION = "0.9.0"
+VERSION = "0.10.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"

@@ -912,7 +912,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_results.py: Signatures, and means of scores with their confidence intervals.
 
-VERSION = "0.9.0"
+VERSION = "0.10.0"
 
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
