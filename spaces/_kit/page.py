@@ -198,37 +198,42 @@ def _wire(
     The script of the page compares the input with what was scored, and keeps it in the fragment of the address.
     """
     settings = list(space.settings.values())
+    typed = boxes + settings
     # What was scored, as the script writes it: it comes with a run, and goes back with its result.
     token = gr.Textbox(visible=False)
     parts = [part for place in shown.pictures for part in place]
-    event: dict[str, Any] = {
-        "fn": _handler(space, shown),
-        "inputs": [token, file, *boxes, *settings],
-        "outputs": [shown.answer, shown.column, *parts, shown.table, shown.downloads],
-        "show_progress_on": shown.answer,
-        "api_visibility": "private",
-        "concurrency_id": "model",
-        "concurrency_limit": 1,
-        "trigger_mode": "always_last",
-    }
+    handle = _handler(space, shown)
+    outputs = [shown.answer, shown.column, *parts, shown.table, shown.downloads]
 
     def run(source: str) -> dict[str, Any]:
-        return {**event, "js": f"(...values) => tm.run({len(boxes)}, {len(settings)}, {source}, values)"}
+        """Return the arguments of an event that scores; `source` is that of the input, as the script writes it."""
+        return {
+            "fn": handle,
+            "inputs": [token, file, *typed],
+            "outputs": outputs,
+            "show_progress_on": shown.answer,
+            "api_visibility": "private",
+            "concurrency_id": "model",
+            "concurrency_limit": 1,
+            "trigger_mode": "always_last",
+            "js": f"(...values) => tm.run({len(boxes)}, {len(settings)}, {source}, values)",
+        }
 
     for source, button in enumerate(buttons):
         button.click(**run(f"'{source}'"))
     for chip, texts in chips:
         filled = chip.click(None, None, boxes, js=f"() => {json.dumps(texts)}", api_visibility="private")
         filled.then(**run("'0'"))
-    folded = [component.change for component in settings if not isinstance(component, gr.Textbox)]
-    submitted = [component.submit for component in settings if isinstance(component, gr.Textbox)]
     if settings:
-        gr.on([*folded, *submitted], **run("null"))
-    everything = [*boxes, *settings]
+        # A text box is read when it is submitted, and any other setting when it changes.
+        triggers = [
+            component.submit if isinstance(component, gr.Textbox) else component.change for component in settings
+        ]
+        gr.on(triggers, **run("null"))
     changed = f"(...values) => tm.changed({len(boxes)}, values)"
-    changes = [component.change for component in (file, *everything)]
-    gr.on(changes, None, [file, *everything], None, js=changed, api_visibility="private")
-    demo.load(None, everything, everything, js="(...values) => tm.restored(values)", api_visibility="private")
+    changes = [component.change for component in (file, *typed)]
+    gr.on(changes, None, [file, *typed], None, js=changed, api_visibility="private")
+    demo.load(None, typed, typed, js="(...values) => tm.restored(values)", api_visibility="private")
 
 
 def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
@@ -258,7 +263,8 @@ def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
 def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[Any, Any]:
     """Return the updates that show a result."""
     run = result.scored
-    notes, signature = [*run.result["warnings"], *result.notes], run.result["signature"]
+    notes = run.result["warnings"] + list(result.notes)
+    signature = run.result["signature"]
     answer = (result.cards, result.ranking, result.verdict, notes, result.facts, signature, run.code, token)
     changes: dict[Any, Any] = {
         shown.answer: panels.render("answer", *answer),
@@ -277,7 +283,7 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
 def _downloads(name: str, result: Result) -> list[tuple[str, str, str]]:
     """Return label, file name and link of each download: the page holds it, so the server keeps no file."""
     table = harmless(result.details).to_csv(index=False, lineterminator="\r\n", quoting=1)
-    report = {"metric": name, **result.scored.result, **result.texts}
+    report = {"metric": name} | result.scored.result | result.texts
     whole = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
     # Spreadsheets recognize UTF-8 by the byte order mark.
     files = (("Details as CSV", "csv", table.encode("utf-8-sig")), ("Result as JSON", "json", whole.encode()))
@@ -288,9 +294,14 @@ def _filled(table: pd.DataFrame) -> Any:
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
-    lengths = [max(len(name), *(len(str(cell)) for cell in shown[name])) for name in shown.columns]
-    weights = [14 + min(length, 45) for length in lengths]
-    return gr.update(value=shown, column_widths=[f"{100 * weight / sum(weights):.1f}%" for weight in weights])
+    weights = []
+    for name in shown.columns:
+        lengths = shown[name].map(lambda cell: len(str(cell)))
+        # A table of no rows has its head only.
+        longest = max([len(name), *lengths])
+        weights.append(14 + min(longest, 45))
+    total = sum(weights)
+    return gr.update(value=shown, column_widths=[f"{100 * weight / total:.1f}%" for weight in weights])
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:

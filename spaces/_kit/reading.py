@@ -36,11 +36,13 @@ def find_foreign(texts: Sequence[str]) -> list[str]:
 
 
 def _is_sentence(text: str) -> bool:
-    words, letters = _WORD.findall(text), [letter for letter in text if letter.isalpha()]
+    words = _WORD.findall(text)
+    n_letters = sum(character.isalpha() for character in text)
     # In a list of names most words are capitalized.
     is_prose = 2 * sum(word[0].islower() for word in words) >= len(words)
-    is_latin = 2 * len(_LATIN.findall(text)) >= len(letters)
-    return is_latin and is_prose and (len(words) >= _LEAST_WORDS or bool(len(words) > 2 and _SENTENCE_END.search(text)))
+    is_latin = 2 * len(_LATIN.findall(text)) >= n_letters
+    is_ended = len(words) > 2 and _SENTENCE_END.search(text) is not None
+    return is_latin and is_prose and (len(words) >= _LEAST_WORDS or is_ended)
 
 
 def differences(texts: Sequence[str], similarity: np.ndarray) -> dict[str, tuple[int, int]]:
@@ -81,8 +83,11 @@ def _is_negation(left: Sequence[str], right: Sequence[str]) -> bool:
     (short, long) = sorted((left, right), key=lambda words: sum(map(len, words)))
     if len(short) == len(long) == 1 and any(prefix + short[0] == long[0] for prefix in _NEGATING):
         return True
-    negated = [any(word in _NEGATIONS or word.endswith(_NOT) for word in words) for words in (left, right)]
-    return negated[0] != negated[1] and _roots(left) == _roots(right)
+    return _has_negation(left) != _has_negation(right) and _roots(left) == _roots(right)
+
+
+def _has_negation(words: Sequence[str]) -> bool:
+    return any(word in _NEGATIONS or word.endswith(_NOT) for word in words)
 
 
 def _roots(words: Sequence[str]) -> list[str]:

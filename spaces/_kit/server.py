@@ -60,10 +60,12 @@ def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     if len(inputs) > len(parameters):
         names = ", ".join(parameter.name for parameter in parameters)
         raise InputError(f"“data” must have at most {len(parameters)} values: {names}. Got {len(inputs)}.")
+    whole = list(inputs)
     for parameter in parameters[len(inputs) :]:
         if parameter.default is parameter.empty:
             raise InputError(f"“data” must have a value for {parameter.name}.")
-    return [*inputs, *(parameter.default for parameter in parameters[len(inputs) :])]
+        whole.append(parameter.default)
+    return whole
 
 
 def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
@@ -72,15 +74,15 @@ def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
     card : the README of the Space; that of a duplicate names its origin, whose owner has the others
     """
     short = [paper.partition("://")[2].replace("arxiv.org/abs/", "arXiv ") for paper in papers]
-    space, hub = os.environ.get("SPACE_ID", ""), "https://huggingface.co/spaces"
+    space = os.environ.get("SPACE_ID", "")
+    hub = "https://huggingface.co/spaces"
     origin = re.search(r"^duplicated_from: *([^\s/]+)", card, re.MULTILINE)
     owner = origin[1] if origin else space.partition("/")[0]
-    own = ("Metric card", f"{hub}/{space}/blob/main/README.md" if space else CARD)
-    return [
-        own,
-        *zip(short, papers, strict=True),
-        *((each, f"{hub}/{owner}/{each}") for each in DEMOS if space and each != name),
-    ]
+    found = [("Metric card", f"{hub}/{space}/blob/main/README.md" if space else CARD)]
+    found += zip(short, papers, strict=True)
+    if space:
+        found += [(other, f"{hub}/{owner}/{other}") for other in DEMOS if other != name]
+    return found
 
 
 def sweep(folder: Path, age: float) -> None:

@@ -1,6 +1,7 @@
 """Parts that the demos over sets of texts share: input, examples, names of sets, figures and tables."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,8 +57,11 @@ class Sets(NamedTuple):
 
     def name(self, i: int) -> str:
         """Return the letter and the name of a set; "" if it is alone."""
-        letter, name = self.letter(i), self.names[i]
-        return "" if len(self.texts) == 1 else f"{letter}: {panels.shorten(name, 30)}" if name else letter
+        if len(self.texts) == 1:
+            return ""
+        letter = self.letter(i)
+        name = self.names[i]
+        return f"{letter}: {panels.shorten(name, 30)}" if name else letter
 
     def figure_name(self, i: int) -> str:
         """Return the name of a set in a figure, which is never empty."""
@@ -80,7 +84,7 @@ class Sets(NamedTuple):
 def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
     """Return a row for each line of the boxes of texts, with the name of its set."""
     names = [name.strip() or letter for name, letter in ((name_a, "A"), (name_b, "B"))]
-    texts = [[line for line in lines_of(box) if line] for box in (a, b)]
+    texts = [list(filter(None, lines_of(box))) for box in (a, b)]
     if all(texts) and names[0] == names[1]:
         raise InputError(f"Sets A and B must have different names. Both are “{names[0][:40]}”.")
     return [Row(text, name) for name, lines in zip(names, texts, strict=True) for text in lines]
@@ -99,7 +103,7 @@ def group(rows: Sequence[Row]) -> Sets:
 def space(settings: dict[str, Any], **given: Any) -> Space:
     """Describe a demo over sets of texts."""
     shared = {"limits": LIMITS, "boxes": BOXES, "examples": EXAMPLES, "steps": STEPS, "rows": rows_of, "sample": SAMPLE}
-    return Space(**{**shared, "settings": settings, **given})
+    return Space(settings=settings, **(shared | given))
 
 
 def prompt_box() -> gr.Textbox:
@@ -141,20 +145,29 @@ def result(
     """
     scores = scored.result["scores"]
     known = [(i, value) for i, value in enumerate(scores) if value is not None]
-    few = known if len(known) < 3 else []
-    cards = [card_of(i, value)._replace(name=sets.name(i), series=j) for j, (i, value) in enumerate(few)] or [mean]
+    cards = []
+    if len(known) < 3:
+        cards = [card_of(i, value)._replace(name=sets.name(i), series=j) for j, (i, value) in enumerate(known)]
+    if not cards:
+        cards = [mean]
     if not scored.is_read:
         cards = [card._replace(headline="", meter=None) for card in cards]
     if len(known) < len(scores):
         notes = [*notes, f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored."]
-    ranking = [
-        Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, facts[i] if facts else "")
-        for i, value in known
-    ]
+    ranking = []
+    for i, value in known:
+        fact = facts[i] if facts else ""
+        ranking.append(Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, fact))
     return Result(
-        scored, {"predictions": sets.texts}, pictures, table, cards, rank(ranking) if len(scores) > 2 else (),
-        said if scored.is_read else NOT_READ, notes=notes,
-    )  # fmt: skip
+        scored=scored,
+        texts={"predictions": sets.texts},
+        pictures=pictures,
+        details=table,
+        cards=cards,
+        ranking=rank(ranking) if len(scores) > 2 else (),
+        verdict=said if scored.is_read else NOT_READ,
+        notes=notes,
+    )
 
 
 def rank(items: Sequence[Ranked]) -> list[Ranked]:
@@ -202,8 +215,11 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
         return [None, None, None]
     rows = [sets.members(i)[j] for i, j in drawn]
     square = similarity[np.ix_(rows, rows)]
-    names, texts = [sets.text_name(i, j) for i, j in drawn], [sets.texts[i][j] for i, j in drawn]
-    groups = {sets.figure_name(i): [k for k, place in enumerate(drawn) if place[0] == i] for i in shown}
+    names = [sets.text_name(i, j) for i, j in drawn]
+    texts = [sets.texts[i][j] for i, j in drawn]
+    groups: dict[str, list[int]] = {sets.figure_name(i): [] for i in shown}
+    for k, (i, _) in enumerate(drawn):
+        groups[sets.figure_name(i)].append(k)
     cut = first_of(len(drawn), len(places))
     joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
     return [
@@ -215,7 +231,8 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
 
 def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | None:
     """Show the most and the least alike pair of each set, in words."""
-    items, squares = [], sets.blocks(similarity)
+    items = []
+    squares = sets.blocks(similarity)
     for series, i in enumerate(shown):
         texts = sets.texts[i]
         firsts, seconds = np.triu_indices(len(texts), 1)
@@ -251,10 +268,9 @@ def text_bars(
     drawn = [(i, j) for i, j in known if j < MOST_DRAWN]
     if not drawn:
         return None
-    groups = {
-        sets.figure_name(of_group): [values[i][j] if i == of_group else None for i, j in drawn]  # type: ignore[index]
-        for of_group in shown
-    }
+    groups: dict[str, list[float | None]] = {sets.figure_name(i): [None] * len(drawn) for i in shown}
+    for k, (i, j) in enumerate(drawn):
+        groups[sets.figure_name(i)][k] = values[i][j]  # type: ignore[index]
     names = [f"{sets.text_name(i, j)}  {sets.texts[i][j]}" for i, j in drawn]
     figure = plots.bars(groups, names, [sets.texts[i][j] for i, j in drawn], title)
     return Drawn(figure, caption + first_of(len(drawn), len(known)))
@@ -266,9 +282,9 @@ def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
     table: dict[str, Any] = dict(zip(("Set", "No.", "Text"), zip(*rows, strict=True), strict=True))
     if len(sets.texts) == 1:
         del table["Set"]
-    return pd.DataFrame(
-        table | {name: [cell for cells in column for cell in cells] for name, column in columns.items()}
-    )
+    for name, cells in columns.items():
+        table[name] = list(chain.from_iterable(cells))
+    return pd.DataFrame(table)
 
 
 def first_of(shown: int, total: int, what: str = "texts") -> str:

@@ -13,7 +13,8 @@ from _kit.page import Drawn, Picture, Result, build
 semantic_entropy = scoring.load(__file__, "semantic_entropy")
 
 _SETTINGS = scoring.part(semantic_entropy, "semantic_entropy_settings")
-SAME, SAME_IN_CONTEXT = _SETTINGS.DEFAULT_SAME, _SETTINGS.DEFAULT_SAME_IN_CONTEXT
+SAME = _SETTINGS.DEFAULT_SAME
+SAME_IN_CONTEXT = _SETTINGS.DEFAULT_SAME_IN_CONTEXT
 LEAST_SAME, MOST_SAME = 0.5, 1.0
 INFO = f"{SAME} is calibrated on pairs that people labelled; with a question, it stands for {SAME_IN_CONTEXT}."
 # Classes of a set, and texts of a class, that are listed.
@@ -36,7 +37,8 @@ def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
     given = sets.group(rows)
     contexts = sets.contexts_of(given, prompt)
     scored = compute(given.texts, same, contexts, is_drawn=True)
-    scores, counts = scored.result["scores"], list(map(int, scored.result["n_classes_scores"]))
+    scores = scored.result["scores"]
+    counts = [int(n_classes) for n_classes in scored.result["n_classes_scores"]]
     if contexts and same == SAME and scoring.is_default():
         same = SAME_IN_CONTEXT
     shown = sets.shown_of(scores)
@@ -53,32 +55,33 @@ def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
         beside = f"0 if all say the same, {math.log(n):.2f} if no two of {panels.in_words(n)} do."
         return panels.Card("", headline, value, "nats of entropy", beside, value / math.log(n), ends=ends)
 
+    pictures: list[Drawn | None] = [classes_panel(given, shown, classes, same)]
+    pictures += sets.figures(given, shown, scored.similarity, float(same))
+    table = sets.details(given, {"Meaning": classes})
+    # People count from 1.
+    table["Meaning"] += 1
     unit = f"nats and {scored.result['n_classes']:.2f} meanings, on average over {len(scores)} sets"
-    notes = [*chain(*unseen.values()), *sets.size_notes(given, "a larger set can have more meanings.")]
+    mean = panels.Card("", "", scored.result["semantic_entropy"], unit)
     equal = "Both sets are equally certain."
-    return sets.result(
-        given,
-        scored,
-        [classes_panel(given, shown, classes, same), *sets.figures(given, shown, scored.similarity, float(same))],
-        sets.details(given, {"Meaning": [[label + 1 for label in labels] for labels in classes]}),
-        card_of,
-        panels.Card("", "", scored.result["semantic_entropy"], unit),
-        sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal),
-        notes,
-        [panels.count(k, "meaning") for k in counts],
-    )
+    said = sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal)
+    notes = list(chain(*unseen.values()))
+    notes += sets.size_notes(given, "a larger set can have more meanings.")
+    facts = [panels.count(k, "meaning") for k in counts]
+    return sets.result(given, scored, pictures, table, card_of, mean, said, notes, facts)
 
 
 def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int]], same: float) -> Drawn:
     """Return the texts of each set, class by class, the largest first, and a caption."""
-    groups, total = [], 0
+    groups = []
+    total = 0
     for series, i in enumerate(shown):
         members: dict[int, list[str]] = {}
         for text, label in zip(given.texts[i], classes[i], strict=True):
             members.setdefault(label, []).append(text)
         total += len(members)
         largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
-        groups += [(panels.count(len(texts), "text"), [(given.name(i), texts, series)]) for texts in largest]
+        for texts in largest:
+            groups.append((panels.count(len(texts), "text"), [(given.name(i), texts, series)]))
     cut = sets.first_of(len(groups), total, "classes").replace("first", "largest")
     caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
     return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)

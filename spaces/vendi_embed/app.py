@@ -26,37 +26,32 @@ def score(rows: list[inputs.Row], prompt: str, q: float) -> Result:
     """Score all sets and draw one or two of them."""
     given = sets.group(rows)
     scored = compute(given.texts, q, sets.contexts_of(given, prompt), is_drawn=True)
-    scores, similarity, q = scored.result["scores"], scored.similarity, float(q)
-    shown, squares = sets.shown_of(scores), given.blocks(similarity)
-    adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=q)
-    unseen = sets.unseen(given, similarity)
+    scores = scored.result["scores"]
+    shown = sets.shown_of(scores)
+    adds = scoring.contributions(vendi_embed, given.texts, given.blocks(scored.similarity), scores, q=float(q))
+    unseen = sets.unseen(given, scored.similarity)
 
     def card_of(i: int, value: float) -> panels.Card:
         n = len(given.texts[i])
-        unrelated = scoring.yardstick(vendi_embed, n, q=q)
-        ends = ("1: all the same", f"{n}: all different")
+        unrelated = scoring.yardstick(vendi_embed, n, q=float(q))
         headline = headline_of(value, n, unrelated or n) + (" So the model sees it." if unseen[i] else "")
-        card = panels.Card("", headline, value, f"of {n}", ends=ends, meter=(value - 1) / (n - 1) if n > 1 else None)
+        card = panels.Card("", headline, value, f"of {n}", ends=("1: all the same", f"{n}: all different"))
+        if n > 1:
+            card = card._replace(meter=(value - 1) / (n - 1))
         if unrelated is None:
             return card
         beside = f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}."
         return card._replace(meaning=beside, mark=(unrelated - 1) / (n - 1))
 
+    pictures = sets.figures(given, shown, scored.similarity, sets.NEAR)
+    pictures.append(sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS))
+    mean = panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets")
     more = sets.verdict(given, scores, EQUAL, "More different things", "As many different things in both sets.")
-    notes = [*chain(*unseen.values()), *sets.size_notes(given, "a larger set can reach a larger score.")]
-    return sets.result(
-        given,
-        scored,
-        [
-            *sets.figures(given, shown, similarity, sets.NEAR),
-            sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
-        ],
-        sets.details(given, {"Adds": adds}),
-        card_of,
-        panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets"),
-        more,
-        [*notes, sets.NO_QUALITY] if len(scores) > 1 else notes,
-    )
+    notes = list(chain(*unseen.values()))
+    notes += sets.size_notes(given, "a larger set can reach a larger score.")
+    if len(scores) > 1:
+        notes.append(sets.NO_QUALITY)
+    return sets.result(given, scored, pictures, sets.details(given, {"Adds": adds}), card_of, mean, more, notes)
 
 
 def headline_of(value: float, n: int, unrelated: float) -> str:
