@@ -37,10 +37,15 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def blocks_of(text: str) -> list[str]:
-    """Split at blank lines."""
-    blocks = "\n".join(lines_of(text)).split("\n\n")
-    return [block.strip() for block in blocks if block.strip()]
+def divided(text: str) -> list[str]:
+    """Split at lines of three or more dashes; the paragraphs between them are one text."""
+    texts = [""]
+    for line in lines_of(text):
+        if len(line) >= 3 and not line.strip("-"):
+            texts.append("")
+        else:
+            texts[-1] += f"{line}\n"
+    return [whole.strip() for whole in texts if whole.strip()]
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:

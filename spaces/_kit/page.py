@@ -19,12 +19,13 @@ _PROGRESS = gr.Progress(track_tqdm=True)
 
 
 class Box(NamedTuple):
-    """A text box for the visitor's input."""
+    """A text box for the visitor's input; one that is folded is among the settings."""
 
     label: str
     info: str
     placeholder: str
     lines: int = 7
+    is_folded: bool = False
 
 
 class Picture(NamedTuple):
@@ -70,7 +71,7 @@ class Space(NamedTuple):
     examples : a JSON file with names, and the texts of the boxes
     rows : converts the texts of the boxes to rows, which a file also consists of
     score : returns a result for rows, and the settings by name
-    settings : components by their names, made outside of a page; text boxes are shown, and the others folded away
+    settings : components by their names, made outside of a page
     sample : a sample file
     api : the public endpoint
     """
@@ -125,23 +126,13 @@ def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], list[g
     with gr.Row(elem_classes="tm-examples"):
         examples = json.loads(space.examples.read_text(encoding="utf-8"))
         chips = [(gr.Button(example["name"], size="sm"), example["texts"]) for example in examples]
-    for component in space.settings.values():
-        if isinstance(component, gr.Textbox):
-            component.render()
+    boxes = [_text_box(box) for box in space.boxes]
     with gr.Tabs():
         with gr.Tab("Write"):
-            boxes = [
-                # A box that grows with a long text takes a browser many seconds to lay out.
-                gr.Textbox(
-                    label=box.label,
-                    info=box.info or None,
-                    placeholder=box.placeholder,
-                    lines=box.lines,
-                    max_lines=box.lines,
-                )
-                for box in space.boxes
-            ]
-            buttons = [gr.Button("Score", variant="primary")]
+            for box, textbox in zip(space.boxes, boxes, strict=True):
+                if not box.is_folded:
+                    textbox.render()
+            buttons = [gr.Button("Score", variant="primary", elem_classes="tm-score")]
         with gr.Tab("File"):
             label = f"{', '.join(inputs.ENDINGS)}, up to {space.limits.file_bytes // 1000} kB"
             file = gr.File(label=label, file_types=list(inputs.ENDINGS))
@@ -150,12 +141,26 @@ def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], list[g
             sample = ("Sample file", "sample.csv", panels.data_url(space.sample.read_bytes(), "text/csv"))
             gr.HTML(panels.render("downloads", [sample]), padding=False)
             buttons.append(gr.Button("Score the file", variant="primary"))
-    folded = [component for component in space.settings.values() if not isinstance(component, gr.Textbox)]
+    folded = [textbox for box, textbox in zip(space.boxes, boxes, strict=True) if box.is_folded]
+    folded += space.settings.values()
     if folded:
         with gr.Accordion("More settings", open=False):
             for component in folded:
                 component.render()
     return chips, boxes, file, buttons
+
+
+def _text_box(box: Box) -> gr.Textbox:
+    """Make a text box that is rendered later."""
+    return gr.Textbox(
+        label=box.label,
+        info=box.info or None,
+        placeholder=box.placeholder,
+        lines=box.lines,
+        # A box that grows with a long text takes a browser many seconds to lay out.
+        max_lines=box.lines,
+        render=False,
+    )
 
 
 def _result_side(space: Space) -> _Shown:
@@ -193,7 +198,7 @@ def _wire(
     file: gr.File,
     buttons: list[gr.Button],
 ) -> None:
-    """Connect the two buttons, the examples, and a change of the input or of what is looked at.
+    """Connect the two buttons, the examples, the opening of the page, and a change of its input.
 
     The script of the page compares the input with what was scored, and keeps it in the fragment of the address.
     """
@@ -233,7 +238,10 @@ def _wire(
     changed = f"(...values) => tm.changed({len(boxes)}, values)"
     changes = [component.change for component in (file, *typed)]
     gr.on(changes, None, [file, *typed], None, js=changed, api_visibility="private")
-    demo.load(None, typed, typed, js="(...values) => tm.restored(values)", api_visibility="private")
+    # A visitor first sees a result: of what the address holds, or of the first example.
+    opened = f"(...values) => tm.restored({json.dumps(chips[0][1])}, values)"
+    filled = demo.load(None, typed, typed, js=opened, api_visibility="private")
+    filled.then(**run("'first'"))
 
 
 def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
@@ -269,8 +277,8 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
     changes: dict[Any, Any] = {
         shown.answer: panels.render("answer", *answer),
         shown.column: gr.update(visible=True),
-        shown.table: _filled(result.details),
-        shown.downloads: panels.render("downloads", _downloads(space.metric.name, result)),
+        shown.table: filled_table(result.details),
+        shown.downloads: panels.render("downloads", downloads_of(space.metric.name, result)),
     }
     for (place, head, body), drawn, picture in zip(shown.pictures, result.pictures, space.pictures, strict=True):
         changes[place] = gr.update(visible=drawn is not None)
@@ -280,7 +288,7 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
     return changes
 
 
-def _downloads(name: str, result: Result) -> list[tuple[str, str, str]]:
+def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
     """Return label, file name and link of each download: the page holds it, so the server keeps no file."""
     table = harmless(result.details).to_csv(index=False, lineterminator="\r\n", quoting=1)
     report = {"metric": name} | result.scored.result | result.texts
@@ -290,7 +298,8 @@ def _downloads(name: str, result: Result) -> list[tuple[str, str, str]]:
     return [(label, f"{name}.{ending}", panels.data_url(content, f"text/{ending}")) for label, ending, content in files]
 
 
-def _filled(table: pd.DataFrame) -> Any:
+def filled_table(table: pd.DataFrame) -> Any:
+    """Return the update that shows a table."""
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.

@@ -25,6 +25,21 @@ MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
 # Sentences of ours that have nothing in common, for the yardstick.
 UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
+# What a warning advises a program to do, and what a visitor can do.
+_ADVICE = {
+    " Pass a smaller max_order.": " Choose a smaller “Longest phrase”.",
+    "1 of 1 sets have": "The set has",
+    "1 of 1 texts have": "The text has",
+    "1 of 1 texts are": "The text is",
+    "1 in another language, of 1 texts": "The text is in another language",
+    "1 source code, of 1 texts": "The text is source code",
+    "their self_bleu is": "the score is",
+    "tokenizer='whitespace' takes": "a split at spaces takes",
+    "tokenizer='13a' takes": "the tokenizer 13a takes",
+    "tokenizer='intl' takes": "the international tokenizer takes",
+    " Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.": " Split them at characters.",
+    " If they are options of a poll, pass matcher='exact' and clustering='none'.": "",
+}
 # Warnings are caught for all threads of a process.
 _ONE_RUN = threading.Lock()
 
@@ -86,7 +101,7 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
         if is_drawn:
             similarity = _similarity(metric, texts["predictions"], run)
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
-    messages = [str(warning.message) for warning in ours]
+    messages = [for_visitors(str(warning.message)) for warning in ours]
     foreign = find_foreign(english) if is_default() else set()
     if foreign:
         messages.append(_foreign_note(len(foreign), len(set(chain.from_iterable(english)))))
@@ -94,6 +109,13 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     is_known = all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
     result["warnings"] = list(dict.fromkeys(messages))
     return Scored(result, is_known and not foreign, _code(name, texts | settings.passed()), similarity)
+
+
+def for_visitors(message: str) -> str:
+    """Return a warning of a metric without what only a program can do about it."""
+    for words, instead in _ADVICE.items():
+        message = message.replace(words, instead)
+    return message
 
 
 def find_foreign(lists: Sequence[Sequence[str]]) -> set[str]:
@@ -129,7 +151,10 @@ def _code(name: str, arguments: dict[str, Any]) -> str:
 def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any]) -> np.ndarray:
     """Return the cosines of all texts, by the encoder of a call of `compute`."""
     core = part(metric, "core")
-    settings = type(metric).settings.read(given, metric.name)
+    names = core.EmbeddedSetSettings.declared()
+    settings = core.EmbeddedSetSettings.read(
+        {name: value for name, value in given.items() if name in names}, metric.name
+    )
     vectors = core.embed_sets(core.parse_sets(sets), settings).rows.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
@@ -141,6 +166,22 @@ def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
     if not 1 < n <= len(UNRELATED):
         return None
     return float(metric.compute(predictions=[UNRELATED[:n]], model=MODEL, **settings)[metric.name])
+
+
+@functools.cache
+def unrelated_cosine(metric: Any) -> float:
+    """Return the mean cosine of sentences that have nothing in common, by the encoder of the demo."""
+    similarity = _similarity(metric, [UNRELATED], {"model": MODEL})
+    return float(similarity[np.triu_indices(len(UNRELATED), 1)].mean())
+
+
+def near(metric: Any) -> float:
+    """Return the cosine from which on texts are alike: two thirds of the way from unrelated texts to equal ones.
+
+    It is 0.69 for the default encoder.
+    """
+    unrelated = unrelated_cosine(metric)
+    return unrelated + 2 / 3 * (1 - unrelated)
 
 
 def contributions(

@@ -31,6 +31,8 @@ CONNECTIONS = 400
 SESSIONS = 100
 # Interval of the cleanup, and maximum age of uploads, in seconds.
 DELETE_CACHE = (60, 300)
+# Bytes of all uploads together.
+MOST_UPLOADED = 50_000_000
 # Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for whoever has the link.
 REFUSED = ("/gradio_api/deep_link", "/gradio_api/openapi.json", "/openapi.json")
 # Where a demo that is not on the Hub shows its metric card.
@@ -85,19 +87,43 @@ def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
     return found
 
 
-def sweep(folder: Path, age: float) -> None:
-    """Remove the empty folders that are older than the age, in seconds: Gradio removes the files only."""
-    for path in folder.glob("*/"):
+def sweep(folder: Path, age: float, most_bytes: int) -> None:
+    """Remove files and empty folders that are older than the age, in seconds, and the oldest files beyond the bytes.
+
+    Gradio removes the uploads of which it knows, and no others: one that was aborted has only a temporary name.
+    """
+    now = time.time()
+    left = most_bytes
+    for path, modified, size in sorted(_files_of(folder), key=lambda file: file[1], reverse=True):
+        left -= size
+        if left < 0 or now - modified > age:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    for path in sorted(folder.rglob("*/"), reverse=True):
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > age:
+            if now - path.stat().st_mtime > age:
+                # It fails if the folder has files.
                 path.rmdir()
+
+
+def _files_of(folder: Path) -> list[tuple[Path, float, int]]:
+    """List the files below a folder, with the times of their last changes and their sizes."""
+    files = []
+    for path in folder.rglob("*"):
+        # A file may go meanwhile.
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                stat = path.stat()
+                files.append((path, stat.st_mtime, stat.st_size))
+    return files
 
 
 def _sweep_forever() -> None:
     folder = Path(os.environ.get("GRADIO_TEMP_DIR") or Path(tempfile.gettempdir()) / "gradio")
+    interval, age = DELETE_CACHE
     while True:
-        time.sleep(DELETE_CACHE[0])
-        sweep(folder, DELETE_CACHE[0])
+        time.sleep(interval)
+        sweep(folder, age, MOST_UPLOADED)
 
 
 def shown_error(error: Exception) -> gr.Error:

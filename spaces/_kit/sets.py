@@ -1,5 +1,6 @@
 """Parts that the demos over sets of texts share: input, examples, names of sets, figures and tables."""
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -21,11 +22,14 @@ SAMPLE = Path(__file__).with_name("sample.csv")
 # Sentences of ours, the first for the concepts walk, dog, take, park and couple of the CommonGen task.
 EXAMPLES = Path(__file__).with_name("examples.json")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_EXAMPLE = "A man walks his dog in the park.\nIn the park, a man is walking his dog."
 BOXES = (
-    Box("Name of A", "", "A", 1),
-    Box("Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog."),
-    Box("Name of B", "", "B", 1),
-    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea."),
+    Box("Name of A", "", "A", 1, is_folded=True),
+    Box(
+        "Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog.", 6
+    ),
+    Box("Name of B", "", "B", 1, is_folded=True),
+    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea.", 4),
 )
 STEPS = (
     "Write or paste texts, one a line, or upload a file. Or click an example.",
@@ -34,8 +38,6 @@ STEPS = (
 )
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 ADDS = "The score with the text less the score without it. Below 0, the set is more diverse without the text."
-# The map joins texts from this cosine on.
-NEAR = 0.7
 # A figure of more texts is slow and illegible.
 MOST_DRAWN = 60
 FIGURES = (
@@ -45,11 +47,16 @@ FIGURES = (
 )
 
 
+# A marker of a list: a bullet, or a number or letter with a point or in brackets.
+_MARKER = re.compile(r"(?:[-*•‣▪·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
+
+
 class Sets(NamedTuple):
-    """Sets of texts with their names."""
+    """Sets of texts with their names, and how many texts have lost the marker of a list."""
 
     texts: list[list[str]]
     names: list[str]
+    n_stripped: int = 0
 
     def letter(self, i: int) -> str:
         """Return the letter of a set, or its number if there are more than letters."""
@@ -90,14 +97,33 @@ def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
     return [Row(text, name) for name, lines in zip(names, texts, strict=True) for text in lines]
 
 
-def group(rows: Sequence[Row]) -> Sets:
-    """Group rows into sets, in order of first appearance."""
+def group(rows: Sequence[Row], *, strip: bool = False) -> Sets:
+    """Group rows into sets, in order of first appearance; `strip` removes the markers of lists."""
     members: dict[str, list[str]] = {}
     for row in rows:
         members.setdefault(row.set, []).append(row.text)
     # A name that is the letter says nothing more.
     names = ["" if name == LETTERS[i : i + 1] else name for i, name in enumerate(members)]
-    return Sets(list(members.values()), names)
+    texts = list(members.values())
+    n_stripped = 0
+    if strip:
+        plain = [without_markers(written) for written in texts]
+        n_stripped = sum(old != new for old, new in zip(chain(*texts), chain(*plain), strict=True))
+        texts = plain
+    return Sets(texts, names, n_stripped)
+
+
+def without_markers(texts: list[str]) -> list[str]:
+    """Remove the markers of a list, such as "1." and "-", if each of two or more texts begins with one."""
+    if len(texts) < 2 or not all(map(_MARKER.match, texts)):
+        return texts
+    return [_MARKER.sub("", text, count=1) for text in texts]
+
+
+def marker_box() -> gr.Checkbox:
+    """Make the switch of the markers of lists."""
+    info = "Without “1.”, “-” or “•”, if each text of a set begins with one."
+    return gr.Checkbox(True, label="Remove list markers", info=info)
 
 
 def space(settings: dict[str, Any], **given: Any) -> Space:
@@ -197,17 +223,15 @@ def verdict(sets: Sets, scores: Sequence[float | None], equal: float, more: str,
     return f"{more} in {sets.name(known[best][0])} than in {than}."
 
 
-def size_notes(sets: Sets, remark: str) -> list[str]:
-    """Return a remark if two sets differ in size."""
-    sizes = list(map(len, sets.texts))
-    return [f"The sets differ in size: {remark}"] if len(sizes) == 2 and sizes[0] != sizes[1] else []
-
-
-def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float) -> list[Drawn | None]:
+def figures(
+    sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float, unrelated: float, prompt: str | None = None
+) -> list[Drawn | None]:
     """Draw the map, the similarities, and the most and least alike texts of one or two sets; None if there are none.
 
     similarity : cosines of all texts, of shape (n, n)
     near : the cosine from which on the map joins two texts
+    unrelated : the mean cosine of texts that have nothing in common
+    prompt : what the texts were asked
     """
     places = [(i, j) for i in shown for j in range(len(sets.texts[i]))]
     drawn = places[:MOST_DRAWN]
@@ -222,9 +246,12 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
         groups[sets.figure_name(i)].append(k)
     cut = first_of(len(drawn), len(places))
     joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
+    scale = f"1 is the same meaning. Unrelated texts have {panels.decimals(unrelated)} on average."
+    if prompt and prompt.strip():
+        scale += " What the texts share with the prompt is not counted."
     return [
         Drawn(plots.text_map(square, names, texts, groups, near), joined + cut),
-        Drawn(plots.heat_map(square, names, texts), f"1 is the same meaning, 0 an unrelated one.{cut}"),
+        Drawn(plots.heat_map(square, names, texts), scale + cut),
         _alike(sets, shown, similarity),
     ]
 
@@ -245,15 +272,42 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
     return Drawn(panels.render("groups", items, 2)) if items else None
 
 
-def unseen(sets: Sets, similarity: np.ndarray) -> dict[int, list[str]]:
-    """Return for each set notes on its texts that differ only in what the encoder hardly sees."""
+def unseen(sets: Sets, alike: Sequence[np.ndarray], remark: Callable[[int, int, int], str]) -> dict[int, list[str]]:
+    """Return for each set notes on texts that the metric takes for alike, but that differ in what changes a meaning.
+
+    alike : for each set of k texts, which pairs are alike to the metric, bool of shape (k, k)
+    remark : what the metric makes of texts j and k of set i
+    """
     notes: dict[int, list[str]] = {}
-    for i, (texts, square) in enumerate(zip(sets.texts, sets.blocks(similarity), strict=True)):
+    for i, (texts, pairs) in enumerate(zip(sets.texts, alike, strict=True)):
         notes[i] = []
-        for kind, pair in reading.differences(texts, square).items():
-            both = " and ".join(f"“{panels.shorten(texts[j], 80)}”" for j in pair)
-            seen = f"which the model hardly sees: it takes them for {square[pair]:.0%} alike."
-            notes[i].append(f"{both} differ only in {kind}, {seen}")
+        for kind, (j, k) in reading.differences(texts, pairs).items():
+            notes[i].append(f"{_both(texts, j, k)} differ only in {kind}: {remark(i, j, k)}")
+    return notes
+
+
+def _both(texts: Sequence[str], i: int, j: int) -> str:
+    return f"“{panels.shorten(texts[i], 80)}” and “{panels.shorten(texts[j], 80)}”"
+
+
+def contained_notes(sets: Sets, alike: Sequence[np.ndarray]) -> list[str]:
+    """Return a note on texts that are not alike to the metric although one contains the other."""
+    for texts, pairs in zip(sets.texts, alike, strict=True):
+        found = reading.contained(texts, pairs)
+        if found:
+            reason = "The model compares whole texts: compare answers of one form, all short or all in sentences."
+            return [f"{_both(texts, *found)} count as two meanings, although one contains the other. {reason}"]
+    return []
+
+
+def common_notes(sets: Sets, remark: str) -> list[str]:
+    """Return the notes of every demo over sets: removed markers, sets of two sizes with a remark, and quality."""
+    notes = []
+    if sets.n_stripped:
+        notes.append(f"List markers were removed from {panels.count(sets.n_stripped, 'text')}.")
+    sizes = list(map(len, sets.texts))
+    if len(sizes) == 2 and sizes[0] != sizes[1]:
+        notes.append(f"The sets differ in size: {remark}")
     return notes
 
 

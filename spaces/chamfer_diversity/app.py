@@ -19,13 +19,12 @@ EQUAL = 0.02
 MOST_GROUPS, MOST_CHIPS = 12, 5
 # The ends of the scale.
 ENDS = ("0: duplicates", "1: unrelated")
-# The lower bound of each interpretation.
+# The lower bound of each interpretation, as a share of the score of unrelated sentences.
 WORDS = (
-    (0.7, "Even the nearest neighbours say different things."),
-    (0.4, "The texts are well separated."),
-    (0.2, "Most texts have a somewhat similar neighbour."),
-    (NEAR, "Most texts have a close neighbour."),
-    (0.0, "Nearly every text has a near duplicate."),
+    (0.85, "Even the nearest neighbours say different things."),
+    (0.5, "The texts are well separated."),
+    (0.25, "Most texts have a somewhat similar neighbour."),
+    (0.0, "Most texts have a close neighbour."),
 )
 
 
@@ -39,9 +38,9 @@ def compute(texts: Any, contexts: Any = None, is_drawn: bool = False) -> scoring
     )
 
 
-def score(rows: list[inputs.Row], prompt: str) -> Result:
+def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
     """Score all sets and draw one or two of them."""
-    given = sets.group(rows)
+    given = sets.group(rows, strip=markers)
     scored = compute(given.texts, sets.contexts_of(given, prompt), is_drawn=True)
     scores = scored.result["scores"]
     squares = given.blocks(scored.similarity)
@@ -61,29 +60,41 @@ def score(rows: list[inputs.Row], prompt: str) -> Result:
     }
 
     def card_of(i: int, value: float) -> panels.Card:
-        headline = next(words for least, words in WORDS if value >= least - TIE)
         unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
+        headline = headline_of(value, unrelated or 1.0)
         many = panels.in_words(len(given.texts[i])).capitalize()
         beside = f"{many} unrelated sentences score {unrelated:.2f}." if unrelated else ""
         facts = facts_of(scored.result["details"][i])
         return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ENDS, facts=facts)
 
+    pairs = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
+    near = scoring.near(chamfer_diversity)
     pictures = [
         sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
-        *sets.figures(given, shown, scored.similarity, sets.NEAR),
+        *sets.figures(given, shown, scored.similarity, near, scoring.unrelated_cosine(chamfer_diversity), prompt),
         duplicates_panel(given, shown, copies),
         sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
     ]
-    pairs = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
     unit = f"from the nearest, on average over {len(scores)} sets"
     mean = panels.Card("", "", scored.result["chamfer_diversity"], unit, facts=pairs)
     same = "The texts of both sets are equally far apart."
     said = sets.verdict(given, scores, EQUAL, "The texts are further apart", same)
-    notes = list(chain(*sets.unseen(given, scored.similarity).values()))
-    notes += sets.size_notes(given, "distances tend to be smaller in a larger set.")
-    if len(scores) > 1:
-        notes.append(sets.NO_QUALITY)
+
+    def remark(i: int, j: int, k: int) -> str:
+        return f"they are only {panels.decimals(1 - squares[i][j, k])} apart."
+
+    unseen = sets.unseen(given, [square >= near - TIE for square in squares], remark)
+    notes = list(chain(*unseen.values()))
+    notes += sets.common_notes(given, "distances tend to be smaller in a larger set.")
+    notes.append(sets.NO_QUALITY)
     return sets.result(given, scored, pictures, sets.details(given, columns), card_of, mean, said, notes)
+
+
+def headline_of(value: float, unrelated: float) -> str:
+    """Return the interpretation of a score beside that of unrelated sentences."""
+    if value < NEAR - TIE:
+        return "Nearly every text has a near duplicate."
+    return next(words for least, words in WORDS if value >= least * unrelated - TIE)
 
 
 def numbers_of(places: Sequence[int | None]) -> list[int | None]:
@@ -156,7 +167,7 @@ SPACE = sets.space(
         Picture("What each text adds", is_wide=True),
     ),
     api=api,
-    settings={"prompt": sets.prompt_box()},
+    settings={"prompt": sets.prompt_box(), "markers": sets.marker_box()},
 )
 
 demo = build(SPACE)

@@ -39,12 +39,12 @@ _SHARED_LENGTH = 120
 
 BOX = Box(
     "Your text",
-    "A blank line starts a second text.",
+    "Paragraphs are one text. A line --- starts a second text.",
     "The council met on Tuesday. Most members were in favour of the bridge.",
     10,
 )
 STEPS = (
-    "Write or paste a text. Leave a blank line between two texts. Or click an example.",
+    "Write or paste a text. A line --- stands between two texts. Or click an example.",
     "Press Score.",
     "Look at the sentences with the strongest marks.",
 )
@@ -137,7 +137,7 @@ def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
     """Return the card of the score."""
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     headline, meter = (meaning_of(result), result["gruen"]) if is_read else ("", None)
-    ends = ("0: no sentence is likely English", "1: fluent, nothing repeated, one subject")
+    ends = ("0: poorly written", "1: fluent, nothing repeated, one subject")
     return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends)
 
 
@@ -176,7 +176,7 @@ SPACE = Space(
     boxes=(BOX,),
     examples=Path(__file__).with_name("examples.json"),
     steps=STEPS,
-    rows=lambda box: [inputs.Row(block) for block in inputs.blocks_of(box)],
+    rows=lambda box: [inputs.Row(text) for text in inputs.divided(box)],
     score=score,
     pictures=(Picture("Sentence by sentence", "html", True), Picture("Deductions", "html", True)),
     api=api,
@@ -187,5 +187,5 @@ SPACE = Space(
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    gruen.compute(predictions=["It warms up. Then it runs."])
+    compute(["It warms up. Then it runs."])
     server.serve(demo, SPACE.limits.file_bytes)

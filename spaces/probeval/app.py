@@ -14,6 +14,8 @@ probeval = scoring.load(__file__, "probeval")
 
 LIMITS = inputs.Limits(sets=2, texts=200, text_characters=200, characters=3_000)
 MOST_COUNTED = 100_000
+# Up to this divergence, in nats, the model answers much as people do.
+CLOSE = 0.1
 # Answers of each side; fewer give no verdict.
 LEAST = 20
 # What the metric calls answers in no cluster.
@@ -31,8 +33,11 @@ STEPS = (
     "Press Score.",
 )
 _COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
-# "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
-_COUNTED = re.compile(r"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t)([-+−]?[0-9][0-9.,]*)")
+# "pot*21", "pot: 21", "pot x 21" and "pot (21)"; "Xbox 360", "Netflix 4" and "4x4" are answers.
+_NUMBER = r"([-+−]?[0-9][0-9.,]*)"
+_COUNTED = re.compile(rf"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t){_NUMBER}|(.*\S)\s*\({_NUMBER}\)")
+# "pot, 21" is counted where each answer of its side has a count; "June 3, 1990" is an answer.
+_AFTER_COMMA = re.compile(rf"(.*\S),\s+{_NUMBER}")
 
 
 class Answers(NamedTuple):
@@ -51,17 +56,31 @@ def rows_of(people: str, model: str) -> list[inputs.Row]:
 def group(rows: list[inputs.Row]) -> Answers:
     """Parse the answers of both sides, with their counts."""
     answers = Answers([], [])
+    with_commas = {side for side in SIDES if all(has_count(row.text) for row in rows if row.set.lower() == side)}
     for i, row in enumerate(rows, 1):
         side = row.set.lower()
         if side not in SIDES:
             raise inputs.InputError(f"Row {i}: “set” must be people or model. Got “{row.set[:40]}”.")
-        counted = _COUNTED.fullmatch(row.text)
-        text, count = counted.groups() if counted else (row.text, "1")
+        text, count = divide(row.text, side in with_commas)
         if not _COUNT.fullmatch(count):
             where = f"“{panels.shorten(row.text, 40)}” of {side}"
             raise inputs.InputError(f"{where}: a count must be an integer from 1 to 999,999,999. Got “{count[:40]}”.")
         answers[SIDES.index(side)].append((text, int(count)))
     return answers
+
+
+def has_count(text: str) -> bool:
+    """Tell whether an answer may have a count, in any form."""
+    return bool(_COUNTED.fullmatch(text) or _AFTER_COMMA.fullmatch(text))
+
+
+def divide(text: str, with_commas: bool) -> tuple[str, str]:
+    """Divide what is written into the answer and its count, "1" if there is none."""
+    found = _COUNTED.fullmatch(text) or (with_commas and _AFTER_COMMA.fullmatch(text))
+    if not found:
+        return text, "1"
+    answer, count = filter(None, found.groups())
+    return answer, count
 
 
 def compute(answers: Answers) -> scoring.Scored:
@@ -190,15 +209,44 @@ def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> pan
     """Return the card of the divergence, in nats."""
     value = result["probeval"]
     largest = largest_divergence(detail)
-    headline = f"The model gives {result['coverage']:.0%} of people's answers." if is_judged else ""
-    ends = ("0: like people", f"{largest:.2f}: none of their answers")
-    return panels.Card("", headline, value, "nats apart", meter=value / largest if is_judged else None, ends=ends)
+    even = even_divergence(detail)
+    ends = ("0: as people", f"{largest:.2f}: none of their answers")
+    if not is_judged:
+        return panels.Card("", "", value, "nats apart", ends=ends)
+    headline = headline_of(value, even, largest, result["wrong_rate"])
+    beside = f"As many answers, spread evenly over people's clusters, are {even:.2f} apart."
+    return panels.Card("", headline, value, "nats apart", beside, value / largest, even / largest, ends)
+
+
+def headline_of(value: float, even: float, largest: float, wrong_rate: float) -> str:
+    """Return the interpretation of a divergence, beside that of answers without preference and of wrong answers."""
+    if value <= CLOSE:
+        return "The model answers much as people do."
+    if wrong_rate > 0.5:
+        return "Most of the model's answers are none of people's."
+    if value >= largest / 2:
+        return "The model hardly gives the answers that people give."
+    if value <= even:
+        return "The model answers somewhat as people do."
+    return "The model has other favourites than people."
 
 
 def largest_divergence(detail: dict[str, Any]) -> float:
     """Return the divergence if none of the model's answers matched a cluster."""
+    return divergence(detail, {WRONG: detail["n_answers"]})
+
+
+def even_divergence(detail: dict[str, Any]) -> float:
+    """Return the divergence if the model's answers were spread evenly over people's clusters."""
+    clusters = [cluster["cluster"] for cluster in detail["clusters"]]
+    return divergence(detail, dict.fromkeys(clusters, detail["n_answers"] / len(clusters)))
+
+
+def divergence(detail: dict[str, Any], answers: dict[str, float]) -> float:
+    """Return the divergence of answers in clusters from people's, smoothed as the metric does."""
     counts = dict(detail["smoothing"]["model"])
-    counts[WRONG] += detail["n_answers"]
+    for label, count in answers.items():
+        counts[label] += count
     total = sum(counts.values())
     return sum(p * math.log(p * total / counts[label]) for label, p in detail["gold_distribution"].items() if p)
 
@@ -242,5 +290,5 @@ SPACE = Space(
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    probeval.compute(predictions=[["warm"]], references=[["up"]])
+    compute(Answers([("warm", 1)], [("up", 1)]))
     server.serve(demo, SPACE.limits.file_bytes)

@@ -2,14 +2,17 @@
 
 import random
 from collections.abc import Container
+from itertools import chain
 from typing import Any, Literal
 
 import gradio as gr
+import numpy as np
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, server, sets
 from _kit.page import Drawn, Picture, Result, build
 
 self_bleu = scoring.load(__file__, "self_bleu")
+is_unspaced = scoring.part(self_bleu, "core").is_unspaced
 
 TOKENIZERS = {
     "whitespace": "Spaces",
@@ -18,10 +21,14 @@ TOKENIZERS = {
     "char": "Characters",
     "zh": "Chinese",
 }
+# Tokenizers of scripts that have no spaces.
+CHARACTERS = ("char", "zh")
 # Orders of n-grams, and tokens that are marked: a browser is slow with more.
 MOST_ORDERS, _MOST_TOKENS = 5, 800
 # Labels of repeated phrases by their lengths.
 _LABELS = ("single", *(f"{n} in a row" for n in range(2, MOST_ORDERS + 1)))
+# Orders of the words, whose mean is compared with the texts as they are written.
+SHUFFLES = 50
 # Smaller differences of scores are not named.
 EQUAL = 0.005
 # The lower bound of each interpretation.
@@ -47,26 +54,26 @@ def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
     return scoring.compute(self_bleu, predictions=given, **settings)
 
 
-def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
+def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
-    given = sets.group(rows)
+    given = sets.group(rows, strip=markers)
     order = int(max_order)
     scored = compute(given.texts, max_order, tokenizer)
     result = scored.result
     scores = result["scores"]
     tokens = [split_all(texts, tokenizer) for texts in given.texts]
-    mixed = [shuffle_all(texts) for texts in tokens]
-    # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
-    space = "" if tokenizer == "char" else " "
-    shuffled = compute([joined(texts, space) for texts in mixed], max_order, tokenizer).result
+    mixed = [shuffle_all(texts, 0) for texts in tokens]
+    shuffled = score_shuffled(tokens, order, tokenizer)
     repeated = [phrases(texts, order) for texts in tokens]
     longest = [max(map(len, of_set), default=0) for of_set in repeated]
     # It warns of texts that are too short, and of those that its tokenizer does not split.
-    unread = NOT_COMPARED if result["warnings"] else ""
+    is_doubtful = bool(result["warnings"])
+    is_split = tokenizer in CHARACTERS or not any(map(is_unspaced, chain(*given.texts)))
+    shares_nothing = is_split and not any(longest)
 
     def card_of(name: str, value: float, mixed: float, detail: dict[str, Any], length: int) -> panels.Card:
-        headline = "" if unread else headline_of(value, length, order)
-        remark = f"The same words in random order: {mixed:.2f}."
+        headline = "" if is_doubtful and not shares_nothing else headline_of(value, length, order)
+        remark = f"The same words in random order: {mixed:.2f}, the mean of {SHUFFLES} orders."
         ends = (f"0: no {phrase_of(order)} shared", "1: copies")
         facts = facts_of(detail, order)
         return panels.Card(name, headline, value, f"self-BLEU-{order}", remark, value, mixed, ends, facts=facts)
@@ -76,11 +83,15 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
     figure = order_bars(result["details"][shown], shuffled["details"][shown], order)
     pictures = [
         marked(tokens[shown], order, f"{name}Phrases that another text contains, too.", 0),
-        marked(mixed[shown], order, f"{name}In random order, which is nonsense.", 1),
+        marked(mixed[shown], order, f"{name}In one random order, which is nonsense.", 1),
         Drawn(figure, f"{name}Higher is less diverse."),
     ]
     mean = card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result, max(longest))
     said = f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings."
+    if shares_nothing:
+        said = "No word is in two texts. Self-BLEU compares words, not meanings."
+    elif is_doubtful:
+        said = NOT_COMPARED
     return sets.result(
         given,
         scored,
@@ -88,8 +99,8 @@ def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
         phrase_table(given, repeated),
         lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i], longest[i]),
         mean,
-        unread or said,
-        sets.size_notes(given, "self-BLEU tends to be larger in a larger set."),
+        said,
+        sets.common_notes(given, "self-BLEU tends to be larger in a larger set."),
     )
 
 
@@ -100,6 +111,8 @@ def phrase_of(order: int) -> str:
 
 def headline_of(value: float, longest: int, order: int) -> str:
     """Return the interpretation of a score; `longest` is the length of the longest phrase in two texts."""
+    if not longest:
+        return "No word is shared."
     if longest < order:
         return f"No {phrase_of(order)} is shared."
     return next(words for least, words in WORDS if value >= least)
@@ -143,14 +156,37 @@ def split_all(texts: list[str], tokenizer: str) -> list[list[str]]:
     return [split(text, tokenizer) for text in texts]
 
 
-def joined(texts: list[list[str]], space: str) -> list[str]:
-    """Return texts of their tokens."""
-    return [space.join(tokens) for tokens in texts]
-
-
-def shuffle_all(texts: list[list[str]]) -> list[list[str]]:
+def shuffle_all(texts: list[list[str]], seed: int) -> list[list[str]]:
     """Shuffle the words of each text."""
-    return [shuffle(tokens, f"{i}") for i, tokens in enumerate(texts)]
+    return [shuffle(tokens, f"{seed} {i}") for i, tokens in enumerate(texts)]
+
+
+def score_shuffled(sets_of_tokens: list[list[list[str]]], order: int, tokenizer: str) -> dict[str, Any]:
+    """Score the texts of each set with their words shuffled: the mean of `SHUFFLES` orders of the words.
+
+    Returns "scores", "details" with self-BLEU by order for each set, and the means of both over sets, as `compute`.
+    """
+    # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
+    space = "" if tokenizer == "char" else " "
+    texts = []
+    for tokens in sets_of_tokens:
+        for seed in range(SHUFFLES):
+            texts.append([space.join(words) for words in shuffle_all(tokens, seed)])
+    settings = {"max_order": order, "tokenizer": tokenizer, "singletons": "skip"}
+    found = scoring.compute(self_bleu, predictions=texts, **settings).result
+    names = [f"self_bleu_{n}" for n in range(1, order + 1)]
+    result: dict[str, Any] = {"scores": [], "details": []}
+    for start in range(0, len(texts), SHUFFLES):
+        details = found["details"][start : start + SHUFFLES]
+        if found["scores"][start] is None:
+            result["scores"].append(None)
+            result["details"].append(details[0])
+        else:
+            means = {name: float(np.mean([detail[name] for detail in details])) for name in names}
+            result["scores"].append(float(np.mean(found["scores"][start : start + SHUFFLES])))
+            result["details"].append(means)
+    # Each set has as many orders, so that these are the means over sets, too.
+    return result | {name: found[name] for name in ["self_bleu", *names]}
 
 
 def split(text: str, tokenizer: str) -> list[str]:
@@ -214,7 +250,7 @@ def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any
         if max(values) >= EQUAL:
             break
     else:
-        return "No word is in two texts."
+        return "Hardly anything is repeated."
     begin = ""
     kind = ""
     if n < order:
@@ -263,7 +299,7 @@ SPACE = sets.space(
         Picture("Self-BLEU by order", is_wide=True),
     ),
     api=api,
-    settings={"max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
+    settings={"markers": sets.marker_box(), "max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
 )
 
 demo = build(SPACE)

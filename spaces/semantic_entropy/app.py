@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.page import Drawn, Picture, Result, build
 
@@ -16,7 +17,13 @@ _SETTINGS = scoring.part(semantic_entropy, "semantic_entropy_settings")
 SAME = _SETTINGS.DEFAULT_SAME
 SAME_IN_CONTEXT = _SETTINGS.DEFAULT_SAME_IN_CONTEXT
 LEAST_SAME, MOST_SAME = 0.5, 1.0
-INFO = f"{SAME} is calibrated on pairs that people labelled; with a question, it stands for {SAME_IN_CONTEXT}."
+INFO = (
+    f"{SAME} is calibrated on pairs that people labelled; with a question, it stands for {SAME_IN_CONTEXT}."
+    if scoring.is_default()
+    else f"It depends on the encoder: unrelated texts have {scoring.unrelated_cosine(semantic_entropy):.2f} on average."
+)
+# An encoder without a calibrated threshold begins at that of the map.
+FIRST_SAME = SAME if scoring.is_default() else min(round(scoring.near(semantic_entropy), 2), MOST_SAME)
 # Classes of a set, and texts of a class, that are listed.
 MOST_CLASSES, MOST_CHIPS = 12, 6
 # Smaller differences of scores are not named.
@@ -32,9 +39,9 @@ def compute(texts: Any, same: Any, contexts: Any = None, is_drawn: bool = False)
     return scoring.compute(semantic_entropy, given, predictions=given, same=least, contexts=contexts, is_drawn=is_drawn)
 
 
-def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
+def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Result:
     """Score all sets and show the classes of one or two of them."""
-    given = sets.group(rows)
+    given = sets.group(rows, strip=markers)
     contexts = sets.contexts_of(given, prompt)
     scored = compute(given.texts, same, contexts, is_drawn=True)
     scores = scored.result["scores"]
@@ -43,12 +50,12 @@ def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
         same = SAME_IN_CONTEXT
     shown = sets.shown_of(scores)
     classes = [detail["classes"] for detail in scored.result["details"]]
-    unseen = sets.unseen(given, scored.similarity)
+    alike = [np.equal.outer(labels, labels) for labels in classes]
+    unseen = sets.unseen(given, alike, lambda i, j, k: "the model counts them as one meaning.")
 
     def card_of(i: int, value: float) -> panels.Card:
         n = len(given.texts[i])
-        seen = " as the model sees it" if unseen[i] else ""
-        headline = f"{panels.count(n, 'text')}, {panels.count(counts[i], 'meaning')}{seen}."
+        headline = f"The model finds {panels.count(counts[i], 'meaning')} in {panels.count(n, 'text')}."
         ends = ("sure: one meaning", "unsure: all different")
         if n == 1:
             return panels.Card("", headline, value, "nats of entropy")
@@ -56,7 +63,8 @@ def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
         return panels.Card("", headline, value, "nats of entropy", beside, value / math.log(n), ends=ends)
 
     pictures: list[Drawn | None] = [classes_panel(given, shown, classes, same)]
-    pictures += sets.figures(given, shown, scored.similarity, float(same))
+    unrelated = scoring.unrelated_cosine(semantic_entropy)
+    pictures += sets.figures(given, shown, scored.similarity, float(same), unrelated, prompt)
     table = sets.details(given, {"Meaning": classes})
     # People count from 1.
     table["Meaning"] += 1
@@ -65,7 +73,8 @@ def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
     equal = "Both sets are equally certain."
     said = sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal)
     notes = list(chain(*unseen.values()))
-    notes += sets.size_notes(given, "a larger set can have more meanings.")
+    notes += sets.contained_notes(given, alike)
+    notes += sets.common_notes(given, "a larger set can have more meanings.")
     facts = [panels.count(k, "meaning") for k in counts]
     return sets.result(given, scored, pictures, table, card_of, mean, said, notes, facts)
 
@@ -87,13 +96,13 @@ def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int
     return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)
 
 
-def api(texts: list[list[str]], same: float = SAME, contexts: list[str] | None = None) -> dict[str, Any]:
+def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | None = None) -> dict[str, Any]:
     """Compute semantic entropy: the entropy of the meanings into which the texts of each set fall, in nats.
 
     Args:
         texts: sets of English texts, each a list of strings, such as a model's answers to a question.
-        same: the least cosine of texts that say the same, from 0.5 to 1; 0.83, the calibrated default, stands for 0.74
-            with contexts.
+        same: the least cosine of texts that say the same, from 0.5 to 1. The default is that of the page; with the
+            default encoder it is calibrated, and stands for a smaller one with contexts.
         contexts: for each set, the question that its texts answer.
 
     Returns
@@ -105,6 +114,7 @@ def api(texts: list[list[str]], same: float = SAME, contexts: list[str] | None =
     return compute(texts, same, contexts).result
 
 
+SAME_SLIDER = gr.Slider(LEAST_SAME, MOST_SAME, FIRST_SAME, step=0.01, label="Say the same from this cosine", info=INFO)
 SPACE = sets.space(
     metric=semantic_entropy,
     title="How many meanings do these answers have?",
@@ -116,12 +126,13 @@ SPACE = sets.space(
     api=api,
     settings={
         "prompt": sets.prompt_box(),
-        "same": gr.Slider(LEAST_SAME, MOST_SAME, SAME, step=0.01, label="Say the same from this cosine", info=INFO),
+        "markers": sets.marker_box(),
+        "same": SAME_SLIDER,
     },
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    semantic_entropy.compute(predictions=["warm", "up"])
+    compute([["warm", "up"]], FIRST_SAME)
     server.serve(demo, SPACE.limits.file_bytes)
