@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 import text_metrics
 
@@ -115,6 +116,73 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
             context["embeddings"] = np.concatenate([part[piece] for piece in pieces])
             whole, *left = load("vendi_embed").compute(predictions=given_texts, q=q, **context)["scores"]
             assert result[i] == pytest.approx([whole - score for score in left], abs=1e-9)
+
+
+def nearly_equal(n_different, copies, d, error):
+    """Make rows whose copies differ by errors of a length, as those of an encoder in few bits do."""
+    generator = np.random.default_rng(2)
+    rows = np.repeat(generator.standard_normal((n_different, d)), copies, axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    errors = generator.standard_normal(rows.shape)
+    return rows + error * errors / np.linalg.norm(errors, axis=1, keepdims=True)
+
+
+def word_counts(n, vocabulary):
+    """Count words that few texts share; each text has one of its own."""
+    shared = np.random.default_rng(3).poisson(0.2, (n, vocabulary))
+    return np.hstack([shared, np.eye(n)])
+
+
+# Texts that the others do not span, and those that they nearly span.
+ROWS = {
+    "one-hot": np.eye(9),
+    "one-hot, more dimensions": np.eye(30)[:12],
+    "one-hot, more texts than dimensions": np.eye(5)[[0, 0, 0, 0, 1, 1, 1, 2, 3, 4, 4]],
+    "counts": word_counts(14, 20),
+    "TF-IDF": word_counts(14, 20) * np.log(14 / np.count_nonzero(word_counts(14, 20), axis=0).clip(1)),
+    "copies of one": np.ones((10, 4)),
+    "as many texts as dimensions": np.random.default_rng(4).standard_normal((12, 12)),
+    "one text more than dimensions": np.random.default_rng(4).standard_normal((13, 12)),
+    "errors of float32": nearly_equal(6, 3, 24, 1e-6),
+    "errors of float16": nearly_equal(6, 3, 24, 1e-3),
+    "errors of bfloat16": nearly_equal(6, 3, 24, 1e-2),
+    "errors of more texts than dimensions": nearly_equal(5, 4, 7, 1e-2),
+    "small eigenvalues": np.random.default_rng(5).standard_normal((40, 24)) * 2.0 ** -np.arange(24),
+}
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("rows", ROWS)
+def test_contributions_are_scores_minus_scores_without(load, rows, kind):
+    """Of texts that are exactly orthogonal, and of each type, whose noise is cut after a text has left."""
+    vectors = torch.from_numpy(ROWS[rows]).to(getattr(torch, kind))
+    texts = [str(i) for i in range(len(vectors))]
+    rests = [[j for j in range(len(texts)) if j != i] for i in range(len(texts))]
+    given = {"embeddings": torch.cat([vectors[rest] for rest in rests])}
+    for q in (1, 2):
+        whole = load("vendi_embed").compute(predictions=texts, embeddings=vectors, q=q)["vendi_embed"]
+        without = load("vendi_embed").compute(predictions=[[texts[j] for j in rest] for rest in rests], q=q, **given)
+        (actual,) = text_metrics.contributions("vendi_embed", [texts], embeddings=vectors, q=q)
+        assert actual == pytest.approx([whole - score for score in without["scores"]], abs=1e-9)
+        if rows.startswith("one-hot") and len(vectors) <= vectors.shape[1]:
+            assert actual == pytest.approx([1.0] * len(texts))
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_the_contribution_of_a_text_that_equals_its_context(load, kind):
+    """It is orthogonal to all others."""
+    vectors = torch.from_numpy(np.random.default_rng(6).standard_normal((10, 16))).to(getattr(torch, kind))
+    context = vectors[3]
+    texts = [str(i) for i in range(len(vectors))]
+    given = {"embeddings": vectors, "context_embeddings": [context]}
+    (actual,) = text_metrics.contributions("vendi_embed", [texts], **given)
+    whole = load("vendi_embed").compute(predictions=[texts], **given)["vendi_embed"]
+    for i in range(len(texts)):
+        rest = [j for j in range(len(texts)) if j != i]
+        without = {"embeddings": vectors[rest], "context_embeddings": [context]}
+        score = load("vendi_embed").compute(predictions=[[texts[j] for j in rest]], **without)["vendi_embed"]
+        assert actual[i] == pytest.approx(whole - score, abs=1e-9)
+    assert actual[3] > 0.9
 
 
 @each_case
