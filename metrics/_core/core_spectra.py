@@ -117,17 +117,18 @@ def second_moments(
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
-    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
+    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `spectra_from_sums`. Maps
     embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
     moments = second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
 
 
-def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
-    """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
-    shares = eigenvalue_shares(torch.from_numpy(sums[None] / n))
-    return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
+def spectra_from_sums(sums: np.ndarray, n: int) -> list[Spectra]:
+    """Find the eigenvalues of a set of n texts from its `gram_sums`: the spectra of one set."""
+    rank = min(n, len(sums))
+    shares = eigenvalue_shares(torch.from_numpy(sums[None] / n), rank=rank)
+    return [(np.arange(1), shares[:, len(sums) - rank :])]
 
 
 def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
