@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import text_metrics
+from tests.conftest import approx
 
 SETS = [
     ["a b c", "a b d", "x y z", "a b c"],
@@ -42,6 +43,7 @@ CASES = {
     "vendi": ("vendi_embed", {"embeddings": VECTORS, "q": [1, 2]}),
     "vendi weights": ("vendi_embed", {"embeddings": VECTORS, "weights": WEIGHTS, "quality": QUALITY}),
     "vendi words": ("vendi_embed", {"kernel": "ngram"}),
+    "vendi pairs": ("vendi_embed", {"embeddings": VECTORS, "pairs": True, "q": [1, 2]}),
     "vendi matrices": ("vendi_embed", {"similarity": COSINES, "q": 0.5}),
     "vendi encoder": ("vendi_embed", {}),
     "vendi contexts": ("vendi_embed", {"contexts": ["a b", None, "x y"], "q": [1, 2]}),
@@ -50,11 +52,12 @@ CASES = {
     "chamfer": ("chamfer_diversity", {"embeddings": by_set(VECTORS), "quality": QUALITY}),
     "chamfer matrices": ("chamfer_diversity", {"similarity": COSINES}),
     "entropy": ("semantic_entropy", {"same": same_letter}),
-    "entropy classes": ("semantic_entropy", {"classes": LABELS, "quality": QUALITY, "patience": 0.6}),
+    "entropy classes": ("semantic_entropy", {"classes": LABELS, "quality": QUALITY, "min_quality": 0.5}),
     "entropy cosines": ("semantic_entropy", {"embeddings": VECTORS, "same": 0.7, "grouping": "greedy"}),
     "entropy likelihoods": ("semantic_entropy", {"same": same_letter, "log_probs": LOG_PROBS}),
     "self-BLEU": ("self_bleu", {"max_order": 2, "smoothing": "method1"}),
     "words of self-BLEU": ("self_bleu", {"max_order": 2, "repetition": True, "homogenization": True}),
+    "tokens of self-BLEU": ("self_bleu", {"max_order": 1, "vocabulary_size": 50, "singletons": "skip"}),
 }
 each_case = pytest.mark.parametrize("case", CASES)
 
@@ -197,6 +200,8 @@ def test_expected_scores_are_those_of_a_loop(load, case):
             assert result[key] == f"{head}|rarefy:3|draws:200|seed:0|version:{version}"
         elif key.endswith("confidence_interval"):
             assert result[key] is None or result[key][0] <= result[key][1]
+        elif key.startswith("n_") and isinstance(value, int):
+            assert result[key] == value
         else:
             assert numbers(result[key]) == pytest.approx(loop(load, case, key), abs=1e-6), key
 
@@ -208,12 +213,39 @@ def numbers(value):
 
 
 def loop(load, case, key):
-    """Average a result over all subsets of three texts of each set: for each set, or over sets."""
+    """Average a result over all subsets of three texts of each set: for each set, or over sets.
+
+    Of pairs, the squared similarities are averaged, and they are 1 over these.
+    """
+    power = -1 if key.startswith("pairs") else 1
     of_sets = []
     for i, size in enumerate(SIZES):
         rows = [numbers(score(load, case, i, members)[key]) for members in combinations(range(size), 3)]
-        of_sets.append(np.mean(rows, axis=0))
-    return np.concatenate(of_sets) if key.endswith("scores") else np.mean(of_sets, axis=0)
+        of_sets.append(np.mean(np.power(rows, power), axis=0))
+    averages = np.concatenate(of_sets) if key.endswith("scores") else np.mean(of_sets, axis=0)
+    return averages**power
+
+
+def test_the_diversity_of_pairs_does_not_follow_from_the_number_of_texts(load):
+    """It is unbiased: all subsets of any size have the squared similarity of the whole set, also where that is 0."""
+    sets = [*SETS[:2], ["a b c d", "e f g h", "i j k l", "m n o p"], ["f"]]
+    plain = load("vendi_embed").compute(predictions=sets, kernel="ngram", pairs=True, confidence=0.9)
+    assert plain["pairs_scores"][2:] == [None, None]
+    for k in (2, 3, 4):
+        result = text_metrics.rarefied("vendi_embed", sets, k, kernel="ngram", pairs=True, confidence=0.9)
+        for name in ("pairs", "pairs_scores", "pairs_confidence_interval"):
+            assert result[name] == approx(plain[name]), name
+    alone = text_metrics.rarefied("vendi_embed", sets, 1, kernel="ngram", pairs=True)
+    assert (alone["pairs"], alone["pairs_scores"]) == (None, [None] * 4)
+
+
+def test_a_setting_that_pools_sets(load):
+    """It is found by what it is, not by the scores: those of sets that have nothing in common average to 0, too."""
+    sets = [["a b", "c d"], ["e f g", "h i j", "k l m"]]
+    with pytest.raises(ValueError, match="aggregate"):
+        text_metrics.rarefied("self_bleu", sets, 2, aggregate="corpus", smoothing="none", max_order=1)
+    one = text_metrics.rarefied("self_bleu", SETS[0], 3, aggregate="corpus", max_order=2)
+    assert one["scores"] == text_metrics.rarefied("self_bleu", SETS[0], 3, max_order=2)["scores"]
 
 
 def test_sets_that_are_too_small_have_no_score(load):
@@ -349,6 +381,11 @@ def test_a_model_of_pairs(load, nli_model, name):
     scorer = text_metrics.Scorer(name, "texts", similarity=given["similarity"], contexts="asked")
     assert list(scorer({"texts": [texts], "asked": ["a b"]})[name]) == pytest.approx([whole], abs=1e-6)
     assert text_metrics.rarefied(name, [texts], 4, **given)[name] == pytest.approx(whole, abs=1e-9)
+    if name == "vendi_embed":
+        parts = [texts[:i] + texts[i + 1 :] for i in range(4)]
+        changes = [load(name).compute(predictions=[part], **given)["similarity_change"] for part in parts]
+        rarefied = text_metrics.rarefied(name, [texts], 3, **given)
+        assert rarefied["similarity_change"] == pytest.approx(max(changes), abs=1e-9)
 
 
 def test_a_bare_context_of_one_set(load):

@@ -50,8 +50,8 @@ _KWARGS_DESCRIPTION = (
     describe_settings(
         VendiSettings,
         "set",
-        similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue; "
-        "those of a model are replaced by the nearest that are.",
+        similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue and "
+        "what rounding to three digits or to 16 bits can cause; those of a model are replaced by the nearest that are.",
     )
     + """
 Returns:
