@@ -381,11 +381,17 @@ def test_a_model_of_pairs(load, nli_model, name):
     scorer = text_metrics.Scorer(name, "texts", similarity=given["similarity"], contexts="asked")
     assert list(scorer({"texts": [texts], "asked": ["a b"]})[name]) == pytest.approx([whole], abs=1e-6)
     assert text_metrics.rarefied(name, [texts], 4, **given)[name] == pytest.approx(whole, abs=1e-9)
-    if name == "vendi_embed":
-        parts = [texts[:i] + texts[i + 1 :] for i in range(4)]
-        changes = [load(name).compute(predictions=[part], **given)["similarity_change"] for part in parts]
-        rarefied = text_metrics.rarefied(name, [texts], 3, **given)
-        assert rarefied["similarity_change"] == pytest.approx(max(changes), abs=1e-9)
+
+
+def test_the_change_of_similarities_is_the_largest_of_all_subsets(load, pair_models):
+    texts = ["q w e r", "t", "y u i o p a s", "d f", "g h j k l z x c"]
+    given = {"similarity": f"pairs:{pair_models['score'][0]}"}
+    parts = [list(part) for part in combinations(texts, 4)]
+    changes = [load("vendi_embed").compute(predictions=[part], **given)["similarity_change"] for part in parts]
+    assert max(changes) > np.mean(changes) + 0.01
+    result = text_metrics.rarefied("vendi_embed", [texts], 4, **given)
+    assert result["similarity_change"] == pytest.approx(max(changes), abs=1e-6)
+    assert text_metrics.rarefied("vendi_embed", [texts], 6, **given)["similarity_change"] is None
 
 
 def test_a_bare_context_of_one_set(load):
