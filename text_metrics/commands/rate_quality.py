@@ -108,7 +108,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> Ratings:
     return Ratings({"quality": {text: rating for text, (rating, _) in ratings.items()}}, signed)
 
 
-def rate_by_likelihood(texts: list[str], name: str) -> Ratings:
+def rate_by_likelihood(texts: list[str], arguments: argparse.Namespace) -> Ratings:
     """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
 
     Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long,
@@ -117,7 +117,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> Ratings:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    files = find_model(name, "--model", TRANSFORMER)
+    files = find_model(arguments.model, "--model", TRANSFORMER)
     device = find_device(None)
     with quiet_loading("--model", files.path, "a causal language model"):
         tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
@@ -125,7 +125,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> Ratings:
     model = model.to(device).eval()
     start = tokenizer.bos_token or tokenizer.eos_token
     if start is None:
-        raise ValueError(f"--model must have a token for the beginning or the end of a text. Got {name!r}.")
+        raise ValueError(f"--model must have a token for the beginning or the end of a text. Got {arguments.model!r}.")
     limit = getattr(model.config, "max_position_embeddings", 1024) - 1
     encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
     if too_long := sum(len(ids) > limit for ids in encoded):
@@ -164,10 +164,8 @@ def main() -> int:
     kept.check_outputs(arguments, *([arguments.model] if arguments.likelihood else []))
     rows = kept.read(arguments, LIKELIHOOD if arguments.likelihood else ASKED)
     texts = list(dict.fromkeys(text for row in rows.good for text in row.texts))
-    if arguments.likelihood:
-        ratings = rate_by_likelihood(texts, arguments.model)
-    else:
-        ratings = rate_by_asking(texts, arguments)
+    rate = rate_by_likelihood if arguments.likelihood else rate_by_asking
+    ratings = rate(texts, arguments)
     kept.write(arguments, rows, {row.number: ratings.of_row(row) for row in rows.good})
     n_rated = len(ratings.values["quality"])
     print(f"{arguments.out}: {n_rated} of {len(texts)} different texts are rated.", file=sys.stderr)

@@ -192,7 +192,7 @@ class SavedJob:
 
 def is_bad_file(path: Path) -> bool:
     """Whether a file is one of bad rows."""
-    return _BAD_KEYS <= _first_value(path).keys()
+    return _first_value(path).keys() >= _BAD_KEYS
 
 
 def _first_value(path: Path) -> dict[str, Any]:
