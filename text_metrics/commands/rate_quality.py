@@ -15,7 +15,6 @@ Exit codes: 0 all texts are rated; 1 some have no answer; 3 some rows were skipp
 """
 
 import argparse
-import hashlib
 import math
 import re
 import sys
@@ -89,9 +88,6 @@ class Ratings(NamedTuple):
 def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> Ratings:
     """Ask a chat model about each text."""
     chat = Chat(arguments)
-    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
-    decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
-    signed = signature("rate_quality", **decisive)
     # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
@@ -105,7 +101,8 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> Ratings:
     if plain := sum(not by_probability for _, by_probability in ratings.values()):
         said = f"{plain} of {len(ratings)} ratings are the answer itself, 1 or 0"
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
-    return Ratings({"quality": {text: rating for text, (rating, _) in ratings.items()}}, signed)
+    quality = {text: rating for text, (rating, _) in ratings.items()}
+    return Ratings({"quality": quality}, chat.signature("rate_quality", QUESTION))
 
 
 def rate_by_likelihood(texts: list[str], arguments: argparse.Namespace) -> Ratings:

@@ -69,8 +69,10 @@ def check_outputs(arguments: argparse.Namespace, *reads: str | Path) -> None:
         raise ValueError(f"{bad} was not written by this command: rename it, or choose another --out.")
 
 
-def read(arguments: argparse.Namespace, added: Sequence[str]) -> KeptRows:
+def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool = False) -> KeptRows:
     """Read a file by the options of `add_keys`, to which the columns `added` will be added; names what is skipped.
+
+    `reads_sets` says that a row without --id-key must be a set, and not one text.
 
     Raises a ValueError if no row can be used, or if the file has such a column.
     """
@@ -81,7 +83,7 @@ def read(arguments: argparse.Namespace, added: Sequence[str]) -> KeptRows:
     keys = Keys(arguments.text_key if has_key else _TEXT, arguments.id_key, arguments.system_key)
     context = getattr(arguments, "context_key", None)
     columns = [] if context is None else [Column("contexts", context)]
-    reader = Reader(keys, reads_sets=False, columns=columns, is_scattered=path.is_fifo())
+    reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo())
     reader.prepare(source)
     kept = KeptRows(source, list(reader.units(source)))
     if not kept.good:

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from text_metrics.commands.shared.files import check_outputs, named_writing
 from text_metrics.commands.shared.locks import locked
 from text_metrics.metrics._core.core_numbers import parse_count, parse_number
+from text_metrics.metrics._core.core_results import signature
 
 
 class Request(NamedTuple):
@@ -133,6 +134,13 @@ class Chat:
         self._secrets = [secret for secret in (key, url.userinfo.decode(), url.password) if secret]
         self._settings = arguments
         self._stopped = ""
+
+    def signature(self, command: str, instructions: str) -> str:
+        """Return what decides the answers to a command's requests, which begin with the instructions."""
+        digest = hashlib.sha256(instructions.encode()).hexdigest()[:8]
+        settings = self._settings
+        decisive = {"service": settings.model, "host": self.host, "temperature": settings.temperature, "ask": digest}
+        return signature(command, **decisive)
 
     def ask(self, requests: list[Request]) -> list[Any]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.

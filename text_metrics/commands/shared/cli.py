@@ -110,7 +110,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -
     """
     options = parser.parse_args(words, Options())
     values = vars(options)
-    options.columns = columns = _parse_pairs(values.pop("column"), "--column")
+    options.columns = columns = parse_pairs(values.pop("column"), "--column")
     for argument, option in OPTIONS.items():
         if argument in columns:
             raise ValueError(f"--column {argument} is now {option} {columns[argument]}.")
@@ -138,10 +138,10 @@ def parse_settings(pairs: Sequence[str], metric: str = "") -> dict[str, Any]:
     if "help" in pairs and metric in METRICS:
         print(load(metric).inputs_description)
         raise SystemExit(0)
-    return {name: parse_cell(value) for name, value in _parse_pairs(pairs, "--setting").items()}
+    return {name: parse_cell(value) for name, value in parse_pairs(pairs, "--setting").items()}
 
 
-def _parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
     values: dict[str, str] = {}
     for pair in pairs:
