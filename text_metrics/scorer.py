@@ -39,7 +39,8 @@ class Scorer:
     """
 
     def __init__(self, metric: str, text_key: str, **settings: Any) -> None:
-        self._metric, self._text_key = text_metrics.load(metric), text_key
+        self._metric = text_metrics.load(metric)
+        self._text_key = text_key
         if self._metric.items == QUESTIONS:
             raise ValueError(f"{metric} compares answers with references, and is no step: call its compute.")
         declared = self._metric.settings.declared()
@@ -79,7 +80,7 @@ class Scorer:
         read: dict[str, list[Any]] = {}
         for key in (self._text_key, *(column.name for column in self._columns)):
             # An expression may read several columns.
-            names = [key] if key in columns else [name for name in columns if name in key]
+            names = [key] if key in columns else [name for name in columns if str(name) in key]
             # A batch of no rows may have no columns.
             if columns and (not names or column_of(key, columns) not in (None, *columns)):
                 raise ValueError(f"the batch {missing(key, columns)}.")
@@ -128,7 +129,7 @@ class Scorer:
     def _added(self) -> list[str]:
         """Name the columns that are added."""
         given = {column.argument: ["a column"] for column in self._columns}
-        passed = self._metric.settings.read({**self._settings, **given}, self._metric.name).passed()
+        passed = self._metric.settings.read(self._settings | given, self._metric.name).passed()
         results = [result.name for result in self._metric.item_results if passed.keys() >= set(result.needs)]
         return [self._column(name) for name in ("scores", *results) if name.endswith("scores")]
 
@@ -173,7 +174,7 @@ def _with_columns(batch: Any, added: Mapping[str, np.ndarray]) -> Any:
     if isinstance(batch, Mapping):
         # Rows of arrays as lists, which engines can store.
         of_objects = [name for name, values in batch.items() if getattr(values, "dtype", "") == np.object_]
-        return {**batch, **{name: _plain(batch[name]) for name in of_objects}, **added}
+        return dict(batch) | {name: _plain(batch[name]) for name in of_objects} | dict(added)
     if _is_pandas(batch):
         return batch.assign(**added)
     import pyarrow as pa

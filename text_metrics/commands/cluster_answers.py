@@ -137,10 +137,15 @@ def ask_about_texts(prompt: str | None, texts: list[str]) -> str:
     return "\n\n".join([f"The texts answer this prompt:\n{prompt}", *parts] if prompt else parts)
 
 
+def _different_texts(unit: Unit) -> list[str]:
+    """Return the different texts of a set that are not blank, in order."""
+    return list(dict.fromkeys(text for text in unit.texts if text.strip()))
+
+
 def ask_classes(chat: Chat, units: list[Unit], criterion: str) -> list[dict[str, str] | None]:
     """Ask for the classes of the different texts of each set; returns them by text, None without an answer."""
     instructions = criterion_instructions(criterion)
-    different = [list(dict.fromkeys(text for text in unit.texts if text.strip())) for unit in units]
+    different = [_different_texts(unit) for unit in units]
     requests = []
     for unit, texts in zip(units, different, strict=True):
         if len(texts) > 1:
@@ -192,7 +197,8 @@ def main() -> int:
     of_texts = ("criterion", "text_key", "id_key", "system_key", "context_key", "rows", "delimiter")
     if any(getattr(arguments, name) is not None for name in of_texts):
         return partition_texts(arguments)
-    references, chat = read_references(arguments.reads), Chat(arguments)
+    references = read_references(arguments.reads)
+    chat = Chat(arguments)
     clustered = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)

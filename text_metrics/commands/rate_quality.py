@@ -33,8 +33,9 @@ from text_metrics.metrics._core.core_windows import token_batches
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}
-# The columns that are added to a row, and one more by --likelihood.
-ASKED, LIKELIHOOD = ("quality", "signature"), ("quality", "log_probability", "signature")
+# The columns that are added to a row, by asking and by --likelihood.
+ASKED = ("quality", "signature")
+LIKELIHOOD = ("quality", "log_probability", "signature")
 # The most probable tokens to request. Some services allow no more.
 _TOP = 5
 # The probability of all possible answers below which their probabilities say nothing.

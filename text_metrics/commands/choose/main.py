@@ -69,7 +69,8 @@ def choose_texts(
     texts = [text for unit in units for text in unit.texts]
     sizes = np.array([len(unit.texts) for unit in units])
     if "classes" in options.columns:
-        embeddings, signed = _vectors_of_classes(units), {"classes": "given"}
+        embeddings = _vectors_of_classes(units)
+        signed = {"classes": "given"}
     else:
         contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
         settings = EmbeddedSetSettings(**encoder.passed(), contexts=contexts)

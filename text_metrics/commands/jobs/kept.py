@@ -60,9 +60,10 @@ def add_keys(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
 
 def check_outputs(arguments: argparse.Namespace, *reads: str | Path) -> None:
     """Raise a ValueError if an output is a file that is read, was not written by a command, or has no known format."""
-    out, bad = arguments.out, _bad_path(arguments.out)
-    reads = (arguments.reads, *files.data_files(arguments.reads), *reads)
-    files.check_outputs(reads, [out, bad, journal_of(out)])
+    out = arguments.out
+    bad = _bad_path(out)
+    inputs = [arguments.reads, *files.data_files(arguments.reads), *reads]
+    files.check_outputs(inputs, [out, bad, journal_of(out)])
     if out.suffix not in _FORMATS:
         raise ValueError(f"--out must be a file that ends in {', '.join(_FORMATS)}. Got {out}.")
     if bad.exists() and not is_bad_file(bad):
@@ -78,7 +79,8 @@ def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool =
     """
     if arguments.system_key is not None and arguments.id_key is None:
         raise ValueError("--system-key requires --id-key.")
-    path, has_key = arguments.reads, arguments.text_key is not None
+    path = arguments.reads
+    has_key = arguments.text_key is not None
     source = (Source if has_key else _ObjectSource)(path, **cli.form_of(arguments))
     keys = Keys(arguments.text_key if has_key else _TEXT, arguments.id_key, arguments.system_key)
     context = getattr(arguments, "context_key", None)
@@ -99,14 +101,15 @@ def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool =
     return kept
 
 
-def write(arguments: argparse.Namespace, kept: KeptRows, added: Mapping[int, Mapping[str, Any]]) -> None:
+def write(arguments: argparse.Namespace, kept: KeptRows, added: Mapping[int, dict[str, Any]]) -> None:
     """Write the rows with their further columns, by the number of the row, and those that are skipped."""
-    lines = [{**row.as_object(), **added[row.number]} for row in kept.good]
+    lines = [row.as_object() | added[row.number] for row in kept.good]
     out = arguments.out
     out.parent.mkdir(parents=True, exist_ok=True)
     with files.written_whole(out) as temporary:
         write_rows(lambda: iter([lines]), kept.source.schema, temporary, out.suffix)
-    bad, path = kept.bad, _bad_path(out)
+    bad = kept.bad
+    path = _bad_path(out)
     if not bad:
         path.unlink(missing_ok=True)
         return

@@ -88,6 +88,17 @@ class Inputs(NamedTuple):
         return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
+def _in_order(sets: RatedSets) -> RatedSets:
+    """Sort the texts of each set."""
+    return {prompt: sorted(rated, key=attrgetter("text")) for prompt, rated in sets.items()}
+
+
+def _by_prompt(sets: RatedSets, ids: list[str], name: str) -> list[list[Any]]:
+    """List what texts have under a name, for each of some prompts."""
+    read = attrgetter(name)
+    return [list(map(read, sets[prompt])) for prompt in ids]
+
+
 def pair_systems(
     systems: Mapping[str, RatedSets],
     sources: list[Origin],
@@ -101,8 +112,7 @@ def pair_systems(
 
     Texts of a set are sorted, so that no number depends on their order.
     """
-    by_text = attrgetter("text")
-    sets = [{prompt: sorted(rated, key=by_text) for prompt, rated in each.items()} for each in systems.values()]
+    sets = [_in_order(each) for each in systems.values()]
     ids = sorted(prompt for prompt in sets[0] if all(len(each.get(prompt, ())) > 1 for each in sets))
     if not ids:
         raise ValueError(
@@ -117,12 +127,12 @@ def pair_systems(
         bad=bad,
         n_all=len(set().union(*sets)),
         ids=ids,
-        texts=[[[rated.text for rated in each[prompt]] for prompt in ids] for each in sets],
+        texts=[_by_prompt(each, ids, "text") for each in sets],
         rated_by=rated_by,
         quality=np.array([rated.rating for each in sets for prompt in ids for rated in each[prompt]]),
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
-        classes=[[[rated.label for rated in each[prompt]] for prompt in ids] for each in sets] if has_classes else None,
+        classes=[_by_prompt(each, ids, "label") for each in sets] if has_classes else None,
     )
 
 
@@ -165,11 +175,10 @@ def read_sets(
         members = split_list(list(map(RatedText, sets.texts, ratings, labels)), sets.sizes)
         rated[name] = dict(zip(ids, members, strict=True))
     sources = [Origin("", n, 0, n, len(sets.texts)) for sets in parsed.values()]
-    by_prompt: list[Any] = [
-        None if values is None else dict(zip(ids, values, strict=True)) for values in (people, contexts)
-    ]
+    people_of: Any = None if people is None else dict(zip(ids, people, strict=True))
+    context_of: Any = None if contexts is None else dict(zip(ids, contexts, strict=True))
     rated_by = "rating" if isinstance(quality, Mapping) else None
-    return pair_systems(rated, sources, [], rated_by, *by_prompt, has_classes=classes is not None)
+    return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
