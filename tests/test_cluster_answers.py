@@ -262,6 +262,8 @@ def test_a_report_in_python_takes_classes(load):
     (value,) = next(metric for metric in made.metrics if metric.name == "n_classes").values
     expected = load("semantic_entropy").compute(predictions=STORIES, classes=CLASSES)
     assert value.scores == pytest.approx(expected["n_classes_scores"])
+    described = text_metrics.describe(STORIES, quality=None, classes=CLASSES).loc["n_classes"]
+    assert described["score"] == pytest.approx(expected["n_classes"])
     for classes, more, message in (
         ({"n": CLASSES}, {}, "classes has values of"),
         ({"m": CLASSES[:2]}, {}, "classes"),

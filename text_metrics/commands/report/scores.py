@@ -95,7 +95,7 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     ----------
     sets : p sets of texts, one for each prompt
     quality : "gruen"; a rating of each text, shaped like `sets`; or None
-    **options : as of `report`
+    **options : as of `report`; `classes` is shaped like `sets`
 
     Returns
     -------
@@ -110,6 +110,8 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     import pandas as pd
 
     rated = quality if quality is None or isinstance(quality, str) else {"sets": quality}
+    if options.get("classes") is not None:
+        options["classes"] = {"sets": options["classes"]}
     rows = []
     for metric in report({"sets": sets}, quality=rated, **options).metrics:
         (value,) = metric.values
