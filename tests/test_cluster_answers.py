@@ -267,7 +267,8 @@ def test_a_report_in_python_takes_classes(load):
     for classes, more, message in (
         ({"n": CLASSES}, {}, "classes has values of"),
         ({"m": CLASSES[:2]}, {}, "classes"),
+        (CLASSES, {}, "classes must be a dict"),
         ({"m": CLASSES}, {"same": 0.5}, "same and classes cannot be combined"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             text_metrics.report({"m": STORIES}, quality=None, classes=classes, **more)

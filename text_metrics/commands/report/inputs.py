@@ -150,6 +150,8 @@ def read_sets(
     if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
         raise ValueError(f"systems must have names that differ as text. Got {twice}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
+    if classes is not None and not isinstance(classes, Mapping):
+        raise TypeError(f"classes must be a dict from names of systems to labels. Got {describe(classes)}.")
     for name, values in (("quality", quality), ("classes", classes)):
         if isinstance(values, Mapping) and (unknown := [system for system in values if str(system) not in parsed]):
             raise ValueError(f"{name} has values of {unknown}, which systems lacks.")
