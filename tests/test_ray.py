@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -282,6 +283,12 @@ def test_the_program_of_the_page_runs(cluster, load, tmp_path):
     environment = {"env_vars": {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}}
     with ray.init(address=cluster, log_to_driver=False, runtime_env=environment):
         exec(compile(program, "cluster.md", "exec"), names)
+        # Rows without texts end no job.
+        rows = [*names["rows"], {"prompt": "Null.", "answers": None}, {"prompt": "Nothing.", "answers": []}]
+        settings = {"metric": "self_bleu", "text_key": "answers"}
+        data = ray.data.from_items(rows).map_batches(names["Scorer"], fn_constructor_kwargs=settings, concurrency=1)
+        without = {row["prompt"] for row in data.take_all() if np.isnan(row["self_bleu"])}
+        assert without == {"Null.", "Nothing."}
     scored = pd.read_parquet(tmp_path / "scored").sort_values("prompt")
     rows = sorted(names["rows"], key=lambda row: row["prompt"])
     expected = load("vendi_embed").compute(predictions=[row["answers"] for row in rows])["scores"]

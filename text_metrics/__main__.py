@@ -18,7 +18,7 @@ COMMANDS = {
     "compare": ("compare", "compare two systems"),
     "choose": ("choose.main", "choose a diverse subset of texts"),
     "probe": ("probe.main", "ask a model questions, and compare its answers with people's"),
-    "cluster-answers": ("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
+    "cluster-answers": ("cluster_answers", "cluster people's answers, or a model's texts, by a chat model"),
     "meta-eval": ("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
     "rate-quality": ("rate_quality", "rate texts by a language model: which make sense"),
 }

@@ -4,7 +4,8 @@ A row of the file holds a group of texts, as a list, which is reduced to the cho
 lists of the row that have as many entries; or one text, and --id-key, --set-size or --one-set say
 which rows make a group. Texts are chosen one at a time: always the one that most increases the mean
 quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
-those that are as far as this from all chosen ones. The summary has the mean of that score over
+those that are as far as this from all chosen ones. With --column classes=KEY, texts of one class
+of a group are equal, and others have nothing in common. The summary has the mean of that score over
 groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped.
 After a kill, the same command continues. docs/choose.md says more; exit codes are those of
 text-metrics score.
@@ -12,6 +13,7 @@ text-metrics score.
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
     text-metrics choose data.csv --text-key text --one-set --keep all --min-distance 0.1
+    text-metrics choose classes.jsonl --text-key answers --keep 4 --column classes=classes
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +32,7 @@ from text_metrics.commands.shared.files import to_json
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, EncoderSettings, embed_sets
-from text_metrics.metrics._core.core_inputs import TextSets, content_ranks
+from text_metrics.metrics._core.core_inputs import TextSets, content_ranks, number_labels
 from text_metrics.metrics._core.core_numbers import parse_number, unit_vectors
 
 _SEED = 0
@@ -43,14 +45,16 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     parser.add_argument("--keep", type=_keep, required=True, metavar="K", help="texts to choose of each group, or all")
     help = "the least cosine distance of chosen texts, such as 0.1; which of two stays is the one chosen first"
     parser.add_argument("--min-distance", type=float, default=0, metavar="D", help=help)
-    cli.add_columns(parser, "quality, of each text, in [0, 1],")
+    cli.add_columns(parser, "quality, of each text, in [0, 1], or its class")
     cli.add_settings(parser, "a setting of the encoder, such as model or cache_dir")
     parser.set_defaults(metric="choose", engine="local")
     options = cli.parse(parser, words)
     parse_number(options.min_distance, "--min-distance", 0, 2)
     for argument in options.columns:
-        if argument not in ("quality", "contexts"):
-            raise ValueError(f"--column {argument}: a column may give quality only.")
+        if argument not in ("quality", "contexts", "classes"):
+            raise ValueError(f"--column {argument}: a column may give quality or classes only.")
+    if options.context_key and "classes" in options.columns:
+        raise ValueError("--context-key and --column classes cannot be combined: no text is embedded.")
     return options
 
 
@@ -64,9 +68,13 @@ def choose_texts(
     """Choose texts of groups; returns what the summary needs, and the places of the chosen texts of each."""
     texts = [text for unit in units for text in unit.texts]
     sizes = np.array([len(unit.texts) for unit in units])
-    contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
-    settings = EmbeddedSetSettings(**encoder.passed(), contexts=contexts)
-    embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
+    if "classes" in options.columns:
+        embeddings = _vectors_of_classes(units)
+        signed = {"classes": "given"}
+    else:
+        contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
+        settings = EmbeddedSetSettings(**encoder.passed(), contexts=contexts)
+        embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
     candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
@@ -90,6 +98,13 @@ def choose_texts(
         "signed": signed,
     }
     return facts, [np.sort(places) for places in chosen]
+
+
+def _vectors_of_classes(units: Sequence[Unit]) -> np.ndarray:
+    """Make a vector of the class of each text, equal for texts of one class of a group and orthogonal for others."""
+    labels = [number_labels(unit.given["classes"], lambda i: f"class {i}") for unit in units]
+    n_classes = max(int(of_unit.max()) + 1 for of_unit in labels)
+    return np.eye(n_classes, dtype=np.float32)[np.concatenate(labels)]
 
 
 def finish(options: cli.Options, has_cells: bool, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
@@ -154,9 +169,12 @@ def main(words: Sequence[str] | None = None) -> int:
     columns = [Column("contexts", options.context_key)] if options.context_key else []
     if quality := options.columns.get("quality"):
         columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
+    if classes := options.columns.get("classes"):
+        columns.append(Column("classes", classes, True))
     with input_checked():
         encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
-        encoder.check_found()
+        if not classes:
+            encoder.check_found()
     saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:

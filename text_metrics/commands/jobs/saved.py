@@ -1,13 +1,12 @@
 """What is saved of a job, piece by piece, such that a kill at any moment loses no piece."""
 
-import fcntl
 import json
 import pickle
 import platform
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,14 @@ from typing import Any
 from text_metrics.commands.shared import files
 from text_metrics.commands.shared.cli import Options
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS
+from text_metrics.commands.shared.locks import locked
 
 # The files of pieces, and others in their folder; what is written there is not complete.
 _PIECE = "part-????????"
 _RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
 _FORMATS = (".jsonl", ".parquet", ".csv")
+# Of each line of a file of bad rows.
+_BAD_KEYS = {"row", "error", "text"}
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
 _WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
 
@@ -71,7 +73,7 @@ class SavedJob:
         is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
         for path, record, keys in (
             (self._summary, self._summary, {"command"}),
-            (self.bad, self.bad, {"row", "error", "text"}),
+            (self.bad, self.bad, _BAD_KEYS),
             (self.folder, self.folder / _RECORD, {"command"}),
         ):
             is_ours = path == out or (path == self.folder and is_begun) or keys <= _first_value(record).keys()
@@ -116,15 +118,8 @@ class SavedJob:
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("Run the same command to continue.") from None
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / _LOCK).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"{self.folder} is in use by another process.") from None
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self.folder / _LOCK, self.folder)
 
     def check_machine(self) -> None:
         """Raise a ValueError if this machine does not see the data and the pieces that the command sees."""
@@ -193,6 +188,11 @@ class SavedJob:
         if summary["n_bad"]:
             print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
         return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
+
+
+def is_bad_file(path: Path) -> bool:
+    """Whether a file is one of bad rows."""
+    return _first_value(path).keys() >= _BAD_KEYS
 
 
 def _first_value(path: Path) -> dict[str, Any]:

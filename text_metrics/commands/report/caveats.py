@@ -42,7 +42,8 @@ def word_counts(texts: Iterable[str]) -> np.ndarray:
 
 def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool) -> list[Caveat]:
     """Return what could mislead, if the default encoder, or gruen, reads the texts."""
-    readers: dict[str, tuple[str, ...]] = {"the default encoder": BY_ENCODER} if by_default else {}
+    by_encoder = tuple(name for name in BY_ENCODER if name != "n_classes" or inputs.classes is None)
+    readers: dict[str, tuple[str, ...]] = {"the default encoder": by_encoder} if by_default else {}
     readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
     systems = list(inputs.by_system().items())
     languages = (_of_languages(i, *system, readers) for i, system in enumerate(systems))

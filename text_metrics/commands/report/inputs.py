@@ -7,7 +7,7 @@ import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +29,18 @@ LARGEST_RATING = 1e12
 _MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
 # On fewer prompts, any column looks like that.
 _FEWEST_PROMPTS = 3
-# The texts of a system and their ratings, NaN without one, by prompt.
-RatedSets = dict[str, list[tuple[str, float]]]
+
+
+class RatedText(NamedTuple):
+    """A text with its rating, NaN without one, and its class among the texts of its set, None without one."""
+
+    text: str
+    rating: float
+    label: Any = None
+
+
+# The texts of a system by prompt.
+RatedSets = dict[str, list[RatedText]]
 
 
 class Inputs(NamedTuple):
@@ -46,6 +56,7 @@ class Inputs(NamedTuple):
     quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
     people : texts of people by prompt; None without them
     contexts : what the texts of each of these prompts answer; None without them
+    classes : the class of each text among those of its set, shaped like `texts`; None without them
     """
 
     systems: list[str]
@@ -58,6 +69,7 @@ class Inputs(NamedTuple):
     quality: np.ndarray
     people: dict[str, list[str]] | None
     contexts: list[str | None] | None
+    classes: list[list[list[Any]]] | None = None
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
@@ -76,6 +88,17 @@ class Inputs(NamedTuple):
         return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
+def _in_order(sets: RatedSets) -> RatedSets:
+    """Sort the texts of each set."""
+    return {prompt: sorted(rated, key=attrgetter("text")) for prompt, rated in sets.items()}
+
+
+def _by_prompt(sets: RatedSets, ids: list[str], name: str) -> list[list[Any]]:
+    """List what texts have under a name, for each of some prompts."""
+    read = attrgetter(name)
+    return [list(map(read, sets[prompt])) for prompt in ids]
+
+
 def pair_systems(
     systems: Mapping[str, RatedSets],
     sources: list[Origin],
@@ -83,12 +106,13 @@ def pair_systems(
     rated_by: str | None,
     people: dict[str, list[str]] | None,
     contexts: Mapping[str, str | None] | None,
+    has_classes: bool = False,
 ) -> Inputs:
     """Pair the sets of the systems by prompt; raises a ValueError if they have none in common.
 
     Texts of a set are sorted, so that no number depends on their order.
     """
-    sets = [{prompt: sorted(rated, key=itemgetter(0)) for prompt, rated in each.items()} for each in systems.values()]
+    sets = [_in_order(each) for each in systems.values()]
     ids = sorted(prompt for prompt in sets[0] if all(len(each.get(prompt, ())) > 1 for each in sets))
     if not ids:
         raise ValueError(
@@ -103,11 +127,12 @@ def pair_systems(
         bad=bad,
         n_all=len(set().union(*sets)),
         ids=ids,
-        texts=[[[text for text, _ in each[prompt]] for prompt in ids] for each in sets],
+        texts=[_by_prompt(each, ids, "text") for each in sets],
         rated_by=rated_by,
-        quality=np.array([rating for each in sets for prompt in ids for _, rating in each[prompt]]),
+        quality=np.array([rated.rating for each in sets for prompt in ids for rated in each[prompt]]),
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
+        classes=[_by_prompt(each, ids, "label") for each in sets] if has_classes else None,
     )
 
 
@@ -117,6 +142,7 @@ def read_sets(
     quality: Any,
     people: Sequence[Sequence[str]] | None,
     contexts: Sequence[str | None] | None,
+    classes: Any = None,
 ) -> Inputs:
     """Read the arguments of `text_metrics.report`; raises a TypeError or ValueError that names the invalid one."""
     if not isinstance(systems, Mapping) or not systems:
@@ -124,8 +150,11 @@ def read_sets(
     if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
         raise ValueError(f"systems must have names that differ as text. Got {twice}.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
-    if isinstance(quality, Mapping) and (unknown := [name for name in quality if str(name) not in parsed]):
-        raise ValueError(f"quality has ratings of {unknown}, which systems lacks.")
+    if classes is not None and not isinstance(classes, Mapping):
+        raise TypeError(f"classes must be a dict from names of systems to labels. Got {describe(classes)}.")
+    for name, values in (("quality", quality), ("classes", classes)):
+        if isinstance(values, Mapping) and (unknown := [system for system in values if str(system) not in parsed]):
+            raise ValueError(f"{name} has values of {unknown}, which systems lacks.")
     n = len(next(iter(parsed.values())).sizes)
     # In order also as text.
     ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
@@ -142,13 +171,16 @@ def read_sets(
         if isinstance(quality, Mapping):
             flat = flatten(quality.get(name), sets, f"quality[{name!r}]", "rating")
             ratings = [parse_number(value, "a rating", -LARGEST_RATING, LARGEST_RATING) for value in flat]
-        members = split_list(list(zip(sets.texts, ratings, strict=True)), sets.sizes)
+        labels = [None] * len(sets.texts)
+        if classes is not None:
+            labels = flatten(classes.get(name), sets, f"classes[{name!r}]", "label", are_lists=False)
+        members = split_list(list(map(RatedText, sets.texts, ratings, labels)), sets.sizes)
         rated[name] = dict(zip(ids, members, strict=True))
     sources = [Origin("", n, 0, n, len(sets.texts)) for sets in parsed.values()]
-    by_prompt: list[Any] = [
-        None if values is None else dict(zip(ids, values, strict=True)) for values in (people, contexts)
-    ]
-    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt)
+    people_of: Any = None if people is None else dict(zip(ids, people, strict=True))
+    context_of: Any = None if contexts is None else dict(zip(ids, contexts, strict=True))
+    rated_by = "rating" if isinstance(quality, Mapping) else None
+    return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
@@ -167,6 +199,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     columns = [
         Column("quality", options.quality_key, True, (-LARGEST_RATING, LARGEST_RATING), options.quality_scale),
         Column("contexts", options.context_key),
+        Column("classes", options.classes_key, True),
     ]
     columns = [column for column in columns if column.name is not None]
     files = {path: read_units(path, keys, columns, **form) for path in options.files.values()}
@@ -195,13 +228,14 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     people = None
     if options.people is not None:
         files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
-        people = {prompt: [text for text, _ in rated] for prompt, rated in _rated(units).items()}
+        people = {prompt: [each.text for each in rated] for prompt, rated in _rated(units).items()}
     bad = [
         {"file": str(path), "row": row.number, "error": row.error}
         for path, units in files.items()
         for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
     ]
-    return pair_systems(systems, sources, bad, options.quality_key, people, contexts if options.context_key else None)
+    given = contexts if options.context_key else None
+    return pair_systems(systems, sources, bad, options.quality_key, people, given, options.classes_key is not None)
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
@@ -220,7 +254,8 @@ def _rated(units: Sequence[Unit]) -> RatedSets:
     for unit in units:
         if unit.texts and unit.id is not None:
             ratings = unit.given.get("quality", [float("nan")] * len(unit.texts))
-            sets.setdefault(unit.id, []).extend(zip(unit.texts, map(float, ratings), strict=True))
+            labels = unit.given.get("classes", [None] * len(unit.texts))
+            sets.setdefault(unit.id, []).extend(map(RatedText, unit.texts, map(float, ratings), labels))
     return sets
 
 

@@ -20,13 +20,13 @@ from pathlib import Path
 
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.shared.cli import add_confidence, add_keys, add_settings, parse_settings
+from text_metrics.commands.shared.cli import add_confidence, add_keys, add_settings, parse_pairs, parse_settings
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.commands.shared.files import check_outputs, named_files, parse_json, parse_path, write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 
 # Options that decide no number.
-_WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns")
+_WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns", "column")
 # What is written into the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "refs.bib", "bad.jsonl", "figures")
 
@@ -47,6 +47,10 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--quality-key", metavar="KEY", help="the quality of each text, instead of --quality")
     parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help="divide it by this, such as 10")
+    help = (
+        "classes=KEY: the class of each text among those of its prompt, as a judge gave it, for the number of meanings"
+    )
+    parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
@@ -60,6 +64,11 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         raise ValueError(f"--system-key is for one file. Got {len(options.files)} files.")
     if options.by_line and (options.system_key or options.people):
         raise ValueError("--system-key and --people require --id-key.")
+    columns = parse_pairs(options.column, "--column")
+    for argument in columns:
+        if argument != "classes":
+            raise ValueError(f"--column {argument}: a column may give classes only. Ratings are --quality-key.")
+    options.classes_key = columns.get("classes")
     options.setting = parse_settings(options.setting)
     for name in options.setting:
         parse_choice(name, "--setting", SETTINGS)

@@ -42,6 +42,7 @@ def report(
     *,
     people: Sequence[Sequence[str]] | None = None,
     contexts: Sequence[str | None] | None = None,
+    classes: Mapping[str, Any] | None = None,
     confidence: float = 0.95,
     cache_dir: str | Path | None = None,
     texts: bool = True,
@@ -58,6 +59,8 @@ def report(
     out : folder to save the report in
     people : texts of people for each prompt
     contexts : what the texts of each prompt answer, which `compute` then takes out of them
+    classes : for each system by name, the class of each text among those of its set, a string or an integer, shaped
+        like its sets, as a judge gave it; meanings are then these, and not those of the encoder
     confidence : level of the intervals; a test is significant if p is below 1 minus the level
     cache_dir : folder in which embeddings are kept after the report
     texts : whether the report holds texts
@@ -77,7 +80,7 @@ def report(
         parse_choice(name, "a setting", SETTINGS)
     if quality is not None and not isinstance(quality, Mapping):
         parse_choice(quality, "quality", (GRUEN,))
-    inputs = read_sets(systems, prompts, quality, people, contexts)
+    inputs = read_sets(systems, prompts, quality, people, contexts, classes)
     settings |= {"cache_dir": cache_dir, "progress": progress}
     made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts)
     if out is not None:
@@ -92,7 +95,7 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     ----------
     sets : p sets of texts, one for each prompt
     quality : "gruen"; a rating of each text, shaped like `sets`; or None
-    **options : as of `report`
+    **options : as of `report`; `classes` is shaped like `sets`
 
     Returns
     -------
@@ -107,6 +110,8 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     import pandas as pd
 
     rated = quality if quality is None or isinstance(quality, str) else {"sets": quality}
+    if options.get("classes") is not None:
+        options["classes"] = {"sets": options["classes"]}
     rows = []
     for metric in report({"sets": sets}, quality=rated, **options).metrics:
         (value,) = metric.values
@@ -125,9 +130,11 @@ def build(inputs: Inputs, by_gruen: bool, level: float, settings: Mapping[str, A
     encoder = {name: settings[name] for name in ("model", "long_texts", "batch_size", "device") if name in settings}
     with input_checked():
         is_default = EncoderSettings(**encoder).is_default
-        if settings.get("same") is None and not is_default:
+        if settings.get("same") is not None and inputs.classes is not None:
+            raise ValueError("same and classes cannot be combined: pass one of them.")
+        if settings.get("same") is None and inputs.classes is None and not is_default:
             raise ValueError("another model needs same, its threshold for texts that say the same, or same=none.")
-        if settings.get("same") != NO_MEANINGS:
+        if settings.get("same") != NO_MEANINGS and inputs.classes is None:
             SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
     caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
     unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
@@ -231,7 +238,10 @@ def score(
         "length": (lengths, signature("length", unit="words")),
     }
     if settings.get("same") != NO_MEANINGS:
-        meanings = compute("semantic_entropy", **of_meaning, same=settings.get("same"))
+        if inputs.classes is None:
+            meanings = compute("semantic_entropy", **of_meaning, same=settings.get("same"))
+        else:
+            meanings = compute("semantic_entropy", classes=list(chain.from_iterable(inputs.classes)))
         scores["n_classes"] = (meanings["n_classes_scores"], meanings["signature"])
     if by_set is not None:
         scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from text_metrics.commands.shared.files import check_outputs, named_writing
+from text_metrics.commands.shared.locks import locked
 from text_metrics.metrics._core.core_numbers import parse_count, parse_number
+from text_metrics.metrics._core.core_results import signature
 
 
 class Request(NamedTuple):
@@ -96,6 +98,11 @@ def add_arguments(parser: argparse.ArgumentParser, reads: str, help: str) -> Non
     parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
 
 
+def journal_of(output: Path) -> Path:
+    """Return the file of the answers that an output is made of."""
+    return output.with_name(f"{output.name}.journal")
+
+
 class Chat:
     """A chat model, by the settings of `add_arguments`, with the journal of the output that its answers make.
 
@@ -106,7 +113,7 @@ class Chat:
         import openai
 
         self._output = arguments.out
-        self._journal_file = self._output.with_name(f"{self._output.name}.journal")
+        self._journal_file = journal_of(self._output)
         check_outputs([arguments.reads], [self._output, self._journal_file])
         for name, low in (("workers", 1), ("attempts", 1), ("retries", 0)):
             parse_count(getattr(arguments, name), f"--{name}", low)
@@ -128,13 +135,24 @@ class Chat:
         self._settings = arguments
         self._stopped = ""
 
+    def signature(self, command: str, instructions: str) -> str:
+        """Return what decides the answers to a command's requests, which begin with the instructions."""
+        digest = hashlib.sha256(instructions.encode()).hexdigest()[:8]
+        settings = self._settings
+        decisive = {"service": settings.model, "host": self.host, "temperature": settings.temperature, "ask": digest}
+        return signature(command, **decisive)
+
     def ask(self, requests: list[Request]) -> list[Any]:
         """Get an answer to each request, from the journal or from the endpoint, concurrently.
 
         Returns the parsed answers, None for a missing one, whose reason is printed. Raises a ValueError if the endpoint
-        fails, or no request has an answer.
+        fails, no request has an answer, or another process asks for the same output, which would pay again.
         """
-        self._journal = Journal(self._journal_file)
+        with locked(self._journal_file):
+            self._journal = Journal(self._journal_file)
+            return self._ask(requests)
+
+    def _ask(self, requests: list[Request]) -> list[Any]:
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
         # At its end, the pool waits for the requests in flight: they are paid for.

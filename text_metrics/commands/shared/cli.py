@@ -28,12 +28,13 @@ class Options(argparse.Namespace):
         return Keys(self.text_key, self.id_key, self.system_key, self.set_size, self.one_set)
 
 
-def add_keys(parser: argparse.ArgumentParser, clusters: bool = True) -> None:
-    """Add the vocabulary of columns, and the form of files; `clusters` says whether sets may be dependent."""
+def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: bool = True) -> None:
+    """Add the vocabulary of columns, and the form of files; without keys of clusters or of contexts if it has none."""
     help = "the text, or the list of texts: a column, or a JMESPath expression; by default the row itself"
     parser.add_argument("--text-key", metavar="KEY", help=help)
     parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
-    parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
+    if contexts:
+        parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
     if clusters:
         parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
@@ -109,7 +110,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -
     """
     options = parser.parse_args(words, Options())
     values = vars(options)
-    options.columns = columns = _parse_pairs(values.pop("column"), "--column")
+    options.columns = columns = parse_pairs(values.pop("column"), "--column")
     for argument, option in OPTIONS.items():
         if argument in columns:
             raise ValueError(f"--column {argument} is now {option} {columns[argument]}.")
@@ -137,10 +138,10 @@ def parse_settings(pairs: Sequence[str], metric: str = "") -> dict[str, Any]:
     if "help" in pairs and metric in METRICS:
         print(load(metric).inputs_description)
         raise SystemExit(0)
-    return {name: parse_cell(value) for name, value in _parse_pairs(pairs, "--setting").items()}
+    return {name: parse_cell(value) for name, value in parse_pairs(pairs, "--setting").items()}
 
 
-def _parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
     values: dict[str, str] = {}
     for pair in pairs:
