@@ -22,7 +22,8 @@ FOCUS_THRESHOLD = 0.108
 _OFFSET, _BREVITY = 0.25, 0.05  # of a sentence: its offset from its neighbors, and a bonus if it is short
 _WITHIN, _SIDE = 0.25, 0.045  # of two parts: the mean cosine inside, and the sentences of the shorter one
 _BOND, _SLOPE = -0.105, 0.02  # threshold of a bond less that of a tie; lower slope: longer texts lose focus more often
-FOCUS_IDENTITY = f"{_OFFSET}/{_BREVITY}/{_WITHIN}/{_SIDE}/{_BOND}/{_SLOPE}"
+# The name of the rule in signatures: a change of a constant, or of what is a dialogue, needs a new one.
+FOCUS_RULE = "v3"
 
 _LONG_SENTENCE = 20
 _NEAREST = 3

@@ -1,13 +1,13 @@
 """What could mislead in a report."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.report.inputs import Inputs
+from text_metrics.commands.report.lengths import word_counts
 from text_metrics.commands.report.model import Caveat
 from text_metrics.commands.shared.formats import count, listed, number
 from text_metrics.metrics._core.core_encoder import is_other_script
@@ -30,14 +30,8 @@ BY_ENCODER = ("vendi_embed", "n_classes", "chamfer_diversity", "quality_vendi_em
 BY_GRUEN = ("quality", "quality_vendi_embed")
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
-# What spaces separate; each character of Chinese and Japanese, which are written without spaces.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORDS = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
-
-
-def word_counts(texts: Iterable[str]) -> np.ndarray:
-    """Count the words of each text: (n,), float64."""
-    return np.array([len(_WORDS.findall(text)) for text in texts], dtype=np.float64)
+# Metrics that depend on the length of texts: all but the mean of ratings.
+BY_LENGTH = ("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio")
 
 
 def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool) -> list[Caveat]:
@@ -47,8 +41,13 @@ def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: boo
     readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
     systems = list(inputs.by_system().items())
     languages = (_of_languages(i, *system, readers) for i, system in enumerate(systems))
-    words = (_of_words(i, *system, tokenizer) for i, system in enumerate(systems))
-    return list(chain(_of_reading(inputs), _of_lengths(inputs), *languages, *words))
+    return list(chain(_of_reading(inputs), _of_lengths(inputs), *languages, find_short_texts(inputs, tokenizer)))
+
+
+def find_short_texts(inputs: Inputs, tokenizer: Any) -> list[Caveat]:
+    """Return the systems most of whose texts have too few words for the metrics that compare words."""
+    systems = enumerate(inputs.by_system().items())
+    return list(chain.from_iterable(_of_words(i, *system, tokenizer) for i, system in systems))
 
 
 def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
@@ -77,7 +76,7 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
 
 
 def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
-    """Name the pair whose texts differ most in length."""
+    """Name the systems whose texts differ in length from those of another one, and the pair that differs most."""
     lengths = {name: word_counts(texts) for name, texts in inputs.by_system().items()}
     if inputs.people is not None:
         lengths["people"] = word_counts(text for texts in inputs.people.values() for text in texts)
@@ -91,10 +90,16 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
         # The first of equals.
         names = list(apart)[int(first_maximum(np.array(list(apart.values()))))]
         words = [f"{number(lengths[name].mean(), 1)}" for name in names]
+        systems = [i for i, name in enumerate(inputs.systems) if any(name in pair for pair in apart)]
+        in_doubt = listed(inputs.systems[i] for i in systems)
         yield Caveat(
             "different lengths",
-            f"Texts of {names[0]} have {words[0]} words, of {names[1]} {words[1]}: self-BLEU, Distinct-2 and "
-            "compression ratio depend on length.",
+            f"Texts of {names[0]} have {words[0]} words, of {names[1]} {words[1]}. All measures of diversity depend on "
+            "length: Vendi score, meanings and Chamfer diversity, too, in a direction that differs with the settings. "
+            f"In doubt is the order of {in_doubt}: compare texts cut to the same length (--same-length).",
+            systems,
+            list(BY_LENGTH),
+            is_doubt=True,
         )
 
 

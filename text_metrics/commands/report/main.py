@@ -51,6 +51,8 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
         "classes=KEY: the class of each text among those of its prompt, as a judge gave it, for the number of meanings"
     )
     parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
+    help = "score also the texts cut to the words of the shortest of their prompt, beside the whole ones"
+    parser.add_argument("--same-length", action="store_true", help=help)
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
@@ -116,6 +118,7 @@ def main(words: Sequence[str] | None = None) -> int:
         level=options.confidence,
         settings=options.setting | {"cache_dir": options.cache_dir, "progress": not options.quiet},
         shows_texts=not options.no_texts,
+        same_length=options.same_length,
     )
     record = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
     replace(report, options=record).save(options.out, options.columns)

@@ -179,12 +179,28 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Caveat:
-    """What could mislead. The metrics say nothing about the systems, given by name and by index."""
+    """What could mislead.
+
+    systems, metrics : by index and by name; the metrics say nothing about the systems
+    is_doubt : whether they do, but how the systems compare by them is in doubt
+    """
 
     kind: str
     sentence: str
     systems: list[int] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
+    is_doubt: bool = False
+
+
+@dataclass(frozen=True)
+class SameLength:
+    """The scores of diversity of texts cut to as many words as the shortest text of a prompt has.
+
+    n_words : this number by prompt
+    """
+
+    n_words: list[int]
+    metrics: list[Metric]
 
 
 @dataclass(frozen=True)
@@ -195,6 +211,7 @@ class Report:
     pairs : `pairs` of vendi_embed of all texts of each system, where sizes differ
     collapse : for each system, its prompts of least diversity, the least diverse first
     sentences : the lines that head the page, by name
+    same_length : the scores of texts of the same length; None unless asked for
 
     `table` and `tests` are data frames; `save` writes the page, the tables and the figures.
     """
@@ -213,6 +230,7 @@ class Report:
     collapse: list[list[Collapse]]
     caveats: list[Caveat]
     sentences: dict[str, str] = field(default_factory=dict)
+    same_length: SameLength | None = None
 
     def section(self, name: str) -> list[Metric]:
         """Return the metrics of a section, `diversity` or `quality`."""

@@ -26,7 +26,7 @@ _ENVIRONMENT = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, tr
 _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
 _ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 BEST, UNRELIABLE = "*", "†"
-_PRINTED = ("diversity", "quality", "likeness", "similarity", "people")
+_PRINTED = ("diversity", "same_length", "quality", "likeness", "similarity", "people")
 
 
 def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
@@ -95,6 +95,9 @@ def tables(report: Report) -> dict[str, Table]:
     for section, pairs in (("diversity", report.pairs), ("quality", None)):
         if metrics := report.section(section):
             shown[section] = scores(report, metrics, section.capitalize(), pairs)
+    if report.same_length is not None:
+        title = f"Cut to {_range(report.same_length.n_words)}, as many as the shortest text of a prompt has"
+        shown["same_length"] = scores(report, report.same_length.metrics, title, order=report.metrics[0].order)
     if report.likeness is not None:
         shown |= {"tests": _tests(report), "likeness": _partition(report.likeness, report.systems)}
         shown["similarity"] = _similarity(report.likeness.similarity, report.systems, report.metrics[0].order)
@@ -103,9 +106,21 @@ def tables(report: Report) -> dict[str, Table]:
     return {**shown, "sources": _sources(report)}
 
 
-def scores(report: Report, metrics: Sequence[Metric], title: str, pairs: Sequence[Mean] | None = None) -> Table:
-    """Return the means of some metrics, the best system by the first of them first."""
-    order = metrics[0].order
+def _range(n_words: Sequence[int]) -> str:
+    """Return the numbers of words of prompts: "7 words", or "3 to 9 words"."""
+    least, most = min(n_words), max(n_words)
+    return count(most, "word") if least == most else f"{least} to {count(most, 'word')}"
+
+
+def scores(
+    report: Report,
+    metrics: Sequence[Metric],
+    title: str,
+    pairs: Sequence[Mean] | None = None,
+    order: Sequence[int] | None = None,
+) -> Table:
+    """Return the means of some metrics, by default the best system by the first of them first."""
+    order = metrics[0].order if order is None else order
     columns = {"System": [report.systems[i] for i in order]}
     for metric in metrics:
         cells = _cells([(value.mean, value.interval) for value in metric.values])

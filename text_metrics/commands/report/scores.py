@@ -10,18 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from text_metrics.commands.report.caveats import MOST, find_caveats, word_counts
+from text_metrics.commands.report.caveats import MOST, find_caveats, find_short_texts
 from text_metrics.commands.report.inputs import SETTINGS, Inputs, read_sets
+from text_metrics.commands.report.lengths import cut_to_shortest, word_counts
 from text_metrics.commands.report.likeness import compare_systems, compare_with_people
-from text_metrics.commands.report.model import MEASURES, Collapse, Mean, Measure, Metric, Report, Test, Value
+from text_metrics.commands.report.model import (
+    MEASURES,
+    Caveat,
+    Collapse,
+    Mean,
+    Measure,
+    Metric,
+    Report,
+    SameLength,
+    Test,
+    Value,
+)
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.shared.cli import load_metric
 from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
-from text_metrics.metrics._core.core_numbers import parse_choice, parse_level, tied_ranks
-from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, mean_estimate, signature
+from text_metrics.metrics._core.core_numbers import parse_choice, parse_flag, parse_level, tied_ranks
+from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Signature, mean_estimate, signature
 from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
@@ -43,6 +55,7 @@ def report(
     people: Sequence[Sequence[str]] | None = None,
     contexts: Sequence[str | None] | None = None,
     classes: Mapping[str, Any] | None = None,
+    same_length: bool = False,
     confidence: float = 0.95,
     cache_dir: str | Path | None = None,
     texts: bool = True,
@@ -61,6 +74,7 @@ def report(
     contexts : what the texts of each prompt answer, which `compute` then takes out of them
     classes : for each system by name, the class of each text among those of its set, a string or an integer, shaped
         like its sets, as a judge gave it; meanings are then these, and not those of the encoder
+    same_length : whether to score also the texts cut to the words of the shortest of their prompt
     confidence : level of the intervals; a test is significant if p is below 1 minus the level
     cache_dir : folder in which embeddings are kept after the report
     texts : whether the report holds texts
@@ -82,7 +96,8 @@ def report(
         parse_choice(quality, "quality", (GRUEN,))
     inputs = read_sets(systems, prompts, quality, people, contexts, classes)
     settings |= {"cache_dir": cache_dir, "progress": progress}
-    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts)
+    is_cut = parse_flag(same_length, "same_length")
+    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts, is_cut)
     if out is not None:
         made.save(out)
     return made
@@ -121,11 +136,19 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     return pd.DataFrame(rows, columns=names).set_index("metric")
 
 
-def build(inputs: Inputs, by_gruen: bool, level: float, settings: Mapping[str, Any], shows_texts: bool) -> Report:
+def build(
+    inputs: Inputs,
+    by_gruen: bool,
+    level: float,
+    settings: Mapping[str, Any],
+    shows_texts: bool,
+    same_length: bool = False,
+) -> Report:
     """Compute a report; raises a ValueError for an invalid setting.
 
     by_gruen : whether gruen rates the texts, if the inputs hold no ratings
     settings : those of `SETTINGS`, `cache_dir` and `progress`; with same="none", meanings are not counted
+    same_length : whether to score also texts of the same length
     """
     encoder = {name: settings[name] for name in ("model", "long_texts", "batch_size", "device") if name in settings}
     with input_checked():
@@ -137,13 +160,14 @@ def build(inputs: Inputs, by_gruen: bool, level: float, settings: Mapping[str, A
         if settings.get("same") != NO_MEANINGS and inputs.classes is None:
             SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
     caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
-    unread = {name: {i for caveat in caveats if name in caveat.metrics for i in caveat.systems} for name in MEASURES}
+    unread = _unread(caveats)
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(settings["cache_dir"] or folder)
         is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
         scores = score(inputs, is_rated, encoder, settings)
         likeness = compare_systems(inputs, level, encoder)
         people = compare_with_people(inputs, level, encoder)
+        at_length = score_same_length(inputs, level, encoder, settings, caveats) if same_length else None
         pairs = None
         if inputs.smallest is not None:
             of_pairs = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
@@ -179,8 +203,39 @@ def build(inputs: Inputs, by_gruen: bool, level: float, settings: Mapping[str, A
             for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
         ],
         caveats=caveats,
+        same_length=at_length,
     )
     return replace(report, sentences=sentences(report))
+
+
+def _unread(caveats: Sequence[Caveat]) -> dict[str, set[int]]:
+    """Return the systems about which each metric says nothing."""
+    unread: dict[str, set[int]] = {name: set() for name in MEASURES}
+    for caveat in caveats:
+        for name in () if caveat.is_doubt else caveat.metrics:
+            unread[name].update(caveat.systems)
+    return unread
+
+
+def score_same_length(
+    inputs: Inputs, level: float, encoder: dict[str, Any], settings: Mapping[str, Any], caveats: Sequence[Caveat]
+) -> SameLength:
+    """Score the diversity of texts cut to the words of the shortest of their prompt.
+
+    Quality is that of whole texts. `caveats` are those of whole texts, which hold for what is left of them.
+    """
+    cut, n_words = cut_to_shortest(inputs)
+    scores = score(cut, False, encoder, settings)
+    unread = _unread([*caveats, *find_short_texts(cut, settings.get("tokenizer", WHITESPACE))])
+    size = inputs.smallest or float(inputs.sizes[0, 0])
+    metrics = []
+    for name, measure in MEASURES.items():
+        if name in scores:
+            values, signed = scores[name]
+            of_systems = np.reshape(values, (len(inputs.systems), -1))
+            signed = str(Signature.parse(signed).merge(texts="cut-to-shortest"))
+            metrics.append(summarize(measure, of_systems, signed, size, level, unread[name]))
+    return SameLength(n_words, metrics)
 
 
 def least_diverse(

@@ -85,7 +85,7 @@ def _poor(metric: Metric) -> list[int]:
 def _quality(report: Report) -> str:
     metrics = report.section("quality")
     if not metrics:
-        unread = any("quality" in caveat.metrics for caveat in report.caveats)
+        unread = any("quality" in caveat.metrics for caveat in report.caveats if not caveat.is_doubt)
         reason = ": GRUEN reads English prose, which most texts are not. Pass ratings instead" if unread else ""
         return f"Quality was not measured{reason}: diversity may come from bad texts."
     quality, systems = metrics[0], report.systems
@@ -103,6 +103,8 @@ def _misleading(report: Report) -> str:
     kinds = list(dict.fromkeys(caveat.kind for caveat in report.caveats))
     answer = f"{listed(kinds).capitalize()}." if kinds else "No fault was found in the texts."
     main = report.section("diversity")[0]
+    if report.same_length is not None and len(report.systems) > 1:
+        answer += f" {_at_same_length(report, main, report.same_length.metrics[0])}"
     sizes = [test.smallest_difference for test in main.tests if test.smallest_difference is not None]
     if sizes:
         answer += (
@@ -110,6 +112,14 @@ def _misleading(report: Report) -> str:
             f"{max(sizes):.3g} (80\u00a0% power); smaller ones may be missed."
         )
     return answer
+
+
+def _at_same_length(report: Report, whole: Metric, cut: Metric) -> str:
+    """Say which system is first by texts of the same length, and whether it is by whole texts."""
+    if cut.best is None:
+        return f"Cut to the same length, no system is first by {cut.title}."
+    also = ", too" if cut.best == whole.best else ""
+    return f"Cut to the same length, {report.systems[cut.best]} is first by {cut.title}{also}."
 
 
 def _alike(report: Report, likeness: Likeness) -> str:
