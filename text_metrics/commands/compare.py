@@ -180,7 +180,7 @@ def main() -> int:
         try:
             scored.append(score(metric, units, {**settings, **given}, name))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{system}: {error}") from error
+            raise ValueError(f"{system}: {str(error) or type(error).__name__}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():

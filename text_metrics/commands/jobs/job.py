@@ -140,7 +140,7 @@ class Job:
             first, last = unit.rows[0].number, unit.rows[-1].number
             place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
             for row in unit.rows:
-                row.error = f"{place}{error}"
+                row.error = f"{place}{str(error) or type(error).__name__}"
             return []
 
     def _read(self) -> Iterator[list[Unit]]:

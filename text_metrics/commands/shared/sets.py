@@ -187,7 +187,7 @@ class Reader:
             try:
                 return Unit(good, texts, self._given(good), bad, bool(problem))
             except ValueError as error:
-                problem = str(error)
+                problem = str(error) or type(error).__name__
         for row in members:
             row.error = row.error or problem
         return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
@@ -210,8 +210,11 @@ class Reader:
 
         In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
         """
-        are_lists = None
+        are_lists, file = None, 0
         for row in source.rows():
+            if row.file != file:
+                # Each file has its own form.
+                are_lists, file = None, row.file
             if row.n_lines > 1 and self.keys.size:
                 raise ValueError(
                     f"{source.path}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as rows "
@@ -220,19 +223,19 @@ class Reader:
             if not row.error:
                 try:
                     texts = read_value(row.values, self.keys.text)
-                    cells = parse_cell(texts) if source.has_cells and are_lists is not False else None
+                    cells = parse_cell(texts) if row.has_cells and are_lists is not False else None
                     is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
                     are_lists = is_list if are_lists is None else are_lists
                     self._read_texts(row, cells if is_list and are_lists else texts)
                     n_texts = None if row.is_text else len(row.texts)
                     # Of a set, any row may have its value.
                     row.given = {
-                        column.argument: column.read(row.values, n_texts, source.has_cells)
+                        column.argument: column.read(row.values, n_texts, row.has_cells)
                         for column in self.columns
                         if column.per_text or not is_missing(read_value(row.values, column.name))
                     }
                 except (ValueError, ArithmeticError, RecursionError) as error:
-                    row.error = str(error)
+                    row.error = str(error) or type(error).__name__
             yield row
 
     def _read_texts(self, row: Row, texts: Any) -> None:

@@ -1,0 +1,131 @@
+"""Rows of tables in files, Parquet and the Arrow files of `datasets`, whose schemas are joined."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from text_metrics.commands.shared.files import file_format, fixed_folder
+from text_metrics.metrics._core.core_numbers import first_line
+
+FORMATS = {".parquet": "Parquet", ".arrow": "an Arrow stream"}
+_ROWS = 1024
+# What pyarrow raises for a damaged file.
+_DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
+# Hive's name for a value that is missing.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+# The columns that the folders of a file give: those of `day=2024-05-06/`.
+Partition = dict[str, str | int | None]
+
+
+def partitions_of(path: Path, files: Sequence[Path]) -> dict[Path, Partition]:
+    """Read the columns that the names of folders give to the tables below a folder, or a pattern, as Hive writes them.
+
+    A column whose values are all written as integers is one of integers.
+    """
+    partitions: dict[Path, Partition] = {}
+    for file in files:
+        of_file: Partition = {}
+        folders: tuple[str, ...] = ()
+        if file != path and file_format(file) in FORMATS:
+            root = path if path.is_dir() else fixed_folder(path)
+            folders = file.relative_to(root).parts[:-1]
+        for folder in folders:
+            name, equals, value = folder.partition("=")
+            if equals and name:
+                of_file[unquote(name)] = None if value == _NO_VALUE else unquote(value)
+        partitions[file] = of_file
+    for name in dict.fromkeys(name for of_file in partitions.values() for name in of_file):
+        values = [value for of_file in partitions.values() if (value := of_file.get(name)) is not None]
+        if values and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", str(value)) for value in values):
+            for of_file in partitions.values():
+                if (value := of_file.get(name)) is not None:
+                    of_file[name] = int(value)
+    return partitions
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """Read the columns of a table; raises a ValueError if the file is none, or is damaged."""
+    try:
+        with path.open("rb") as file:
+            return pa.ipc.open_stream(file).schema if file_format(path) == ".arrow" else pq.read_schema(file)
+    except _DAMAGE as error:
+        raise ValueError(f"{path} is not {FORMATS[file_format(path)]}, or is damaged: {first_line(error)}") from None
+
+
+def join_schemas(schemas: Mapping[Path, pa.Schema], partitions: Mapping[Path, Partition]) -> pa.Schema:
+    """Join the columns of files, which may lack some, or have them in another order or of another, related type.
+
+    Raises a ValueError that names a column whose types have nothing in common.
+    """
+    (first, joined), *others = schemas.items()
+    for path, schema in others:
+        try:
+            joined = pa.unify_schemas([joined, schema], promote_options="permissive")
+        except (pa.ArrowException, ValueError):
+            raise _conflict(first, joined, path, schema) from None
+    for name in dict.fromkeys(name for of_file in partitions.values() for name in of_file):
+        if name not in joined.names:
+            values = [of_file.get(name) for of_file in partitions.values()]
+            joined = joined.append(pa.field(name, pa.array(values).type))
+    return joined
+
+
+def _conflict(first: Path, joined: pa.Schema, path: Path, schema: pa.Schema) -> ValueError:
+    """Name the first column of a file that cannot be joined with that of the files before it."""
+    for field in schema:
+        if field.name in joined.names:
+            before = joined.field(field.name)
+            try:
+                pa.unify_schemas([pa.schema([before]), pa.schema([field])], promote_options="permissive")
+            except (pa.ArrowException, ValueError):
+                types = f"{field.type}, and {before.type} in {first} or a file after it"
+                return ValueError(f"{path}: the column {field.name!r} is of type {types}: it must have one type.")
+    return ValueError(f"{path} has other columns than {first}.")
+
+
+def table_rows(
+    path: Path, schema: pa.Schema | None, partition: Mapping[str, Any], columns: Sequence[str] | None
+) -> Iterator[dict[str, Any]]:
+    """Read the rows of a file as those of the joined `schema`, if there is one; only some columns, if named."""
+    number = 0
+    if schema is not None and columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
+    try:
+        for batch in _batches(path, columns):
+            rows = batch if schema is None else _joined(batch, schema, partition)
+            for values in rows.to_pylist():
+                number += 1
+                yield values if schema is not None else values | partition
+    except _DAMAGE as error:
+        raise ValueError(f"{path} is damaged after row {number}: {first_line(error)}") from None
+
+
+def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    with path.open("rb") as file:
+        if file_format(path) == ".arrow":
+            yield from pa.ipc.open_stream(file)
+            return
+        table = pq.ParquetFile(file)
+        selected = None if columns is None else [name for name in columns if name in table.schema_arrow.names]
+        # One group after another, so that the rows before a damaged one are read.
+        for group in range(table.num_row_groups):
+            yield from table.iter_batches(_ROWS, [group], selected)
+
+
+def _joined(batch: pa.RecordBatch, schema: pa.Schema, partition: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return a batch with the columns of a schema: what it lacks is that of its folders, or null."""
+    if batch.schema.equals(schema):
+        return batch
+    arrays = []
+    for field in schema:
+        if field.name in batch.schema.names:
+            arrays.append(batch.column(field.name).cast(field.type))
+        else:
+            value = pa.scalar(partition.get(field.name), field.type)
+            arrays.append(pa.repeat(value, batch.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
