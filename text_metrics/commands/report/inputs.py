@@ -4,7 +4,6 @@ Nothing here imports torch, so that invalid input is reported at once.
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -15,9 +14,10 @@ import numpy as np
 
 from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.cli import form_of
-from text_metrics.commands.shared.columns import Column, column_of, read_key
+from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
+from text_metrics.commands.shared.systems import check_one_system, count_repeats, warn_of_repeats
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
 
@@ -25,10 +25,6 @@ from text_metrics.metrics._core.core_numbers import describe, parse_number
 SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Cubes of larger ratings, which the intervals sum up, could overflow.
 LARGEST_RATING = 1e12
-# A column names systems if it has at most this many values, each with at least this share of the prompts.
-_MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
-# On fewer prompts, any column looks like that.
-_FEWEST_PROMPTS = 3
 # The texts of a system and their ratings, NaN without one, by prompt.
 RatedSets = dict[str, list[tuple[str, float]]]
 
@@ -177,7 +173,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     elif keys.system is None and not options.one_system:
         read = {options.text_key, options.id_key, *(column.name for column in columns)}
         for path, units in files.items():
-            _check_one_system(path, units, read)
+            check_one_system(path, units, read)
     systems: dict[str, RatedSets] = {}
     contexts: dict[str, str] = {}
     sources = []
@@ -222,36 +218,3 @@ def _rated(units: Sequence[Unit]) -> RatedSets:
             ratings = unit.given.get("quality", [float("nan")] * len(unit.texts))
             sets.setdefault(unit.id, []).extend(zip(unit.texts, map(float, ratings), strict=True))
     return sets
-
-
-def _check_one_system(path: Path, units: Sequence[Unit], read: set[str | None]) -> None:
-    """Raise a ValueError that names the column that most likely holds systems, if there is one.
-
-    Each of its values has two texts or more of nearly all prompts. Texts are preferred to numbers.
-    """
-    rows = [(unit.id, row) for unit in units for row in unit.rows if isinstance(row.values, dict)]
-    n_prompts = len({prompt for prompt, _ in rows})
-    columns = dict.fromkeys(name for _, row in rows for name in row.values)
-    used = {column_of(key, columns) for key in read if key is not None}
-    candidates = []
-    for name in columns:
-        n_texts: Counter[tuple[str | None, str | None]] = Counter()
-        values, is_text = set(), False
-        for prompt, row in rows if name not in used else ():
-            value = row.values.get(name)
-            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-                values.add(key := read_key(row.values, name))
-                n_texts[key, prompt] += len(row.texts)
-                is_text = is_text or isinstance(value, str)
-            if len(values) > _MOST_SYSTEMS:
-                break
-        complete = Counter(value for (value, _), n in n_texts.items() if n > 1)
-        coverage = min((complete[value] for value in values), default=0)
-        if 2 <= len(values) <= _MOST_SYSTEMS and coverage >= _NEARLY_ALL * n_prompts:
-            candidates.append((coverage, is_text, name, len(values)))
-    if candidates and n_prompts >= _FEWEST_PROMPTS:
-        _, _, name, n = max(candidates, key=lambda candidate: candidate[:2])
-        raise ValueError(
-            f"{path} seems to hold {n} systems: each of the {n} values of {name!r} has texts for nearly all prompts. "
-            f"Pass this file alone, with --system-key {name}, or --one-system if they are one system."
-        )

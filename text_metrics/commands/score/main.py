@@ -32,6 +32,7 @@ from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command, input_checked
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader
+from text_metrics.commands.shared.systems import SystemGuard
 from text_metrics.metrics._core.core_results import TEXTS
 
 # One d x d sum is saved per 16 batches, because it is large.
@@ -44,6 +45,7 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     cli.add_job(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval; one for each set")
+    cli.add_one_system(parser)
     cli.add_columns(parser)
     cli.add_settings(parser)
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
@@ -84,6 +86,8 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            if options.id_key is not None and options.system_key is None and not options.one_system:
+                reader.guard = SystemGuard([options.text_key, options.id_key, *options.columns.values()])
             schema, names = source.schema or pa.schema([]), options.keys.names
             if options.keys.is_grouped:
                 # The values of the rows of a set are a list.

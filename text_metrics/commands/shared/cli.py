@@ -95,6 +95,12 @@ def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument o
     parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help=help)
 
 
+def add_one_system(parser: argparse.ArgumentParser) -> None:
+    """Add --one-system, without which rows that seem to be of several systems are an error."""
+    help = "each file holds one system, whatever its columns"
+    parser.add_argument("--one-system", action="store_true", help=help)
+
+
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:
     """Add --setting, which may be given many times."""
     parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)

@@ -7,8 +7,18 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from text_metrics.commands.shared.columns import OPTIONS, Column, is_missing, missing, parse_cell, read_key, read_value
+from text_metrics.commands.shared.columns import (
+    OPTIONS,
+    Column,
+    column_of,
+    is_missing,
+    missing,
+    parse_cell,
+    read_key,
+    read_value,
+)
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -72,6 +82,13 @@ class Unit(NamedTuple):
     id: str | None = None
 
 
+def count_texts(row: Row, key: str | None) -> int:
+    """Count the texts of a row that is not read yet; 0 if it has none."""
+    value = read_value(row.values, key)
+    value = parse_cell(value) if row.has_cells else value
+    return len(value) if isinstance(value, list) else int(value is not None)
+
+
 @dataclass
 class Reader:
     """Joins the rows of a file to units.
@@ -85,6 +102,7 @@ class Reader:
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
+    guard : a `SystemGuard` that `prepare` asks about the rows that it reads
     """
 
     keys: Keys
@@ -92,23 +110,27 @@ class Reader:
     columns: Sequence[Column] = ()
     chooses: bool = False
     is_scattered: bool = False
+    guard: Any = None
 
     def prepare(self, source: Source) -> None:
         """Find out whether the rows of a set are all next to each other.
 
-        Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id, or
-        for a column that a table does not have.
+        Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id,
+        for a column that a table does not have, or if the rows seem to be of several systems.
         """
         keys = {"--text-key": self.keys.text, "--id-key": self.keys.id, "--system-key": self.keys.system}
         source.check_columns(keys | {OPTIONS.get(each.argument, each.argument): each.name for each in self.columns})
         if self.keys.id is None or self.is_scattered:
             return
-        rows = source.rows(*self.keys.names)
+        rows = source.rows(*self.keys.names) if self.guard is None else self._guarded(source)
         ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
         runs = ((hash(key), next(run)[1]) for key, run in groupby(ids, itemgetter(0)))
         hashes, numbers = np.fromiter(runs, np.dtype((np.int64, 2))).T
         if not len(numbers) and (row := next((row for row in source.rows() if not row.error), None)):
             raise ValueError(f"{source.path}: no row has an id. Row {row.number} {self.keys.lacking(row)}.")
+        if self.guard is not None:
+            self.guard.check(source.path)
+            self.guard = None
         _, first, places = np.unique(hashes, return_index=True, return_inverse=True)
         again = np.flatnonzero(first[places] < np.arange(len(places)))
         self.is_scattered = len(again) > 0
@@ -118,6 +140,17 @@ class Reader:
                 f"{numbers[first[places[again[0]]]]}, and rows between them have another one. The rows of a set must "
                 f"be next to each other in a file of more than {LARGEST_SET:,} rows: sort the file first."
             )
+
+    def _guarded(self, source: Source) -> Iterator[Row]:
+        """Read the rows, and show them to the guard: of a table, the columns that it may need."""
+        names = [] if source.schema is None else source.schema.names
+        texts = None if self.keys.text is None else column_of(self.keys.text, names)
+        plain = [name for name in names if name == texts or not pa.types.is_nested(source.schema.field(name).type)]
+        for row in source.rows(*dict.fromkeys([*plain, *self.keys.names])):
+            key = None if row.error else self.keys.id_of(row)
+            if key is not None:
+                self.guard.add(key, row.values, count_texts(row, self.keys.text))
+            yield row
 
     def units(self, source: Source) -> Iterator[Unit]:
         """Join rows to units, in order; each row belongs to a unit, as good or as bad."""
