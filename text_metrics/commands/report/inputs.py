@@ -16,8 +16,8 @@ from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.cli import form_of
 from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.sets import Keys, Reader, Unit
-from text_metrics.commands.shared.systems import check_one_system, count_repeats, warn_of_repeats
+from text_metrics.commands.shared.sets import Keys, Reader, Unit, common_size
+from text_metrics.commands.shared.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
 
@@ -42,6 +42,7 @@ class Inputs(NamedTuple):
     quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
     people : texts of people by prompt; None without them
     contexts : what the texts of each of these prompts answer; None without them
+    repeats : what is likely a fault in the rows of a prompt, a sentence each
     """
 
     systems: list[str]
@@ -54,6 +55,7 @@ class Inputs(NamedTuple):
     quality: np.ndarray
     people: dict[str, list[str]] | None
     contexts: list[str | None] | None
+    repeats: Sequence[str] = ()
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
@@ -68,8 +70,7 @@ class Inputs(NamedTuple):
     @property
     def smallest(self) -> int | None:
         """The size to which sets are rarefied; None where all have one size."""
-        sizes = self.sizes
-        return int(sizes.min()) if sizes.min() < sizes.max() else None
+        return common_size(self.sizes)
 
 
 def pair_systems(
@@ -181,7 +182,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
             units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
             sets = systems[name if system is None else system] = _rated(units)
-            n_bad = sum(len(unit.bad) for unit in units)
+            n_bad = sum(row.n_lines for unit in units for row in unit.bad)
             n_rows = n_bad + sum(len(unit.rows) for unit in units)
             sources.append(Origin(str(path), n_rows, n_bad, len(sets), sum(map(len, sets.values()))))
             for unit in units:
@@ -192,12 +193,23 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     if options.people is not None:
         files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
         people = {prompt: [text for text, _ in rated] for prompt, rated in _rated(units).items()}
-    bad = [
-        {"file": str(path), "row": row.number, "error": row.error}
-        for path, units in files.items()
-        for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
-    ]
-    return pair_systems(systems, sources, bad, options.quality_key, people, contexts if options.context_key else None)
+    bad = []
+    for path, units in files.items():
+        for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number):
+            lines = {"n_lines": row.n_lines} if row.n_lines > 1 else {}
+            bad.append({"file": str(path), "row": row.number, "error": row.error, **lines})
+    inputs = pair_systems(systems, sources, bad, options.quality_key, people, contexts if options.context_key else None)
+    return inputs if keys.id is None else inputs._replace(repeats=_find_repeats(files, keys.id))
+
+
+def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str]:
+    """Say what is likely a fault in the rows of each file, and warn of it."""
+    sentences = []
+    for path, units in files.items():
+        counts = count_repeats(units)
+        warn_of_repeats(path, counts, id_key)
+        sentences += [f"{path}: {sentence}" for sentence in repeat_sentences(counts, id_key)]
+    return sentences
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:

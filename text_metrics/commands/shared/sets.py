@@ -82,6 +82,11 @@ class Unit(NamedTuple):
     id: str | None = None
 
 
+def common_size(sizes: np.ndarray) -> int | None:
+    """Return the number of texts to which sets are rarefied, the least of all; None if they have one size."""
+    return int(sizes.min()) if sizes.min() < sizes.max() else None
+
+
 def count_texts(row: Row, key: str | None) -> int:
     """Count the texts of a row that is not read yet; 0 if it has none."""
     value = read_value(row.values, key)

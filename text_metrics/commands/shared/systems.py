@@ -116,12 +116,19 @@ def _count_equal(rows: Sequence[Row]) -> int:
     return len(rows) - len({to_json(row.values) for row in rows}) if len(rows) > 1 else 0
 
 
+def repeat_sentences(counts: Mapping[str, int], id_key: str) -> list[str]:
+    """Say what `count_repeats` found, a sentence each."""
+    cause = "A harness may log an answer once for each filter, trial or time: keep one row, or pass --system-key"
+    sentences = []
+    if n := counts.get("n_joined", 0):
+        sentences.append(f"{count(n, 'set')} of one {id_key!r} join rows that hold a list of texts each. {cause}.")
+    if n := counts.get("n_repeated", 0):
+        verb = "repeats" if n == 1 else "repeat"
+        sentences.append(f"{count(n, 'row')} {verb} another one of the same {id_key!r}: less diversity. {cause}.")
+    return sentences
+
+
 def warn_of_repeats(path: object, counts: Mapping[str, int], id_key: str) -> None:
     """Warn on stderr of what `count_repeats` found, if anything."""
-    cause = "a harness may have logged it once for each filter, trial or time: keep one row, or pass --system-key"
-    if n := counts.get("n_joined", 0):
-        sets = f"{count(n, 'set')} of {id_key!r}"
-        print(f"Warning: {path}: {sets} joined from rows that hold a list of texts each: {cause}.", file=sys.stderr)
-    if n := counts.get("n_repeated", 0):
-        rows = f"{count(n, 'row')} repeat another row of the same {id_key!r}"
-        print(f"Warning: {path}: {rows}, and lower its diversity: {cause}.", file=sys.stderr)
+    for sentence in repeat_sentences(counts, id_key):
+        print(f"Warning: {path}: {sentence}", file=sys.stderr)

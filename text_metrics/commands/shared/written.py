@@ -76,7 +76,7 @@ def _by_content(path: Path) -> Written | None:
             return Written(marked[1], is_record=True)
         value = _first_object(head)
         names = value.keys()
-        is_bad = path.name.endswith("bad.jsonl") and names in _BAD_ROWS
+        is_bad = path.name.endswith("bad.jsonl") and names - {"n_lines"} in _BAD_ROWS
         is_journal = path.suffix == JOURNAL and {"key", "answer"} <= names
         is_old = isinstance(value.get("command", {}), dict) and any(keys <= names for keys in _RECORDS)
         if is_bad or is_journal or is_old:
