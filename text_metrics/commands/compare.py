@@ -37,7 +37,6 @@ from text_metrics.metrics._core.core_results import (
     mean_estimate,
     parse_confidence_by,
 )
-from text_metrics.questions.rarefied import rarefied
 
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
@@ -141,6 +140,9 @@ def score(
     if k is None:
         result = metric.compute(predictions=items, **settings)
     else:
+        # Its import takes a second.
+        from text_metrics.questions.rarefied import rarefied
+
         result = rarefied(metric, items, k, **settings)
     values = result.get(name)
     if not isinstance(values, list) or len(values) != len(items):
