@@ -247,7 +247,8 @@ class Report:
 
     def to_json(self) -> str:
         """Format all numbers as JSON."""
-        return json.dumps({**mark("report"), **asdict(self)}, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
+        values = {**mark("report"), **asdict(self)}
+        return json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
 
     def save(self, folder: str | Path, columns: Sequence[str] = ()) -> None:
         """Write the page, the JSON, tables and figures, as docs/report.md lists them, into a folder.

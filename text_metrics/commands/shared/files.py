@@ -133,7 +133,7 @@ def _parquet_below(folders: Iterable[Path]) -> list[Path]:
 
 def _files_of_pattern(pattern: Path) -> Listing:
     named = list(map(Path, sorted(glob.glob(str(pattern)))))
-    if not named:
+    if words and not named:
         raise ValueError(f"{pattern} does not exist.")
     files, folders, ignored = _without_own(named)
     for folder in folders:
@@ -211,7 +211,7 @@ def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, 
     if len(paths) > 1:
         named = [(name, path) for name, path in named if name is not None or not _repeats(path, paths)]
         paths = [path for name, path in named if name is None]
-    if not named:
+    if words and not named:
         raise ValueError(f"{', '.join(words)}: only files that commands wrote. Name a file itself to read it.")
     names = [name or _distinct_name(path, paths) for name, path in named]
     if len(set(names)) < len(names):

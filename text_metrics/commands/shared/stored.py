@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -64,10 +65,14 @@ def join_schemas(schemas: Mapping[Path, pa.Schema], partitions: Mapping[Path, Pa
     """
     (first, joined), *others = schemas.items()
     for path, schema in others:
-        try:
-            joined = pa.unify_schemas([joined, schema], promote_options="permissive")
-        except (pa.ArrowException, ValueError):
-            raise _conflict(first, joined, path, schema) from None
+        fields = []
+        for name in dict.fromkeys([*joined.names, *schema.names]):
+            field = _join_fields([of.field(name) for of in (joined, schema) if name in of.names])
+            if field is None:
+                types = f"{schema.field(name).type}, and {joined.field(name).type} in {first} or a file after it"
+                raise ValueError(f"{path}: the column {name!r} is of type {types}: it must have one type.")
+            fields.append(field)
+        joined = pa.schema(fields, joined.metadata)
     for name in dict.fromkeys(name for of_file in partitions.values() for name in of_file):
         if name not in joined.names:
             values = [of_file.get(name) for of_file in partitions.values()]
@@ -75,17 +80,21 @@ def join_schemas(schemas: Mapping[Path, pa.Schema], partitions: Mapping[Path, Pa
     return joined
 
 
-def _conflict(first: Path, joined: pa.Schema, path: Path, schema: pa.Schema) -> ValueError:
-    """Name the first column of a file that cannot be joined with that of the files before it."""
-    for field in schema:
-        if field.name in joined.names:
-            before = joined.field(field.name)
-            try:
-                pa.unify_schemas([pa.schema([before]), pa.schema([field])], promote_options="permissive")
-            except (pa.ArrowException, ValueError):
-                types = f"{field.type}, and {before.type} in {first} or a file after it"
-                return ValueError(f"{path}: the column {field.name!r} is of type {types}: it must have one type.")
-    return ValueError(f"{path} has other columns than {first}.")
+def _join_fields(fields: Sequence[pa.Field]) -> pa.Field | None:
+    """Join a column of two schemas, or one that only one of them has; None if the types have nothing in common."""
+    if len(fields) == 1:
+        return fields[0].with_nullable(True)
+    for each in (fields, list(map(_plain, fields))):
+        with suppress(pa.ArrowException, ValueError):
+            return pa.unify_schemas([pa.schema([field]) for field in each], promote_options="permissive").field(0)
+    return None
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """Return a column of categories, or of views of texts, as one of its values."""
+    if pa.types.is_dictionary(field.type):
+        return field.with_type(field.type.value_type)
+    return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
 def table_rows(

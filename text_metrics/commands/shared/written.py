@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ class Written(NamedTuple):
 
     command: str
     is_record: bool = False
-    of: dict[str, Any] = {}
+    of: Mapping[str, Any] = {}
 
 
 def mark(command: str) -> dict[str, str]:
