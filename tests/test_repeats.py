@@ -1,6 +1,5 @@
 """Rows that make a number wrong in silence: of several systems, repeated, or swallowed by a row that cannot be read."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 import text_metrics
 from tests.commands import run_command
-from tests.files import read_jsonl, write_data, write_jsonl
+from tests.files import read_data, read_jsonl, write_data, write_jsonl
 from text_metrics.commands.report.inputs import read_inputs
 from text_metrics.commands.report.main import parse_options
 
@@ -40,7 +39,7 @@ REPEATED = {
         ("5 sets", "5 rows"),
     ),
     "times": (
-        [{"id": i, "time": time, "text": text} for time in range(40, 43) for i in range(5) for text in texts_of(i, 2)],
+        [{"id": i, "time": 9 * i + j, "text": text} for i in range(5) for j, text in enumerate(texts_of(i) * 2)],
         ("20 rows",),
     ),
     "trials of one text": (
@@ -206,7 +205,7 @@ def test_lines_that_a_quote_swallowed_are_counted_and_give_no_mean(run, more):
     assert set(numbers.values()) == {None}
     if not more:
         assert summary["confidence_interval"] is None
-        assert len(list(csv.DictReader(Path("out.csv").open()))) == summary["n_scores"] > 0
+        assert len(read_data(Path("out.csv"))) == summary["n_scores"] > 0
     # A limit is missed by what is not there, also of a finished job.
     assert run(*words, "--fail-over", "self_bleu=1")[0] == 5
     (source,) = read_inputs(parse_options([str(data), *BY_ID, "--quality", "none"])).sources

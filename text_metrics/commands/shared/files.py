@@ -133,7 +133,7 @@ def _parquet_below(folders: Iterable[Path]) -> list[Path]:
 
 def _files_of_pattern(pattern: Path) -> Listing:
     named = list(map(Path, sorted(glob.glob(str(pattern)))))
-    if words and not named:
+    if not named:
         raise ValueError(f"{pattern} does not exist.")
     files, folders, ignored = _without_own(named)
     for folder in folders:
