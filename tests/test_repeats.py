@@ -226,3 +226,23 @@ def test_choosing_gives_no_mean_of_a_part_either(run):
     summary = json.loads(out)
     assert (code, summary["chosen_score"], summary["random_score"]) == (3, None, None), shown
     assert summary["n_chosen"] > 0
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+def test_a_row_that_is_a_set_stays_as_it_is(run, kind, out):
+    """As in a batch of OpenAI, where each id has one row; where an id has two, the columns are lists."""
+    rows = [{"id": f"r{i}", "text": texts_of(i), "cost": i + 0.5, "model": "m"} for i in range(5)]
+    data = write_data(Path(f"data.{kind}"), rows)
+    for more in ([], ["--id-key", "id"]):
+        code, _, shown = run("score", data, *BLEU, "--text-key", "text", *more, "--out", out, "--restart")
+        assert code == 0, shown
+        written = read_data(Path(out))
+        assert all(isinstance(row.pop("self_bleu"), float) for row in written)
+        as_read = [{**row, "text": json.dumps(row["text"]), "cost": str(row["cost"])} for row in rows]
+        assert written == (as_read if kind == "csv" else rows)
+    data = write_data(Path(f"twice.{kind}"), [*rows, rows[0]])
+    code, _, shown = run("score", data, *BLEU, "--text-key", "text", "--id-key", "id", "--out", out, "--restart")
+    assert code == 0, shown
+    assert [len(row["model"]) for row in read_data(Path(out))] == [2, 1, 1, 1, 1]
+    assert {row["id"] for row in read_data(Path(out))} == {row["id"] for row in rows}

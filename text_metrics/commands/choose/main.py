@@ -163,5 +163,5 @@ def main(words: Sequence[str] | None = None) -> int:
     if summary is None:
         reader = Reader(options.keys, True, columns, chooses=True)
         steps = partial(choose_texts, options, encoder), partial(finish, options)
-        summary = Job(saved, source, reader, *steps, options.batch_size, source.schema).run(summarize)
+        summary = Job(saved, source, reader, *steps, options.batch_size, lambda _: source.schema).run(summarize)
     return saved.finish(summary)

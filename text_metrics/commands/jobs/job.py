@@ -38,7 +38,7 @@ class Job:
     score : scores units together; a unit that cannot be scored has errors in its rows
     finish : makes of units and their scores what the summary needs, and the rows to write
     n_texts : the least number of texts of a piece, which are processed together
-    schema : of columns to write whose types are known
+    schema : returns that of columns to write whose types are known, once the reader is prepared
     """
 
     saved: SavedJob
@@ -47,7 +47,7 @@ class Job:
     score: Callable[[list[Unit]], Any]
     finish: Callable[[list[Unit], Any], tuple[dict[str, Any], Rows]]
     n_texts: int
-    schema: pa.Schema | None = None
+    schema: Callable[[Reader], pa.Schema | None] | None = None
 
     def __post_init__(self) -> None:
         # The pieces to read next, and the number of the first: the file is read once if the numbers grow.
@@ -69,8 +69,9 @@ class Job:
                 numbers = _without_means(numbers)
             summary = {**numbers, **counts, "command": saved.decisive}
             if saved.out.suffix != ".json":
+                schema = None if self.schema is None else self.schema(self.reader)
                 with saved.written(saved.out) as temporary:
-                    write_rows(partial(saved.rows, n_pieces), self.schema, temporary, saved.out.suffix)
+                    write_rows(partial(saved.rows, n_pieces), schema, temporary, saved.out.suffix)
             saved.write_bad(n_pieces)
         return summary
 

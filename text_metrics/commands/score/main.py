@@ -22,11 +22,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
-
 from text_metrics.commands.jobs.job import Job
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
+from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, output_schema, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command, input_checked
@@ -88,12 +86,7 @@ def main(words: Sequence[str] | None = None) -> int:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
             if options.id_key is not None and options.system_key is None and not options.one_system:
                 reader.guard = SystemGuard([options.text_key, options.id_key, *options.columns.values()])
-            schema, names = source.schema or pa.schema([]), options.keys.names
-            if options.keys.is_grouped:
-                # The values of the rows of a set are a list.
-                schema = pa.schema([of if of.name in names else of.with_type(pa.list_(of.type)) for of in schema])
-            for result in scorer.floats:
-                schema = schema.append(pa.field(result, pa.float64()))
+            schema = partial(output_schema, scorer, source.schema)
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:

@@ -1,7 +1,7 @@
 """Rows joined to sets, as all commands read them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -70,6 +70,7 @@ class Unit(NamedTuple):
     given : by argument, a value for each text, or that of the set
     bad : rows that are skipped, because of an error or with their set
     is_incomplete : whether the set lacks a row
+    is_joined : whether its rows are joined; otherwise, its only row stays as it is
     system, id : of the set; its id is the place of its row where no key gives it
     """
 
@@ -78,6 +79,7 @@ class Unit(NamedTuple):
     given: Mapping[str, Any] = {}
     bad: Sequence[Row] = ()
     is_incomplete: bool = False
+    is_joined: bool = False
     system: str | None = None
     id: str | None = None
 
@@ -94,6 +96,13 @@ def count_texts(row: Row, key: str | None) -> int:
     return len(value) if isinstance(value, list) else int(value is not None)
 
 
+def _measure(run: tuple[Id, Iterator[tuple[Id, int]]]) -> tuple[int, int, int]:
+    """Return the hash of the id of a run of rows, the number of its first row, and how many rows it has."""
+    key, rows = run
+    _, number = next(rows)
+    return hash(key), number, 1 + sum(1 for _ in rows)
+
+
 @dataclass
 class Reader:
     """Joins the rows of a file to units.
@@ -108,6 +117,10 @@ class Reader:
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
     guard : a `SystemGuard` that `prepare` asks about the rows that it reads
+
+    Attributes
+    ----------
+    joins_rows : whether rows are joined to sets; not if no two rows have one id, as `prepare` finds out
     """
 
     keys: Keys
@@ -116,6 +129,10 @@ class Reader:
     chooses: bool = False
     is_scattered: bool = False
     guard: Any = None
+    joins_rows: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.joins_rows = self.keys.is_grouped
 
     def prepare(self, source: Source) -> None:
         """Find out whether the rows of a set are all next to each other.
@@ -129,8 +146,8 @@ class Reader:
             return
         rows = source.rows(*self.keys.names) if self.guard is None else self._guarded(source)
         ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
-        runs = ((hash(key), next(run)[1]) for key, run in groupby(ids, itemgetter(0)))
-        hashes, numbers = np.fromiter(runs, np.dtype((np.int64, 2))).T
+        runs = map(_measure, groupby(ids, itemgetter(0)))
+        hashes, numbers, lengths = np.fromiter(runs, np.dtype((np.int64, 3))).T
         if not len(numbers) and (row := next((row for row in source.rows() if not row.error), None)):
             raise ValueError(f"{source.path}: no row has an id. Row {row.number} {self.keys.lacking(row)}.")
         if self.guard is not None:
@@ -139,6 +156,7 @@ class Reader:
         _, first, places = np.unique(hashes, return_index=True, return_inverse=True)
         again = np.flatnonzero(first[places] < np.arange(len(places)))
         self.is_scattered = len(again) > 0
+        self.joins_rows = self.is_scattered or bool((lengths > 1).any())
         if self.is_scattered and sum(1 for _ in source.rows(*self.keys.names)) > LARGEST_SET:
             raise ValueError(
                 f"{source.path}: row {numbers[again[0]]} has the {self.keys.id!r} of row "
@@ -223,7 +241,7 @@ class Reader:
         if good and (self.chooses or not problem):
             texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
             try:
-                return Unit(good, texts, self._given(good), bad, bool(problem))
+                return Unit(good, texts, self._given(good), bad, bool(problem), self.joins_rows)
             except ValueError as error:
                 problem = str(error) or type(error).__name__
         for row in members:
