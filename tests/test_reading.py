@@ -94,7 +94,7 @@ WRITERS = {
     "rate-quality": (rated, {"rated.jsonl"}),
     "probe ask": (asked, {"asked.jsonl"}),
     "choose": (chosen, {"chosen.jsonl", "chosen.jsonl.summary.json"}),
-    "meta-eval": (evaluated, {"agreement.csv", "signatures.csv", "meta-eval.json"}),
+    "meta-eval": (evaluated, {"agreement.csv", "signatures.csv"}),
 }
 
 

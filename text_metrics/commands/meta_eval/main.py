@@ -8,18 +8,14 @@ verdict (0: set 1 is the more diverse, 1: set 2, 2: neither). docs/meta-eval.md 
     text-metrics meta-eval pairs.jsonl --out evaluation     all numbers, with intervals, as CSV
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, write_text
-from text_metrics.commands.shared.written import TABLES, find_writer, first_value, mark
+from text_metrics.commands.shared.written import TABLES, is_evaluation
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
-
-# The tables that an evaluation may have.
-RESULTS = ("agreement", "kappa", "kappa_means", "distributions", "people", "signatures")
 
 
 def show(results: dict[str, Any]) -> str:
@@ -40,24 +36,18 @@ def check_folder(folder: Path) -> None:
     """Raise a ValueError if a table would replace a file that this command did not write."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out must be a folder. Got {folder}, which is a file.")
-    earlier = first_value(folder / TABLES).get("tables", ())
-    for name in (*map("{}.csv".format, RESULTS), TABLES):
-        path = folder / name
-        is_ours = find_writer(path) is not None if name == TABLES else name in earlier
-        if path.exists() and not is_ours:
+    for path in (folder / name for name in TABLES):
+        if path.exists() and not is_evaluation(folder):
             raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
 
 
 def write_tables(folder: Path, results: dict[str, Any]) -> None:
-    """Write each table, and their names, by which the next run knows them; remove those of an earlier run."""
-    tables = {f"{name}.csv": table for name, table in results.items()}
-    for name in first_value(folder / TABLES).get("tables", ()):
-        if name not in tables:
-            (folder / name).unlink(missing_ok=True)
-    # Before the tables, so that those of a run that is killed are known, too.
-    write_text(folder / TABLES, f"{json.dumps({**mark('meta-eval'), 'tables': list(tables)})}\n")
-    for name, table in tables.items():
-        write_text(folder / name, table.to_csv(index=False))
+    """Write a file for each table, and remove those of an earlier evaluation."""
+    for name in TABLES:
+        (folder / name).unlink(missing_ok=True)
+    # The last table comes first: by it, the next run knows the tables of a run that was killed.
+    for name, table in reversed(results.items()):
+        write_text(folder / f"{name}.csv", table.to_csv(index=False))
 
 
 @command

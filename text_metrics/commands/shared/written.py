@@ -12,8 +12,11 @@ PROGRAM = "text-metrics"
 WRITTEN_BY = "written_by"
 # What a job and a chat command write beside their output.
 SUMMARY, BAD, PARTS, JOURNAL = ".summary.json", ".bad.jsonl", ".parts", ".journal"
-# The record of a job in the folder of its pieces, and that of text-metrics meta-eval in the folder of its tables.
-JOB, TABLES = "job.json", "meta-eval.json"
+# The record of a job in the folder of its pieces.
+JOB = "job.json"
+# The tables of text-metrics meta-eval, of which the last one, of signatures, is its record: how it begins.
+TABLES = ("agreement.csv", "kappa.csv", "kappa_means.csv", "distributions.csv", "people.csv", "signatures.csv")
+_SIGNATURES = re.compile(r"metric,signature\r?\nself-BLEU-3,\"?self_bleu\|")
 _MARK = re.compile(rf'\s*\{{\s*"{WRITTEN_BY}":\s*"({PROGRAM}[a-z -]*)"')
 # The keys of rows that were skipped, by a job or by a report.
 _BAD_ROWS = ({"row", "error", "text"}, {"file", "row", "error"})
@@ -48,23 +51,29 @@ def find_writer(path: Path) -> Written | None:
     if path.is_dir():
         is_job = path.name.endswith(PARTS) and "command" in first_value(path / JOB)
         writers = [Written(PROGRAM, is_record=True)] if is_job else []
-        writers += [writer for name in ("report.json", TABLES) if (writer := _by_content(path / name)) is not None]
+        writers += [writer] if (writer := _by_content(path / "report.json")) is not None else []
         return writers[0] if writers else None
     return _by_record_beside(path) or _by_content(path)
 
 
 def _by_record_beside(path: Path) -> Written | None:
-    """Find the writer of an output by the summary, the pieces, the journal or the list of tables beside it."""
+    """Find the writer of an output by the summary, the pieces, the journal or the signatures beside it."""
     for record in (_beside(path, SUMMARY), _beside(path, PARTS) / JOB):
         command = first_value(record).get("command") if record.is_file() else None
         if isinstance(command, dict):
             return Written(f"{PROGRAM} {'choose' if command.get('metric') == 'choose' else 'score'}", of=command)
     if {"key", "answer"} <= first_value(_beside(path, JOURNAL)).keys():
         return Written(PROGRAM)
-    tables = path.with_name(TABLES)
-    if path.suffix == ".csv" and path.name in first_value(tables).get("tables", ()):
+    if path.name in TABLES and is_evaluation(path.parent):
         return Written(f"{PROGRAM} meta-eval", is_record=True)
     return None
+
+
+def is_evaluation(folder: Path) -> bool:
+    """Whether text-metrics meta-eval wrote tables into a folder."""
+    with suppress(OSError, UnicodeDecodeError), (folder / TABLES[-1]).open(encoding="utf-8") as file:
+        return _SIGNATURES.match(file.readline() + file.readline()) is not None
+    return False
 
 
 def _by_content(path: Path) -> Written | None:
