@@ -168,7 +168,9 @@ class Job:
 
 def _without_means(summary: dict[str, Any]) -> dict[str, Any]:
     """Leave out the numbers of a summary that are no counts, because they are not those of the whole file."""
-    counted = {name: None if isinstance(value, float) else value for name, value in summary.items()}
+    counted: dict[str, Any] = {}
+    for name, value in summary.items():
+        counted[name] = None if isinstance(value, float) else value
     if "estimates" in counted:
         counted["estimates"] = dict.fromkeys(counted["estimates"])
     return counted

@@ -27,9 +27,11 @@ _LOCK, _WRITTEN = "lock", "written"
 _MOST_LOST = 0.01
 _FORMATS = (".jsonl", ".parquet", ".csv")
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
-_WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
-# Nor does this, once it has let the file pass.
-_WITHOUT_EFFECT += ("one_system",)
+_WITHOUT_EFFECT = (
+    *("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence"),
+    # Once it has let the file pass.
+    "one_system",
+)
 
 
 def _decisive(options: Options) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _files_of_folder(folder: Path) -> Listing:
     saved = state.read_text(encoding="utf-8") if state.exists() else ""
     of_datasets = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
     if of_datasets and not data["Parquet"]:
-        return Listing(of_datasets, {})
+        about = ("state.json", "dataset_info.json")
+        beside = [each.name for of_kind in data.values() for each in of_kind if each.name not in about]
+        return Listing(of_datasets, {"not of `datasets`": beside} if beside else {})
     # A text file beside data is more often about them than one of them.
     kind = next((name for name, of_kind in data.items() if of_kind and name != "text"), "Parquet")
     nested = _parquet_below(subfolders) if kind == "Parquet" else []

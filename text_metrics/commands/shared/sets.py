@@ -166,9 +166,9 @@ class Reader:
 
     def _guarded(self, source: Source) -> Iterator[Row]:
         """Read the rows, and show them to the guard: of a table, the columns that it may need."""
-        names = [] if source.schema is None else source.schema.names
-        texts = None if self.keys.text is None else column_of(self.keys.text, names)
-        plain = [name for name in names if name == texts or not pa.types.is_nested(source.schema.field(name).type)]
+        fields = list(source.schema or ())
+        texts = None if self.keys.text is None else column_of(self.keys.text, [each.name for each in fields])
+        plain = [each.name for each in fields if each.name == texts or not pa.types.is_nested(each.type)]
         for row in source.rows(*dict.fromkeys([*plain, *self.keys.names])):
             key = None if row.error else self.keys.id_of(row)
             if key is not None:

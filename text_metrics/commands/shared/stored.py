@@ -41,11 +41,11 @@ def partitions_of(path: Path, files: Sequence[Path]) -> dict[Path, Partition]:
                 of_file[unquote(name)] = None if value == _NO_VALUE else unquote(value)
         partitions[file] = of_file
     for name in dict.fromkeys(name for of_file in partitions.values() for name in of_file):
-        values = [value for of_file in partitions.values() if (value := of_file.get(name)) is not None]
-        if values and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", str(value)) for value in values):
+        texts = [str(of_file[name]) for of_file in partitions.values() if of_file.get(name) is not None]
+        if texts and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
             for of_file in partitions.values():
-                if (value := of_file.get(name)) is not None:
-                    of_file[name] = int(value)
+                if of_file.get(name) is not None:
+                    of_file[name] = int(str(of_file[name]))
     return partitions
 
 
