@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe
+from .core_numbers import describe, first_line
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -107,7 +107,7 @@ def find_device(device: str | None) -> str:
         if available.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
     return str(available)
 
@@ -173,7 +173,7 @@ def _from_hub(repo: str, parameter: str, kind: str) -> Path:
         return Path(snapshot_download(repo, ignore_patterns=_UNUSED))
     # The errors of the client and of its HTTP library share no other base class.
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(
             f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
             f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."

@@ -63,6 +63,12 @@ def describe(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its type if it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> int:
     """Read an integer in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, INTEGERS):
@@ -651,7 +657,7 @@ def find_device(device: str | None) -> str:
         if available.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
     return str(available)
 
@@ -717,7 +723,7 @@ def _from_hub(repo: str, parameter: str, kind: str) -> Path:
         return Path(snapshot_download(repo, ignore_patterns=_UNUSED))
     # The errors of the client and of its HTTP library share no other base class.
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(
             f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
             f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."

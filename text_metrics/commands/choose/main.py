@@ -107,7 +107,7 @@ def _vectors_of_classes(units: Sequence[Unit]) -> np.ndarray:
     return np.eye(n_classes, dtype=np.float32)[np.concatenate(labels)]
 
 
-def finish(options: cli.Options, has_cells: bool, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
+def finish(options: cli.Options, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
     """Return what the summary needs, and the rows of the chosen texts, in order, or rows with shorter lists."""
     facts, places_of_units = chosen
     rows: Rows = []
@@ -116,6 +116,7 @@ def finish(options: cli.Options, has_cells: bool, units: list[Unit], chosen: Any
             rows += [unit.rows[i].as_object() for i in places]
             continue
         row = unit.rows[0].as_object()
+        has_cells = unit.rows[0].has_cells
         if options.text_key is not None and options.text_key not in row:
             raise ValueError(f"--text-key must be a column where rows hold lists. Got {options.text_key!r}.")
         rows.append({name: _shortened(value, len(unit.texts), places, has_cells) for name, value in row.items()})
@@ -179,6 +180,6 @@ def main(words: Sequence[str] | None = None) -> int:
     summary = saved.finished()
     if summary is None:
         reader = Reader(options.keys, True, columns, chooses=True)
-        steps = partial(choose_texts, options, encoder), partial(finish, options, source.has_cells)
-        summary = Job(saved, source, reader, *steps, options.batch_size, source.schema).run(summarize)
+        steps = partial(choose_texts, options, encoder), partial(finish, options)
+        summary = Job(saved, source, reader, *steps, options.batch_size, lambda _: source.schema).run(summarize)
     return saved.finish(summary)

@@ -12,11 +12,12 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from text_metrics.commands.jobs.on_ray import score_on_ray
-from text_metrics.commands.jobs.saved import SavedJob
+from text_metrics.commands.jobs.saved import SavedJob, lacks_lines
 from text_metrics.commands.jobs.tables import write_rows
 from text_metrics.commands.shared.command import Notices
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
+from text_metrics.commands.shared.systems import count_repeats
 
 # A job ends if this many rows are bad and none is good.
 HOPELESS_ROWS = 1000
@@ -37,7 +38,7 @@ class Job:
     score : scores units together; a unit that cannot be scored has errors in its rows
     finish : makes of units and their scores what the summary needs, and the rows to write
     n_texts : the least number of texts of a piece, which are processed together
-    schema : of columns to write whose types are known
+    schema : returns that of columns to write whose types are known, once the reader is prepared
     """
 
     saved: SavedJob
@@ -46,7 +47,7 @@ class Job:
     score: Callable[[list[Unit]], Any]
     finish: Callable[[list[Unit], Any], tuple[dict[str, Any], Rows]]
     n_texts: int
-    schema: pa.Schema | None = None
+    schema: Callable[[Reader], pa.Schema | None] | None = None
 
     def __post_init__(self) -> None:
         # The pieces to read next, and the number of the first: the file is read once if the numbers grow.
@@ -63,10 +64,14 @@ class Job:
             self.reader.prepare(self.source)
             n_pieces, counts = self._score_all(done)
             facts = (of_units for i in range(n_pieces) for of_units in saved.record(i)["facts"])
-            summary = {**summarize(facts), **counts, "command": saved.decisive}
+            numbers = summarize(facts)
+            if lacks_lines(counts):
+                numbers = _without_means(numbers)
+            summary = {**numbers, **counts, "command": saved.decisive}
             if saved.out.suffix != ".json":
+                schema = None if self.schema is None else self.schema(self.reader)
                 with saved.written(saved.out) as temporary:
-                    write_rows(partial(saved.rows, n_pieces), self.schema, temporary, saved.out.suffix)
+                    write_rows(partial(saved.rows, n_pieces), schema, temporary, saved.out.suffix)
             saved.write_bad(n_pieces)
         return summary
 
@@ -122,7 +127,11 @@ class Job:
             "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
             "n_incomplete": sum(unit.is_incomplete for unit in units),
             "n_bad": len(bad),
+            "n_bad_lines": sum(row.n_lines for row in bad),
+            "n_rows": sum(len(unit.rows) + len(unit.bad) for unit in units),
         }
+        if self.reader.keys.id is not None and not self.reader.chooses:
+            counts |= count_repeats(units)
         shown = sorted((row.number, row.error, row.show()) for row in bad)
         record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
         self.saved.write(number, record, [row for _, rows in done for row in rows])
@@ -140,7 +149,7 @@ class Job:
             first, last = unit.rows[0].number, unit.rows[-1].number
             place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
             for row in unit.rows:
-                row.error = f"{place}{error}"
+                row.error = f"{place}{str(error) or type(error).__name__}"
             return []
 
     def _read(self) -> Iterator[list[Unit]]:
@@ -155,6 +164,16 @@ class Job:
                 size, piece = 0, []
         if piece:
             yield piece
+
+
+def _without_means(summary: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the numbers of a summary that are no counts, because they are not those of the whole file."""
+    counted: dict[str, Any] = {}
+    for name, value in summary.items():
+        counted[name] = None if isinstance(value, float) else value
+    if "estimates" in counted:
+        counted["estimates"] = dict.fromkeys(counted["estimates"])
+    return counted
 
 
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:

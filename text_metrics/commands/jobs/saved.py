@@ -14,16 +14,26 @@ from typing import Any
 from text_metrics.commands.shared import files
 from text_metrics.commands.shared.cli import Options
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS
+from text_metrics.commands.shared.formats import count
 from text_metrics.commands.shared.locks import locked
+from text_metrics.commands.shared.reading import current
+from text_metrics.commands.shared.systems import warn_of_repeats
+from text_metrics.commands.shared.written import BAD, JOB, PARTS, SUMMARY, find_writer, first_value, mark
 
 # The files of pieces, and others in their folder; what is written there is not complete.
 _PIECE = "part-????????"
-_RECORD, _LOCK, _WRITTEN = "job.json", "lock", "written"
+_LOCK, _WRITTEN = "lock", "written"
+# The share of the lines of a file that may be lost in others.
+_MOST_LOST = 0.01
 _FORMATS = (".jsonl", ".parquet", ".csv")
 # Of each line of a file of bad rows.
 _BAD_KEYS = {"row", "error", "text"}
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
-_WITHOUT_EFFECT = ("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence")
+_WITHOUT_EFFECT = (
+    *("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence"),
+    # Once it has let the file pass.
+    "one_system",
+)
 
 
 def _decisive(options: Options) -> dict[str, Any]:
@@ -41,6 +51,12 @@ def _decisive(options: Options) -> dict[str, Any]:
         "size": sum(stat.st_size for stat in stats),
         "modified": max(stat.st_mtime_ns for stat in stats),
     }
+
+
+def lacks_lines(counts: Mapping[str, int]) -> bool:
+    """Whether rows that cannot be read took so many lines that the others do not stand for their file."""
+    n_lost = counts.get("n_bad_lines", 0) - counts["n_bad"]
+    return n_lost > _MOST_LOST * (counts.get("n_rows", 0) + n_lost)
 
 
 class SavedJob:
@@ -62,21 +78,23 @@ class SavedJob:
             raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
         ending = ".parquet" if data.is_dir() else files.file_format(data)
         ending = ending if ending in formats else formats[0]
-        out = options.out or data.with_name(f"{data.name}.{result}{ending}")
+        beside = files.output_beside(data)
+        out = options.out or beside.with_name(f"{beside.name}.{result}{ending}")
         if out.suffix not in formats or out.is_dir():
             raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
         self.out, self.options, self.decisive = out, options, _decisive(options)
-        self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}.summary.json")
-        self.bad, self.folder = (out.with_name(f"{out.name}.{end}") for end in ("bad.jsonl", "parts"))
+        self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}{SUMMARY}")
+        self.bad, self.folder = (out.with_name(f"{out.name}{end}") for end in (BAD, PARTS))
         writes = [*dict.fromkeys((out, self._summary)), self.bad]
-        files.check_outputs([str(data)], writes, {**options.settings, "metric": options.metric}, self.folder)
+        reads: list[Any] = list(map(str, files.data_files(data))) if files.is_pattern(data) else [str(data)]
+        files.check_outputs(reads, writes, {**options.settings, "metric": options.metric}, self.folder)
         is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
         for path, record, keys in (
             (self._summary, self._summary, {"command"}),
             (self.bad, self.bad, _BAD_KEYS),
-            (self.folder, self.folder / _RECORD, {"command"}),
+            (self.folder, self.folder / JOB, {"command"}),
         ):
-            is_ours = path == out or (path == self.folder and is_begun) or keys <= _first_value(record).keys()
+            is_ours = path == out or (path == self.folder and is_begun) or keys <= first_value(record).keys()
             if path.exists() and not is_ours:
                 raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
 
@@ -87,10 +105,12 @@ class SavedJob:
                 self.remove()
             self._summary.unlink(missing_ok=True)
             return None
-        summary = _first_value(self._summary)
+        summary = first_value(self._summary)
         if self.out.exists() and summary.get("command") == self.decisive:
             return summary
-        if self.out.exists() and not (self.folder / _RECORD).exists():
+        if self.out.exists() and not (self.folder / JOB).exists():
+            if find_writer(self.out) is None:
+                raise ValueError(f"{self.out} was not written by this command: rename it, or choose another --out.")
             raise ValueError(f"{self.out} is of another command or file: pass --restart, or another --out.")
         return None
 
@@ -101,11 +121,11 @@ class SavedJob:
         Raises a ValueError if another process or command works on it. After an error, a new folder is removed.
         """
         with self._locked():
-            record = self.folder / _RECORD
+            record = self.folder / JOB
             if not record.exists():
                 with self.written(record) as temporary:
                     temporary.write_text(json.dumps({"command": self.decisive}) + "\n", encoding="utf-8")
-            elif _first_value(record).get("command") != self.decisive:
+            elif first_value(record).get("command") != self.decisive:
                 raise ValueError(f"{self.folder} is of another command or file: pass --restart, or another --out.")
             numbers = sorted(int(path.name.removeprefix("part-")) for path in self.folder.glob(_PIECE))
             numbers = [number for number in numbers if self._is_whole(number)]
@@ -125,7 +145,8 @@ class SavedJob:
         """Raise a ValueError if this machine does not see the data and the pieces that the command sees."""
         machine = platform.node()
         try:
-            files.data_files(self.folder)
+            if not self.folder.is_dir():
+                raise ValueError(f"{self.folder} does not exist.")
             is_same = _decisive(self.options) == self.decisive
         except ValueError as error:
             raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
@@ -171,7 +192,7 @@ class SavedJob:
 
     def remove(self) -> None:
         """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
-        for pattern in ("*part-*", _WRITTEN, _LOCK, _RECORD):
+        for pattern in ("*part-*", _WRITTEN, _LOCK, JOB):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
         with suppress(OSError):
@@ -179,11 +200,19 @@ class SavedJob:
 
     def finish(self, summary: Mapping[str, Any]) -> int:
         """Write and print the summary, and remove the pieces; returns the exit code."""
-        shown = json.dumps(summary, indent=2)
+        name = "choose" if self.options.metric == "choose" else "score"
+        shown = json.dumps({**mark(name), **summary}, indent=2)
         with self.written(self._summary) as temporary:
             temporary.write_text(f"{shown}\n", encoding="utf-8")
         self.remove()
         print(shown)
+        # The command may have read no row itself: the job was done, or others did it.
+        current().add(self.options.data, files.data_files(self.options.data), summary.get("n_rows", 0))
+        if self.options.id_key is not None:
+            warn_of_repeats(self.options.data, summary, self.options.id_key)
+        if lacks_lines(summary):
+            lines = f"{summary['n_bad_lines']:,} lines are in {count(summary['n_bad'], 'row')} that cannot be read"
+            print(f"No mean is given, because {lines}: correct them, such as an open quote.", file=sys.stderr)
         print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
         if summary["n_bad"]:
             print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
@@ -191,14 +220,5 @@ class SavedJob:
 
 
 def is_bad_file(path: Path) -> bool:
-    """Whether a file is one of bad rows."""
-    return _first_value(path).keys() >= _BAD_KEYS
-
-
-def _first_value(path: Path) -> dict[str, Any]:
-    """Read the object of a JSON file, or that on the first line; an empty one if there is none."""
-    with suppress(OSError, ValueError), path.open(encoding="utf-8") as file:
-        line = file.readline()
-        value = json.loads(line if line.strip() != "{" else line + file.read())
-        return value if isinstance(value, dict) else {}
-    return {}
+    """Tell whether a file is one of bad rows."""
+    return first_value(path).keys() >= _BAD_KEYS

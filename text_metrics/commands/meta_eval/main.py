@@ -14,6 +14,7 @@ from typing import Any
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, write_text
+from text_metrics.commands.shared.written import TABLES, is_evaluation
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 
@@ -31,6 +32,24 @@ def show(results: dict[str, Any]) -> str:
     return "\n\n".join(f"{title}\n{(100 * table).round(1).to_string()}" for title, table in parts)
 
 
+def check_folder(folder: Path) -> None:
+    """Raise a ValueError if a table would replace a file that this command did not write."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out must be a folder. Got {folder}, which is a file.")
+    for path in (folder / name for name in TABLES):
+        if path.exists() and not is_evaluation(folder):
+            raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
+
+
+def write_tables(folder: Path, results: dict[str, Any]) -> None:
+    """Write a file for each table, and remove those of an earlier evaluation."""
+    for name in TABLES:
+        (folder / name).unlink(missing_ok=True)
+    # The last table comes first: by it, the next run knows the tables of a run that was killed.
+    for name, table in reversed(results.items()):
+        write_text(folder / f"{name}.csv", table.to_csv(index=False))
+
+
 @command
 def main() -> int:
     """Run the command."""
@@ -43,6 +62,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write all numbers, a CSV file for each table")
     arguments = parser.parse_args()
     check_outputs([*arguments.files, arguments.model, *arguments.metric], [arguments.out, arguments.cache_dir])
+    if arguments.out:
+        check_folder(arguments.out)
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)
     from text_metrics.commands.meta_eval.agreement import evaluate
@@ -53,6 +74,5 @@ def main() -> int:
     results = evaluate(scores, pairs, people)
     print(show(results))
     if arguments.out:
-        for name, table in results.items():
-            write_text(arguments.out / f"{name}.csv", table.to_csv(index=False))
+        write_tables(arguments.out, results)
     return 0

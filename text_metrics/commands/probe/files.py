@@ -6,6 +6,7 @@ from typing import Any
 
 from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.files import open_file, parse_json
+from text_metrics.commands.shared.reading import current
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
@@ -56,6 +57,7 @@ def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list
             raise ValueError("a pipe can be read only once, as rows")
         with open_file(path) as file:
             released = value if isinstance(value := parse_json(file.read()), list) else [value]
+        current().add(path, [path], len(released))
     except ValueError:
         released = [record for _, record in read_rows(path)]
     try:

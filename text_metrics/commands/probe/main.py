@@ -15,12 +15,13 @@ from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.shared.cli import add_settings, parse_settings
 from text_metrics.commands.shared.command import Parser, command, input_checked
 from text_metrics.commands.shared.files import check_outputs, named_files, write_text
+from text_metrics.commands.shared.written import mark
 
 
 def write_report(module: Any, arguments: argparse.Namespace) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
     settings = parse_settings(arguments.setting, "probeval")
-    arguments.answers = named_files(getattr(arguments, "answers", ()))
+    arguments.answers = named_files(getattr(arguments, "answers", ()), takes_answers=True)
     check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
     references = read_references(arguments.targets)
     with input_checked():
@@ -36,6 +37,8 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
     for signature in dict.fromkeys(result["signatures"]):
         print(f"`{signature}`")
     if arguments.out:
+        name = module.__name__.rpartition(".")[2]
+        result = {**mark(f"probe {name}"), **result}
         write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
 

@@ -54,7 +54,10 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
     """Say what was read, what of it was not used, and whether prompts should be passed as contexts."""
     n, sizes = len(inputs.ids), inputs.sizes
     if inputs.bad:
-        yield Caveat("invalid rows", f"{count(len(inputs.bad), 'row')} could not be used: see bad.jsonl.")
+        n_bad = sum(row.get("n_lines", 1) for row in inputs.bad)
+        yield Caveat("invalid rows", f"{count(n_bad, 'row')} could not be used: see bad.jsonl.")
+    for sentence in inputs.repeats:
+        yield Caveat("repeated rows", sentence)
     if n < inputs.n_all:
         of = f"{n:,} of {count(inputs.n_all, 'prompt')}"
         yield Caveat("missing prompts", f"Only {of} have two texts or more from every system; the others are ignored.")

@@ -4,7 +4,6 @@ Nothing here imports torch, so that invalid input is reported at once.
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -15,9 +14,10 @@ import numpy as np
 
 from text_metrics.commands.report.model import Origin
 from text_metrics.commands.shared.cli import form_of
-from text_metrics.commands.shared.columns import Column, column_of, read_key
+from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.sets import Keys, Reader, Unit
+from text_metrics.commands.shared.sets import Keys, Reader, Unit, common_size
+from text_metrics.commands.shared.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
 
@@ -25,10 +25,6 @@ from text_metrics.metrics._core.core_numbers import describe, parse_number
 SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
 # Cubes of larger ratings, which the intervals sum up, could overflow.
 LARGEST_RATING = 1e12
-# A column names systems if it has at most this many values, each with at least this share of the prompts.
-_MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
-# On fewer prompts, any column looks like that.
-_FEWEST_PROMPTS = 3
 
 
 class RatedText(NamedTuple):
@@ -57,6 +53,7 @@ class Inputs(NamedTuple):
     people : texts of people by prompt; None without them
     contexts : what the texts of each of these prompts answer; None without them
     classes : the class of each text among those of its set, shaped like `texts`; None without them
+    repeats : what is likely a fault in the rows of a prompt, a sentence each
     """
 
     systems: list[str]
@@ -70,6 +67,7 @@ class Inputs(NamedTuple):
     people: dict[str, list[str]] | None
     contexts: list[str | None] | None
     classes: list[list[list[Any]]] | None = None
+    repeats: Sequence[str] = ()
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
@@ -84,8 +82,7 @@ class Inputs(NamedTuple):
     @property
     def smallest(self) -> int | None:
         """The size to which sets are rarefied; None where all have one size."""
-        sizes = self.sizes
-        return int(sizes.min()) if sizes.min() < sizes.max() else None
+        return common_size(self.sizes)
 
 
 def _in_order(sets: RatedSets) -> RatedSets:
@@ -210,7 +207,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     elif keys.system is None and not options.one_system:
         read = {options.text_key, options.id_key, *(column.name for column in columns)}
         for path, units in files.items():
-            _check_one_system(path, units, read)
+            check_one_system(path, units, read)
     systems: dict[str, RatedSets] = {}
     contexts: dict[str, str] = {}
     sources = []
@@ -218,7 +215,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
             units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
             sets = systems[name if system is None else system] = _rated(units)
-            n_bad = sum(len(unit.bad) for unit in units)
+            n_bad = sum(row.n_lines for unit in units for row in unit.bad)
             n_rows = n_bad + sum(len(unit.rows) for unit in units)
             sources.append(Origin(str(path), n_rows, n_bad, len(sets), sum(map(len, sets.values()))))
             for unit in units:
@@ -229,13 +226,25 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     if options.people is not None:
         files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
         people = {prompt: [each.text for each in rated] for prompt, rated in _rated(units).items()}
-    bad = [
-        {"file": str(path), "row": row.number, "error": row.error}
-        for path, units in files.items()
-        for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
-    ]
+    bad = []
+    for path, units in files.items():
+        for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number):
+            lines = {"n_lines": row.n_lines} if row.n_lines > 1 else {}
+            bad.append({"file": str(path), "row": row.number, "error": row.error, **lines})
     given = contexts if options.context_key else None
-    return pair_systems(systems, sources, bad, options.quality_key, people, given, options.classes_key is not None)
+    has_classes = options.classes_key is not None
+    inputs = pair_systems(systems, sources, bad, options.quality_key, people, given, has_classes)
+    return inputs if keys.id is None else inputs._replace(repeats=_find_repeats(files, keys.id))
+
+
+def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str]:
+    """Say what is likely a fault in the rows of each file, and warn of it."""
+    sentences = []
+    for path, units in files.items():
+        counts = count_repeats(units)
+        warn_of_repeats(path, counts, id_key)
+        sentences += [f"{path}: {sentence}" for sentence in repeat_sentences(counts, id_key)]
+    return sentences
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
@@ -257,36 +266,3 @@ def _rated(units: Sequence[Unit]) -> RatedSets:
             labels = unit.given.get("classes", [None] * len(unit.texts))
             sets.setdefault(unit.id, []).extend(map(RatedText, unit.texts, map(float, ratings), labels))
     return sets
-
-
-def _check_one_system(path: Path, units: Sequence[Unit], read: set[str | None]) -> None:
-    """Raise a ValueError that names the column that most likely holds systems, if there is one.
-
-    Each of its values has two texts or more of nearly all prompts. Texts are preferred to numbers.
-    """
-    rows = [(unit.id, row) for unit in units for row in unit.rows if isinstance(row.values, dict)]
-    n_prompts = len({prompt for prompt, _ in rows})
-    columns = dict.fromkeys(name for _, row in rows for name in row.values)
-    used = {column_of(key, columns) for key in read if key is not None}
-    candidates = []
-    for name in columns:
-        n_texts: Counter[tuple[str | None, str | None]] = Counter()
-        values, is_text = set(), False
-        for prompt, row in rows if name not in used else ():
-            value = row.values.get(name)
-            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-                values.add(key := read_key(row.values, name))
-                n_texts[key, prompt] += len(row.texts)
-                is_text = is_text or isinstance(value, str)
-            if len(values) > _MOST_SYSTEMS:
-                break
-        complete = Counter(value for (value, _), n in n_texts.items() if n > 1)
-        coverage = min((complete[value] for value in values), default=0)
-        if 2 <= len(values) <= _MOST_SYSTEMS and coverage >= _NEARLY_ALL * n_prompts:
-            candidates.append((coverage, is_text, name, len(values)))
-    if candidates and n_prompts >= _FEWEST_PROMPTS:
-        _, _, name, n = max(candidates, key=lambda candidate: candidate[:2])
-        raise ValueError(
-            f"{path} seems to hold {n} systems: each of the {n} values of {name!r} has texts for nearly all prompts. "
-            f"Pass this file alone, with --system-key {name}, or --one-system if they are one system."
-        )

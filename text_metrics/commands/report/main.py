@@ -20,7 +20,14 @@ from pathlib import Path
 
 from text_metrics.commands.report.inputs import SETTINGS, read_inputs
 from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.shared.cli import add_confidence, add_keys, add_settings, parse_pairs, parse_settings
+from text_metrics.commands.shared.cli import (
+    add_confidence,
+    add_keys,
+    add_one_system,
+    add_settings,
+    parse_pairs,
+    parse_settings,
+)
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.commands.shared.files import check_outputs, named_files, parse_json, parse_path, write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
@@ -40,7 +47,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     pairing = parser.add_mutually_exclusive_group(required=True)
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to")
     pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
-    parser.add_argument("--one-system", action="store_true", help="each file holds one system, whatever its columns")
+    add_one_system(parser)
     parser.add_argument("--people", type=parse_path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument(
         "--quality", choices=("gruen", "none"), default="gruen", help="how texts are rated; gruen is slow"

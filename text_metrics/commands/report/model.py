@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from text_metrics.commands.shared.written import mark
 from text_metrics.metrics._core.core_results import Bounds
 
 if TYPE_CHECKING:
@@ -264,7 +265,8 @@ class Report:
 
     def to_json(self) -> str:
         """Format all numbers as JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
+        values = {**mark("report"), **asdict(self)}
+        return json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
 
     def save(self, folder: str | Path, columns: Sequence[str] = ()) -> None:
         """Write the page, the JSON, tables and figures, as docs/report.md lists them, into a folder.

@@ -22,16 +22,15 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
-
 from text_metrics.commands.jobs.job import Job
 from text_metrics.commands.jobs.saved import SavedJob
-from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, sum_up
+from text_metrics.commands.score.scoring import RowScorer, check_limits, finish, finish_sums, output_schema, sum_up
 from text_metrics.commands.score.summary import intervals, summarize, summarize_sums
 from text_metrics.commands.shared import cli
 from text_metrics.commands.shared.command import EXIT_LIMIT, Parser, command, input_checked
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader
+from text_metrics.commands.shared.systems import SystemGuard
 from text_metrics.metrics._core.core_results import TEXTS
 
 # One d x d sum is saved per 16 batches, because it is large.
@@ -44,6 +43,7 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     cli.add_job(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval; one for each set")
+    cli.add_one_system(parser)
     cli.add_columns(parser)
     cli.add_settings(parser)
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
@@ -83,12 +83,9 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
             reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
-            schema, names = source.schema or pa.schema([]), options.keys.names
-            if options.keys.is_grouped:
-                # The values of the rows of a set are a list.
-                schema = pa.schema([of if of.name in names else of.with_type(pa.list_(of.type)) for of in schema])
-            for result in scorer.floats:
-                schema = schema.append(pa.field(result, pa.float64()))
+            if options.id_key is not None and options.system_key is None and not options.one_system:
+                reader.guard = SystemGuard([options.text_key, options.id_key, *options.columns.values()])
+            schema = partial(output_schema, scorer, source.schema)
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     if not options.one_set:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from text_metrics.commands.jobs.job import Rows
 from text_metrics.commands.shared.cli import Options, load_metric
 from text_metrics.commands.shared.columns import Column, columns_of, to_arguments
 from text_metrics.commands.shared.command import input_checked
-from text_metrics.commands.shared.sets import Unit
+from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.metrics._core.core_inputs import split_list
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
@@ -86,14 +87,17 @@ class RowScorer:
         if self.items != TEXTS:
             return values
         by_unit = split_list(values, np.array([len(unit.texts) for unit in units]))
-        if self.options.keys.is_grouped:
-            return by_unit
-        return [of[0] if unit.rows[0].is_text else of for of, unit in zip(by_unit, units, strict=True)]
+        return [
+            of[0] if unit.rows[0].is_text and not unit.is_joined else of
+            for of, unit in zip(by_unit, units, strict=True)
+        ]
 
 
 def check_limits(options: Options, numbers: Iterable[str]) -> None:
     """Raise a ValueError if a limit names neither a number of a result nor one that every summary has."""
-    counts = ["n_scores", "n_texts", "n_bad", "n_incomplete"]
+    counts = ["n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
+    if options.id_key is not None:
+        counts += ["n_joined", "n_repeated"]
     if not options.one_set:
         counts += ["n_units", "confidence"]
     names = dict.fromkeys([*numbers, *counts])
@@ -143,11 +147,23 @@ def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple
     return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
 
 
+def output_schema(scorer: RowScorer, schema: pa.Schema | None, reader: Reader) -> pa.Schema:
+    """Return the known types of the columns of the output, for rows of a `schema` that a reader joins or leaves."""
+    fields = list(schema or ())
+    if reader.joins_rows:
+        # The values of the rows of a set are a list.
+        names = scorer.options.keys.names
+        fields = [field if field.name in names else field.with_type(pa.list_(field.type)) for field in fields]
+    # Their metadata describe the rows as they were.
+    metadata = None if schema is None or reader.joins_rows else schema.metadata
+    return pa.schema([*fields, *(pa.field(name, pa.float64()) for name in scorer.floats)], metadata)
+
+
 def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
     """Add the results of a unit to its row, or to the lists of its rows' values."""
     rows = [row.as_object() for row in unit.rows]
     row, keys = rows[0], scorer.options.keys
-    if keys.is_grouped:
+    if unit.is_joined:
         names = dict.fromkeys(name for values in rows for name in values)
         lists = {name: [values.get(name) for values in rows] for name in names}
         row = lists | {name: row[name] for name in keys.names if name in names}

@@ -2,6 +2,7 @@
 
 import argparse
 import codecs
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from text_metrics.commands.shared.columns import OPTIONS, parse_cell
 from text_metrics.commands.shared.files import parse_path
 from text_metrics.commands.shared.sets import Keys
 from text_metrics.imports import import_evaluate
-from text_metrics.metrics._core.core_numbers import parse_level
+from text_metrics.metrics._core.core_numbers import first_line, parse_level
 from text_metrics.metrics._core.core_settings import suggest
 
 
@@ -61,9 +62,11 @@ def _delimiter(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
+        # It also refuses what encodes no text, such as hex.
+        io.TextIOWrapper(io.BytesIO(), text).read()
         return codecs.lookup(text).name
-    except LookupError:
-        raise argparse.ArgumentTypeError(f"there is no encoding {text!r}.") from None
+    except (LookupError, ValueError):
+        raise argparse.ArgumentTypeError(f"there is no encoding of text {text!r}.") from None
 
 
 def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: bool = True) -> None:
@@ -91,6 +94,12 @@ def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument o
     parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
     help = "divide quality by this, such as 10 or 100"
     parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help=help)
+
+
+def add_one_system(parser: argparse.ArgumentParser) -> None:
+    """Add --one-system, without which rows that seem to be of several systems are an error."""
+    help = "each file holds one system, whatever its columns"
+    parser.add_argument("--one-system", action="store_true", help=help)
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:
@@ -161,5 +170,5 @@ def load_metric(name: str, from_hub: bool = True) -> Any:
     except Exception as error:  # many kinds, from the file system to the Hub's client
         raise ValueError(
             f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}, and modules of "
-            f"`evaluate`: {str(error).splitlines()[0]}"
+            f"`evaluate`: {first_line(error)}"
         ) from error

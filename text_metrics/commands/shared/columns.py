@@ -16,7 +16,7 @@ import msgspec
 from jmespath.exceptions import JMESPathError
 from jmespath.visitor import TreeInterpreter
 
-from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.metrics._core.core_numbers import describe, first_line
 from text_metrics.metrics._core.core_results import SETS, TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
 
@@ -139,7 +139,7 @@ def missing(key: str | None, values: Any) -> str:
         try:
             jmespath.compile(key)
         except JMESPathError as error:
-            problem = f", which is no JMESPath expression either ({str(error).splitlines()[0]})"
+            problem = f", which is no JMESPath expression either ({first_line(error)})"
     names = f"it has {', '.join(values) or 'no columns'}{delimiter_hint(list(values))}"
     return f"has no {key!r}{problem}: {names}"[:SHOWN]
 

@@ -16,6 +16,7 @@ from typing import Any
 from tqdm import tqdm
 
 from text_metrics.commands.shared.files import without_secrets
+from text_metrics.commands.shared.reading import reading
 
 EXIT_USAGE, EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_INTERRUPTED = 2, 3, 5, 130
 # The extras that bring libraries.
@@ -58,7 +59,7 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             # A terminal may not have all characters.
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            with _warned_once():
+            with _warned_once(), reading():
                 code = main(*arguments) or 0
             # An error of printing is raised here, not at the interpreter's exit.
             sys.stdout.flush()

@@ -9,13 +9,25 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
 
+from text_metrics.commands.shared.reading import current
+from text_metrics.commands.shared.written import PROGRAM, Written, find_writer
+
 # Compressions as pyarrow names them. `fsspec` reads only the first frame of a .zst file.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# The formats of files of a folder, of which the first that it has is read.
+_KINDS = {
+    "Parquet": (".parquet",),
+    "Arrow": (".arrow",),
+    "JSON": (".json", ".jsonl", ".ndjson"),
+    "CSV": (".csv", ".tsv"),
+    "text": (".txt",),
+}
+_DATA = {suffix for suffixes in _KINDS.values() for suffix in suffixes}
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
@@ -47,38 +59,145 @@ def without_secrets(text: str) -> str:
     return re.sub(r"(://[^\s?]*)\?\S*", r"\1", re.sub(r"://[^/\s]*@", "://", text))
 
 
-def data_files(path: Path) -> list[Path]:
-    """List the files of a path, which may be a pattern such as `runs/*.jsonl`.
+class Listing(NamedTuple):
+    """The files of a path, in order, and by the reason the names of files beside them that are no data."""
 
-    Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files. Raises a
-    ValueError if there is none.
+    files: list[Path]
+    ignored: dict[str, list[str]]
+
+
+def data_files(path: Path) -> list[Path]:
+    """List the files of a path, as `list_files` does."""
+    return list_files(path).files
+
+
+def list_files(path: Path) -> Listing:
+    """List the files of a path, which may be a pattern such as `runs/*.jsonl`, and what is beside them.
+
+    Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files, or its CSV
+    files; and Parquet files of subfolders, unless there are others in the folder itself. Files that commands wrote are
+    no data of a folder or pattern, and hidden ones neither. Raises a ValueError if there is none.
     """
     if path.is_dir():
-        if (path / "dataset_dict.json").exists():
-            splits = sorted(each.name for each in path.iterdir() if each.is_dir())
-            raise ValueError(f"{path} has splits: pass the folder of one of them, {', '.join(splits)}.")
-        of_json = sorted(each for each in path.iterdir() if file_format(each) in (".json", ".jsonl", ".ndjson"))
-        # Other Arrow files are caches of `datasets`, or of a larger dataset that was in this folder.
-        state = path / "state.json"
-        saved = state.read_text(encoding="utf-8") if state.exists() else ""
-        of_datasets = sorted(each for each in path.glob("*.arrow") if f'"{each.name}"' in saved)
-        data = sorted(path.glob("*.parquet")) or of_datasets or of_json
-        if not data:
-            raise ValueError(f"{path} has no Parquet or JSON files, nor those of `datasets`.")
-        return data
+        return _files_of_folder(path)
     if path.exists():
-        return [path]
-    named = sorted(glob.glob(str(path)))
+        writer = find_writer(path)
+        if writer is not None and writer.is_record:
+            raise ValueError(f"{path} was written by {writer.command}, and holds no texts: pass the file of the texts.")
+        if writer is not None:
+            current().note_own(path, writer.command)
+        return Listing([path], {})
+    return _files_of_pattern(path)
+
+
+def _files_of_folder(folder: Path) -> Listing:
+    if (folder / "dataset_dict.json").exists():
+        splits = sorted(each.name for each in folder.iterdir() if each.is_dir())
+        raise ValueError(f"{folder} has splits: pass the folder of one of them, {', '.join(splits)}.")
+    entries = sorted(folder.iterdir())
+    visible = [each for each in entries if not each.name.startswith(".")]
+    files, subfolders, own = _without_own(visible)
+    data = {name: [each for each in files if file_format(each) in kinds] for name, kinds in _KINDS.items()}
+    # Other Arrow files are caches of `datasets`, or of a larger dataset that was in this folder.
+    state = folder / "state.json"
+    saved = state.read_text(encoding="utf-8") if state.exists() else ""
+    of_datasets = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
+    if of_datasets and not data["Parquet"]:
+        about = ("state.json", "dataset_info.json")
+        beside = [each.name for of_kind in data.values() for each in of_kind if each.name not in about]
+        return Listing(of_datasets, {"not of `datasets`": beside} if beside else {})
+    # A text file beside data is more often about them than one of them.
+    kind = next((name for name, of_kind in data.items() if of_kind and name != "text"), "Parquet")
+    nested = _parquet_below(subfolders) if kind == "Parquet" else []
+    chosen = sorted([*data[kind], *nested])
+    others = [each.name for name, of_kind in data.items() if name != kind for each in of_kind]
+    unread = [each.name + "/" for each in subfolders if not any(each in file.parents for file in chosen)]
+    hidden = [each.name for each in entries if each.name.startswith(".") and file_format(each) in _DATA]
+    ignored = {**own, f"not {kind}": others, "subfolders": unread, "hidden": hidden}
+    ignored = {reason: names for reason, names in ignored.items() if names}
+    if not chosen:
+        left = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in ignored.items())
+        raise ValueError(f"{folder} has no Parquet, JSON or CSV files, nor those of `datasets`{left and f': {left}'}.")
+    return Listing(chosen, ignored)
+
+
+def _parquet_below(folders: Iterable[Path]) -> list[Path]:
+    """List the Parquet files of folders and of their subfolders, without those that begin with `.` or `_`."""
+    found = []
+    for folder in folders:
+        for file in folder.rglob("*.parquet"):
+            names = file.relative_to(folder).parts
+            is_shown = not any(name.startswith((".", "_")) for name in (folder.name, *names))
+            if is_shown and find_writer(file) is None:
+                found.append(file)
+    return found
+
+
+def _files_of_pattern(pattern: Path) -> Listing:
+    named = list(map(Path, sorted(glob.glob(str(pattern)))))
     if not named:
-        raise ValueError(f"{path} does not exist.")
-    return list(map(Path, named))
+        raise ValueError(f"{pattern} does not exist.")
+    files, folders, ignored = _without_own(named)
+    for folder in folders:
+        with suppress(ValueError):
+            of_folder = _files_of_folder(folder)
+            files += of_folder.files
+            for reason, names in of_folder.ignored.items():
+                ignored.setdefault(reason, []).extend(f"{folder.name}/{name}" for name in names)
+            continue
+        ignored.setdefault("no data", []).append(f"{folder.name}/")
+    if not files:
+        left = ", ".join(name for names in ignored.values() for name in names)
+        raise ValueError(f"{pattern} names no data, but {left}, which commands wrote: name a file itself to read it.")
+    return Listing(files, ignored)
 
 
-def named_files(words: Sequence[str]) -> dict[str, Path]:
+def _without_own(paths: Iterable[Path]) -> tuple[list[Path], list[Path], dict[str, list[str]]]:
+    """Part paths into files, folders, and by the reason the names of those that a command wrote."""
+    files, folders = [], []
+    own: dict[str, list[str]] = {}
+    for path in paths:
+        writer = find_writer(path)
+        if writer is not None:
+            own.setdefault(f"written by {writer.command}", []).append(path.name)
+        elif path.is_dir():
+            folders.append(path)
+        else:
+            files.append(path)
+    return files, folders, own
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path is a pattern of names, and no file."""
+    return isinstance(path, Path) and glob.has_magic(str(path)) and not path.exists()
+
+
+def fixed_folder(pattern: Path) -> Path:
+    """Return the deepest folder that a pattern names without wildcards."""
+    return next(folder for folder in pattern.parents if not glob.has_magic(str(folder)))
+
+
+def output_beside(path: Path) -> Path:
+    """Return the path beside which an output of some data is written: for a pattern, without its wildcards.
+
+    That of `runs/*.jsonl` is `runs/all.jsonl`, and that of `runs/day-*/a.jsonl` is `runs/day-a.jsonl`.
+    """
+    if not is_pattern(path):
+        return path
+    folder = fixed_folder(path)
+    suffix = "" if glob.has_magic(path.suffix) else file_format(path)
+    fixed = re.sub(r"\[[^]]*\]|[*?]", " ", str(path.relative_to(folder)).partition(".")[0])
+    words = [word for part in re.findall(r"\w+", fixed) if (word := part.strip("_"))]
+    return folder / f"{'-'.join(words) or 'all'}{suffix}"
+
+
+def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, Path]:
     """Name the files of systems: NAME=path, or a path, which is named by its stem, and by folders if needed.
 
     A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, what it names is one system, and
-    otherwise each file is one. Raises a ValueError if two systems have one name.
+    otherwise each file is one, but for those that commands wrote; `takes_answers` says that answers of chat models are
+    wanted. Of several files that are named, as by a shell for a pattern, records and scores of another one are no
+    systems. Raises a ValueError if two systems have one name.
     """
     named: list[tuple[str | None, Path]] = []
     for word in words:
@@ -88,12 +207,47 @@ def named_files(words: Sequence[str]) -> dict[str, Path]:
         elif "://" in word or Path(word).exists():
             named.append((None, parse_path(word)))
         else:
-            named += [(None, Path(each)) for each in sorted(glob.glob(word)) or [word]]
+            found = list(map(Path, sorted(glob.glob(word)))) or [Path(word)]
+            named += [(None, each) for each in found if not _is_own(each, takes_answers)]
     paths = [path for name, path in named if name is None]
+    if len(paths) > 1:
+        named = [(name, path) for name, path in named if name is not None or not _repeats(path, paths)]
+        paths = [path for name, path in named if name is None]
+    if words and not named:
+        raise ValueError(f"{', '.join(words)}: only files that commands wrote. Name a file itself to read it.")
     names = [name or _distinct_name(path, paths) for name, path in named]
     if len(set(names)) < len(names):
         raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
     return dict(zip(names, (path for _, path in named), strict=True))
+
+
+def _is_own(path: Path, takes_answers: bool) -> bool:
+    """Whether a command wrote a file that a pattern names, which is then ignored."""
+    writer = find_writer(path)
+    if writer is None or (takes_answers and writer.command == PROGRAM and not writer.is_record):
+        return False
+    current().ignore({f"written by {writer.command}": [path.name]})
+    return True
+
+
+def _repeats(path: Path, paths: Sequence[Path]) -> bool:
+    """Whether a file that is named beside others is a record, or holds the scores of one of them; it is ignored."""
+    writer = find_writer(path)
+    if writer is None:
+        return False
+    repeats = writer.is_record or any(_is_scored(writer, other) for other in paths if other is not path)
+    if repeats:
+        current().ignore({f"written by {writer.command}": [path.name]})
+    return repeats
+
+
+def _is_scored(writer: Written, data: Path) -> bool:
+    """Whether what was written holds the scores of a file."""
+    if writer.command != f"{PROGRAM} score" or not (isinstance(data, Path) and data.is_file()):
+        return False
+    stat = data.stat()
+    recorded = (Path(str(writer.of.get("data"))).name, writer.of.get("size"), writer.of.get("modified"))
+    return recorded == (data.name, stat.st_size, stat.st_mtime_ns)
 
 
 def _distinct_name(path: Path, paths: Sequence[Path]) -> str:

@@ -9,21 +9,18 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from text_metrics.commands.shared import files
+from text_metrics.commands.shared import files, stored
 from text_metrics.commands.shared.columns import SHOWN, column_of, delimiter_hint, missing, read_value
+from text_metrics.commands.shared.reading import current
 from text_metrics.metrics._core.core_numbers import describe
 
-_ROWS = 1024
 # Characters that an unclosed quote can swallow.
 _CSV_FIELD = 1_000_000
 # Levels of a row of JSON: a hundred can be written in any format.
 _DEEPEST = 100
 # What may be left of a blank line: a byte order mark, too.
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-# What pyarrow raises for a damaged file.
-_DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _UTF8 = "utf-8"
 _HINT = "; pass --encoding, such as cp1252"
 
@@ -37,6 +34,8 @@ class Row(msgspec.Struct):
     raw : the line of a row that cannot be read
     place : of the row among rows and blank lines, from 1: equal places of files belong together
     n_lines : how many lines a row of CSV covers that cannot be read
+    file : the number of its file
+    has_cells : whether its values are the texts of CSV cells, where a list is JSON
     texts, is_text, given : its texts, whether it holds one, and its values of arguments, once a `Reader` read them
     """
 
@@ -46,6 +45,8 @@ class Row(msgspec.Struct):
     raw: str = ""
     place: int = 0
     n_lines: int = 1
+    file: int = 0
+    has_cells: bool = False
     texts: list[str] = []
     is_text: bool = False
     given: dict[str, Any] = {}
@@ -70,8 +71,7 @@ class Source:
 
     Attributes
     ----------
-    schema : of a table; None for a file without types
-    has_cells : whether values are the texts of CSV cells, where a list is JSON
+    schema : of tables, which is that of all files together; None if a file has no types
 
     Raises a ValueError if the file is missing, or is a damaged table.
     """
@@ -82,20 +82,12 @@ class Source:
         self, path: Path, rows: str | None = None, delimiter: str | None = None, encoding: str = _UTF8
     ) -> None:
         self.path, self._rows_key, self._delimiter, self._encoding = path, rows, delimiter, encoding
-        self._files = files.data_files(path)
-        formats = {files.file_format(each) for each in self._files}
-        self.has_cells = bool(formats & {".csv", ".tsv"})
-        self._is_arrow = formats == {".arrow"}
-        for each in self._files if self._is_arrow or formats == {".parquet"} else ():
-            try:
-                with each.open("rb") as file:
-                    schema = pa.ipc.open_stream(file).schema if self._is_arrow else pq.read_schema(file)
-            except _DAMAGE as error:
-                kind = "an Arrow stream" if self._is_arrow else "Parquet"
-                raise ValueError(f"{each} is not {kind}, or is damaged: {_first_line(error)}") from None
-            self.schema = self.schema or schema
-            if not schema.equals(self.schema):
-                raise ValueError(f"{each} has other columns, or of other types, than {self._files[0]}.")
+        self.files, ignored = files.list_files(path)
+        current().ignore(ignored)
+        self._partitions = stored.partitions_of(path, self.files)
+        if all(files.file_format(each) in stored.FORMATS for each in self.files):
+            schemas = {each: stored.read_schema(each) for each in self.files}
+            self.schema = stored.join_schemas(schemas, self._partitions)
 
     def check_columns(self, keys: Mapping[str, str | None]) -> None:
         """Raise a ValueError for a key, by its option, whose column a table does not have."""
@@ -106,19 +98,24 @@ class Source:
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
-        if self.schema is not None:
-            has_all = set(columns) <= set(self.schema.names)
-            yield from self._table_rows(list(columns) if columns and has_all else None)
-            return
-        row = Row(0, None)
-        for path in self._files:
+        has_all = self.schema is not None and set(columns) <= set(self.schema.names)
+        selected = list(columns) if columns and has_all else None
+        row, n_rows = Row(0, None), 0
+        for number, path in enumerate(self.files):
             n_before, place_before = row.number, row.place
-            for row in self._file_rows(path):
+            for row in self._file_rows(path, selected):
                 row.number, row.place = row.number + n_before, row.place + place_before
+                row.file = number
+                n_rows += 1
                 yield row
+        current().add(self.path, self.files, n_rows)
 
-    def _file_rows(self, path: Path) -> Iterator[Row]:
+    def _file_rows(self, path: Path, columns: list[str] | None) -> Iterator[Row]:
         kind = files.file_format(path)
+        if kind in stored.FORMATS:
+            for number, values in enumerate(stored.table_rows(path, self.schema, self._partitions[path], columns), 1):
+                yield Row(number, values, place=number)
+            return
         with files.open_file(path) as file:
             if kind in (".csv", ".tsv"):
                 yield from self._csv_rows(path, file, self._delimiter or ("\t" if kind == ".tsv" else ","))
@@ -182,32 +179,14 @@ class Source:
             if fields is None:
                 return
             if len(fields) == len(names) and not problem:
-                yield Row(begin + 1, dict(zip(names, fields, strict=True)), place=place)
+                yield Row(begin + 1, dict(zip(names, fields, strict=True)), place=place, has_cells=True)
             elif fields or problem:
                 problem = problem or f"has {len(fields)} fields, not {len(names)}{hint}"
+                n_lines = records.line_num - begin
+                if n_lines > 1:
+                    problem += f"; it takes {n_lines:,} lines, as after a quote that is not closed"
                 raw = _show(delimiter.join(fields).encode(errors="replace"))
-                yield Row(begin + 1, None, problem, raw, place, records.line_num - begin)
-
-    def _tables(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-        for path in self._files:
-            with path.open("rb") as file:
-                if self._is_arrow:
-                    yield from (table.select(columns) if columns else table for table in pa.ipc.open_stream(file))
-                    continue
-                table = pq.ParquetFile(file)
-                # One group after another, so that the rows before a damaged one are read.
-                for group in range(table.num_row_groups):
-                    yield from table.iter_batches(_ROWS, [group], columns)
-
-    def _table_rows(self, columns: list[str] | None) -> Iterator[Row]:
-        number = 0
-        try:
-            for table in self._tables(columns):
-                for values in table.to_pylist():
-                    number += 1
-                    yield Row(number, values, place=number)
-        except _DAMAGE as error:
-            raise ValueError(f"{self.path} is damaged after row {number}: {_first_line(error)}") from None
+                yield Row(begin + 1, None, problem, raw, place, n_lines)
 
 
 def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
@@ -260,10 +239,6 @@ def _is_one_value(file: Any, encoding: str) -> bool:
 
 def _invalid(kind: str, error: Exception) -> str:
     return f"is not valid {kind}: {error}{_HINT if isinstance(error, UnicodeDecodeError) else ''}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _show(line: bytes) -> str:

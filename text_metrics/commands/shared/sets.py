@@ -1,14 +1,24 @@
 """Rows joined to sets, as all commands read them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from text_metrics.commands.shared.columns import OPTIONS, Column, is_missing, missing, parse_cell, read_key, read_value
+from text_metrics.commands.shared.columns import (
+    OPTIONS,
+    Column,
+    column_of,
+    is_missing,
+    missing,
+    parse_cell,
+    read_key,
+    read_value,
+)
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
 
@@ -60,6 +70,7 @@ class Unit(NamedTuple):
     given : by argument, a value for each text, or that of the set
     bad : rows that are skipped, because of an error or with their set
     is_incomplete : whether the set lacks a row
+    is_joined : whether its rows are joined; otherwise, its only row stays as it is
     system, id : of the set; its id is the place of its row where no key gives it
     """
 
@@ -68,8 +79,28 @@ class Unit(NamedTuple):
     given: Mapping[str, Any] = {}
     bad: Sequence[Row] = ()
     is_incomplete: bool = False
+    is_joined: bool = False
     system: str | None = None
     id: str | None = None
+
+
+def common_size(sizes: np.ndarray) -> int | None:
+    """Return the number of texts to which sets are rarefied, the least of all; None if they have one size."""
+    return int(sizes.min()) if sizes.min() < sizes.max() else None
+
+
+def count_texts(row: Row, key: str | None) -> int:
+    """Count the texts of a row that is not read yet; 0 if it has none."""
+    value = read_value(row.values, key)
+    value = parse_cell(value) if row.has_cells else value
+    return len(value) if isinstance(value, list) else int(value is not None)
+
+
+def _measure(run: tuple[Id, Iterator[tuple[Id, int]]]) -> tuple[int, int, int]:
+    """Return the hash of the id of a run of rows, the number of its first row, and how many rows it has."""
+    key, rows = run
+    _, number = next(rows)
+    return hash(key), number, 1 + sum(1 for _ in rows)
 
 
 @dataclass
@@ -85,6 +116,11 @@ class Reader:
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
+    guard : a `SystemGuard` that `prepare` asks about the rows that it reads
+
+    Attributes
+    ----------
+    joins_rows : whether rows are joined to sets; not if no two rows have one id, as `prepare` finds out
     """
 
     keys: Keys
@@ -92,32 +128,52 @@ class Reader:
     columns: Sequence[Column] = ()
     chooses: bool = False
     is_scattered: bool = False
+    guard: Any = None
+    joins_rows: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.joins_rows = self.keys.is_grouped
 
     def prepare(self, source: Source) -> None:
         """Find out whether the rows of a set are all next to each other.
 
-        Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id, or
-        for a column that a table does not have.
+        Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id,
+        for a column that a table does not have, or if the rows seem to be of several systems.
         """
         keys = {"--text-key": self.keys.text, "--id-key": self.keys.id, "--system-key": self.keys.system}
         source.check_columns(keys | {OPTIONS.get(each.argument, each.argument): each.name for each in self.columns})
         if self.keys.id is None or self.is_scattered:
             return
-        rows = source.rows(*self.keys.names)
+        rows = source.rows(*self.keys.names) if self.guard is None else self._guarded(source)
         ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
-        runs = ((hash(key), next(run)[1]) for key, run in groupby(ids, itemgetter(0)))
-        hashes, numbers = np.fromiter(runs, np.dtype((np.int64, 2))).T
+        runs = map(_measure, groupby(ids, itemgetter(0)))
+        hashes, numbers, lengths = np.fromiter(runs, np.dtype((np.int64, 3))).T
         if not len(numbers) and (row := next((row for row in source.rows() if not row.error), None)):
             raise ValueError(f"{source.path}: no row has an id. Row {row.number} {self.keys.lacking(row)}.")
+        if self.guard is not None:
+            self.guard.check(source.path)
+            self.guard = None
         _, first, places = np.unique(hashes, return_index=True, return_inverse=True)
         again = np.flatnonzero(first[places] < np.arange(len(places)))
         self.is_scattered = len(again) > 0
+        self.joins_rows = self.is_scattered or bool((lengths > 1).any())
         if self.is_scattered and sum(1 for _ in source.rows(*self.keys.names)) > LARGEST_SET:
             raise ValueError(
                 f"{source.path}: row {numbers[again[0]]} has the {self.keys.id!r} of row "
                 f"{numbers[first[places[again[0]]]]}, and rows between them have another one. The rows of a set must "
                 f"be next to each other in a file of more than {LARGEST_SET:,} rows: sort the file first."
             )
+
+    def _guarded(self, source: Source) -> Iterator[Row]:
+        """Read the rows, and show them to the guard: of a table, the columns that it may need."""
+        fields = list(source.schema or ())
+        texts = None if self.keys.text is None else column_of(self.keys.text, [each.name for each in fields])
+        plain = [each.name for each in fields if each.name == texts or not pa.types.is_nested(each.type)]
+        for row in source.rows(*dict.fromkeys([*plain, *self.keys.names])):
+            key = None if row.error else self.keys.id_of(row)
+            if key is not None:
+                self.guard.add(key, row.values, count_texts(row, self.keys.text))
+            yield row
 
     def units(self, source: Source) -> Iterator[Unit]:
         """Join rows to units, in order; each row belongs to a unit, as good or as bad."""
@@ -185,9 +241,9 @@ class Reader:
         if good and (self.chooses or not problem):
             texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
             try:
-                return Unit(good, texts, self._given(good), bad, bool(problem))
+                return Unit(good, texts, self._given(good), bad, bool(problem), self.joins_rows)
             except ValueError as error:
-                problem = str(error)
+                problem = str(error) or type(error).__name__
         for row in members:
             row.error = row.error or problem
         return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
@@ -210,8 +266,11 @@ class Reader:
 
         In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
         """
-        are_lists = None
+        are_lists, file = None, 0
         for row in source.rows():
+            if row.file != file:
+                # Each file has its own form.
+                are_lists, file = None, row.file
             if row.n_lines > 1 and self.keys.size:
                 raise ValueError(
                     f"{source.path}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as rows "
@@ -220,19 +279,19 @@ class Reader:
             if not row.error:
                 try:
                     texts = read_value(row.values, self.keys.text)
-                    cells = parse_cell(texts) if source.has_cells and are_lists is not False else None
+                    cells = parse_cell(texts) if row.has_cells and are_lists is not False else None
                     is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
                     are_lists = is_list if are_lists is None else are_lists
                     self._read_texts(row, cells if is_list and are_lists else texts)
                     n_texts = None if row.is_text else len(row.texts)
                     # Of a set, any row may have its value.
                     row.given = {
-                        column.argument: column.read(row.values, n_texts, source.has_cells)
+                        column.argument: column.read(row.values, n_texts, row.has_cells)
                         for column in self.columns
                         if column.per_text or not is_missing(read_value(row.values, column.name))
                     }
                 except (ValueError, ArithmeticError, RecursionError) as error:
-                    row.error = str(error)
+                    row.error = str(error) or type(error).__name__
             yield row
 
     def _read_texts(self, row: Row, texts: Any) -> None:
