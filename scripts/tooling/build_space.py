@@ -1,7 +1,7 @@
 """Assemble the demo of a metric in build/<name>: a self-contained folder to upload, which `evaluate.load` also loads.
 
-It contains the metric with its data files, the app with the shared kit and what this needs of the core, pinned
-requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the metric card.
+It contains the metric with its data files, the app with the shared kit and what this needs of the core and of the
+package, pinned requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the metric card.
 
     python -m scripts.tooling.build_space                all demos
     python -m scripts.tooling.build_space vendi_embed    one
@@ -22,6 +22,8 @@ SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
 BUILD = ROOT / "build"
 KIT = "_kit"
+# What is not the answer: it needs the standard library only.
+TEXTS = ROOT / "text_metrics" / "texts.py"
 COMMIT = "COMMIT"
 # torch without CUDA: free Spaces have no GPU, and the CUDA builds are large.
 _CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
@@ -48,6 +50,7 @@ def build(name: str, to: Path = BUILD) -> Path:
             shutil.copyfile(file, target / file.name)
     shutil.copytree(SPACES / KIT, target / KIT, ignore=shutil.ignore_patterns("__pycache__"))
     (target / KIT / "core.py").write_text(core_of(SPACES / KIT), encoding="utf-8")
+    shutil.copyfile(TEXTS, target / KIT / TEXTS.name)
     listed = [
         path.read_text(encoding="utf-8").split() for path in (metric / "requirements.txt", space / "requirements.txt")
     ]
@@ -94,7 +97,7 @@ def git(*words: str) -> str:
 def commit() -> str:
     """Return the commit that is checked out, with "+changes" if files differ from it."""
     try:
-        changed = git("status", "--porcelain", "--", "metrics", "spaces", "constraints.txt")
+        changed = git("status", "--porcelain", "--", "metrics", "spaces", "constraints.txt", str(TEXTS))
         return git("rev-parse", "HEAD") + ("+changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

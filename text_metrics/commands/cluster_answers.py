@@ -14,11 +14,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from text_metrics.commands.probe.files import Rows, read_references
+from text_metrics.commands.probe.files import Rows, read_references, strip_answers
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.commands.shared.cli import add_strip, warn_of_marks
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.metrics.probeval.probeval_formats import WRONG, count_answers
+from text_metrics.texts import REASONING, strip
 
 INSTRUCTIONS = """\
 You group answers that many people gave to one question. Answers that say the same, or nearly the same, belong to one \
@@ -45,8 +47,9 @@ EXAMPLE = (
 def parse_names(size: int, answer: str, top: Any = None) -> list[str]:
     """Read the names of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
 
-    Names that differ in case or spaces are one.
+    Names that differ in case or spaces are one. JSON in the model's reasoning is no answer.
     """
+    answer = strip(answer, (REASONING,))
     numbers = [str(i) for i in range(1, size + 1)]
     for start in re.finditer("{", answer):
         with suppress(json.JSONDecodeError):
@@ -86,8 +89,11 @@ def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
     add_arguments(parser, "people", "questions with people's answers, as JSON lines")
+    add_strip(parser)
     arguments = parser.parse_args()
     references, chat = read_references(arguments.reads), Chat(arguments)
+    references, marks = strip_answers(references, arguments.strip)
+    warn_of_marks(marks, what="answers")
     clustered = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)

@@ -27,6 +27,7 @@ from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.statistics import TIE, paired_test
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, Signature, mean_estimate, parse_confidence_by
+from text_metrics.texts import PROMPT, Marks, to_signature
 
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
@@ -134,6 +135,8 @@ def show(result: dict[str, Any]) -> str:
     if pairs := first.difference(second):
         differences = (f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in pairs.items())
         lines.append(f"  the signatures differ in {'; '.join(differences)}")
+    for name, counts in zip("AB", result.get("stripped", ()), strict=False):
+        lines.append(f"  stripped from texts of {name}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items())}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
@@ -169,9 +172,11 @@ def main() -> int:
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
-    columns = columns_of(metric, options.columns, options.quality_scale)
+    columns = columns_of(metric, options.columns, options.quality_scale, PROMPT in options.strip)
     reads_sets = getattr(metric, "items", TEXTS) != TEXTS
-    sides = read_pair(options, Reader(options.keys, reads_sets, columns, is_scattered=True))
+    sides = read_pair(options, Reader(options.keys, reads_sets, columns, is_scattered=True, strip=options.strip))
+    marks = [sum((unit.marks or Marks() for unit in sets.values()), Marks()) for _, sets in sides]
+    cli.warn_of_marks(sum(marks, Marks()))
     ids = list(sides[0][1])
     scored = []
     for system, sets in sides:
@@ -182,6 +187,9 @@ def main() -> int:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{system}: {error}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
+    signed = to_signature(options.strip)
+    if signed:
+        signatures = [str(Signature.parse(each).merge(**signed)) for each in signatures]
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
@@ -196,6 +204,8 @@ def main() -> int:
         **compare(first, second, confidence, units),
         "signatures": list(signatures),
     }
+    if options.strip:
+        result["stripped"] = [of_side.counts(options.strip) for of_side in marks]
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):

@@ -14,6 +14,7 @@ import hashlib
 import math
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,14 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.commands.shared.cli import add_strip, check_strip, warn_of_marks
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, write_jsonl
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
-from text_metrics.metrics._core.core_results import signature
+from text_metrics.metrics._core.core_results import Signature, signature
 from text_metrics.metrics._core.core_windows import token_batches
+from text_metrics.texts import REASONING, SPECIAL, clean, strip, to_signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}
@@ -43,8 +46,10 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
     `top` holds log-probabilities of the most probable first tokens, of which the spellings of an answer count together.
     If they hold less than half of the probability, or the answer's text says something else than they, the rating is
-    the value of the answer itself. Raises a ValueError if that does not begin with Yes or No.
+    the value of the answer itself. Reasoning of the judge is left out of it. Raises a ValueError if the answer does not
+    begin with Yes or No.
     """
+    answer = strip(answer, (REASONING, SPECIAL))
     shares = dict.fromkeys(VALUES, 0.0)
     for token, log_probability in (top or {}).items():
         # Without the space before the word, which some servers write as Ġ, and its markup.
@@ -146,14 +151,26 @@ def main() -> int:
     parser = Parser(__doc__)
     parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
     add_arguments(parser, "texts", "JSON lines: strings, or objects with text")
+    add_strip(parser)
     arguments = parser.parse_args()
+    check_strip(arguments.strip, has_contexts=False)
     texts = read_lines(arguments.reads)
-    unique = list(dict.fromkeys(texts))
+    answers, marks = clean(texts, arguments.strip)
+    warn_of_marks(marks, (REASONING, SPECIAL))
+    unique = list(dict.fromkeys(answers))
     if arguments.likelihood:
         check_outputs([arguments.reads, arguments.model], [arguments.out])
         lines = rate_by_likelihood(unique, arguments.model)
     else:
         lines = rate_by_asking(unique, arguments)
-    by_text = {line["text"]: line for line in lines}
-    write_jsonl(arguments.out, (by_text[text] for text in texts if text in by_text))
-    return int(len(by_text) < len(unique))
+    by_answer = {line["text"]: _signed(line, arguments.strip) for line in lines}
+    pairs = zip(texts, answers, strict=True)
+    write_jsonl(arguments.out, ({**by_answer[answer], "text": text} for text, answer in pairs if answer in by_answer))
+    return int(len(by_answer) < len(unique))
+
+
+def _signed(line: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
+    """Add what was stripped from the text to the signature of a line."""
+    if not kinds:
+        return line
+    return {**line, "signature": str(Signature.parse(line["signature"]).merge(**to_signature(kinds)))}

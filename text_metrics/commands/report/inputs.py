@@ -20,6 +20,7 @@ from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
+from text_metrics.texts import PROMPT, Marks, clean
 
 # Settings of the encoder, and of one metric each, that a report takes.
 SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
@@ -46,6 +47,8 @@ class Inputs(NamedTuple):
     quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
     people : texts of people by prompt; None without them
     contexts : what the texts of each of these prompts answer; None without them
+    strip : the kinds of what is not the answer that were removed from texts
+    marks : by system, and "people", what their texts held that is not the answer
     """
 
     systems: list[str]
@@ -58,6 +61,8 @@ class Inputs(NamedTuple):
     quality: np.ndarray
     people: dict[str, list[str]] | None
     contexts: list[str | None] | None
+    strip: Sequence[str] = ()
+    marks: Mapping[str, Marks] = {}
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
@@ -83,12 +88,22 @@ def pair_systems(
     rated_by: str | None,
     people: dict[str, list[str]] | None,
     contexts: Mapping[str, str | None] | None,
+    strip: Sequence[str] = (),
 ) -> Inputs:
-    """Pair the sets of the systems by prompt; raises a ValueError if they have none in common.
+    """Strip the texts, and pair the sets of the systems by prompt; raises a ValueError if they have none in common.
 
     Texts of a set are sorted, so that no number depends on their order.
     """
-    sets = [{prompt: sorted(rated, key=itemgetter(0)) for prompt, rated in each.items()} for each in systems.values()]
+    marks: dict[str, Marks] = {}
+    sets = []
+    for name, rated_sets in systems.items():
+        stripped, marks[name] = _strip(rated_sets, strip, contexts or {})
+        sets.append({prompt: sorted(rated, key=itemgetter(0)) for prompt, rated in stripped.items()})
+    if people is not None:
+        unrated = {prompt: [(text, float("nan")) for text in texts] for prompt, texts in people.items()}
+        name = "people" if "people" not in systems else "the people"
+        stripped, marks[name] = _strip(unrated, strip, contexts or {})
+        people = {prompt: [text for text, _ in of_people] for prompt, of_people in stripped.items()}
     ids = sorted(prompt for prompt in sets[0] if all(len(each.get(prompt, ())) > 1 for each in sets))
     if not ids:
         raise ValueError(
@@ -108,7 +123,20 @@ def pair_systems(
         quality=np.array([rating for each in sets for prompt in ids for _, rating in each[prompt]]),
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
+        strip=strip,
+        marks=marks,
     )
+
+
+def _strip(sets: RatedSets, kinds: Sequence[str], contexts: Mapping[str, str | None]) -> tuple[RatedSets, Marks]:
+    """Strip some kinds from the texts of each prompt, and count all."""
+    stripped, marks = RatedSets(), Marks()
+    for prompt, rated in sets.items():
+        texts, of_prompt = clean([text for text, _ in rated], kinds, contexts.get(prompt))
+        ratings = [rating for _, rating in rated]
+        stripped[prompt] = list(zip(texts, ratings, strict=True))
+        marks += of_prompt
+    return stripped, marks
 
 
 def read_sets(
@@ -117,12 +145,15 @@ def read_sets(
     quality: Any,
     people: Sequence[Sequence[str]] | None,
     contexts: Sequence[str | None] | None,
+    strip: Sequence[str] = (),
 ) -> Inputs:
     """Read the arguments of `text_metrics.report`; raises a TypeError or ValueError that names the invalid one."""
     if not isinstance(systems, Mapping) or not systems:
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
     if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
         raise ValueError(f"systems must have names that differ as text. Got {twice}.")
+    if PROMPT in strip and contexts is None:
+        raise ValueError("strip: 'prompt' requires contexts, the prompts that the texts answer.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
     if isinstance(quality, Mapping) and (unknown := [name for name in quality if str(name) not in parsed]):
         raise ValueError(f"quality has ratings of {unknown}, which systems lacks.")
@@ -148,7 +179,7 @@ def read_sets(
     by_prompt: list[Any] = [
         None if values is None else dict(zip(ids, values, strict=True)) for values in (people, contexts)
     ]
-    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt)
+    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt, strip)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
@@ -201,7 +232,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
         for path, units in files.items()
         for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number)
     ]
-    return pair_systems(systems, sources, bad, options.quality_key, people, contexts if options.context_key else None)
+    of_prompts = contexts if options.context_key else None
+    return pair_systems(systems, sources, bad, options.quality_key, people, of_prompts, options.strip)
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:

@@ -21,10 +21,11 @@ from text_metrics.commands.shared.statistics import holm, paired_test
 from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
 from text_metrics.metrics._core.core_numbers import parse_choice, parse_level, tied_ranks
-from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, mean_estimate, signature
+from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Signature, mean_estimate, signature
 from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
+from text_metrics.texts import parse_kinds, to_signature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,7 @@ def report(
     *,
     people: Sequence[Sequence[str]] | None = None,
     contexts: Sequence[str | None] | None = None,
+    strip: Sequence[str] | str | None = None,
     confidence: float = 0.95,
     cache_dir: str | Path | None = None,
     texts: bool = True,
@@ -58,6 +60,8 @@ def report(
     out : folder to save the report in
     people : texts of people for each prompt
     contexts : what the texts of each prompt answer, which `compute` then takes out of them
+    strip : what is removed from texts because it is not the answer: "reasoning", "special" (tokens and chat markers),
+        "prompt" (the context that a text begins with), as a list or with commas between them
     confidence : level of the intervals; a test is significant if p is below 1 minus the level
     cache_dir : folder in which embeddings are kept after the report
     texts : whether the report holds texts
@@ -77,7 +81,7 @@ def report(
         parse_choice(name, "a setting", SETTINGS)
     if quality is not None and not isinstance(quality, Mapping):
         parse_choice(quality, "quality", (GRUEN,))
-    inputs = read_sets(systems, prompts, quality, people, contexts)
+    inputs = read_sets(systems, prompts, quality, people, contexts, parse_kinds(strip))
     settings |= {"cache_dir": cache_dir, "progress": progress}
     made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts)
     if out is not None:
@@ -172,8 +176,31 @@ def build(inputs: Inputs, by_gruen: bool, level: float, settings: Mapping[str, A
             for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
         ],
         caveats=caveats,
+        stripped={name: marks.counts(inputs.strip) for name, marks in inputs.marks.items() if inputs.strip},
     )
+    report = _signed(report, inputs.strip)
     return replace(report, sentences=sentences(report))
+
+
+def _signed(report: Report, strip: Sequence[str]) -> Report:
+    """Add what was stripped from texts to all signatures of a report, and to its options."""
+    if not strip:
+        return report
+
+    def sign(text: str) -> str:
+        return str(Signature.parse(text).merge(**to_signature(strip)))
+
+    metrics = [replace(metric, signature=sign(metric.signature)) for metric in report.metrics]
+    likeness, people = report.likeness, report.people
+    if likeness is not None:
+        whole = replace(likeness.partition, signature=sign(likeness.partition.signature))
+        pairs = [replace(pair, signature=sign(pair.signature)) for pair in likeness.pairs]
+        similarity = sign(likeness.similarity_signature)
+        likeness = replace(likeness, partition=whole, pairs=pairs, similarity_signature=similarity)
+    if people is not None:
+        people = replace(people, rows=[replace(row, signature=sign(row.signature)) for row in people.rows])
+    options = {**report.options, "strip": list(strip)}
+    return replace(report, options=options, metrics=metrics, likeness=likeness, people=people)
 
 
 def least_diverse(

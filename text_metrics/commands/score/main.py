@@ -78,12 +78,12 @@ def main(words: Sequence[str] | None = None) -> int:
                 scorer.settings.check_found()
         is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
         if options.one_set and is_vendi and not scorer.columns:
-            reader = Reader(Keys(options.text_key), reads_sets=False)
+            reader = Reader(Keys(options.text_key), reads_sets=False, strip=options.strip)
             n_texts = _SUMMED * options.batch_size
             job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
-            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns, strip=options.strip)
             schema, names = source.schema or pa.schema([]), options.keys.names
             if options.keys.is_grouped:
                 # The values of the rows of a set are a list.

@@ -11,6 +11,7 @@ import numpy as np
 from text_metrics.commands.shared.columns import OPTIONS, Column, is_missing, missing, parse_cell, read_key, read_value
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.texts import Marks, clean
 
 # Texts of --one-set, and rows of scattered sets, which are in memory together.
 LARGEST_SET = 1_000_000
@@ -61,6 +62,7 @@ class Unit(NamedTuple):
     bad : rows that are skipped, because of an error or with their set
     is_incomplete : whether the set lacks a row
     system, id : of the set; its id is the place of its row where no key gives it
+    marks : what its texts held that is not the answer
     """
 
     rows: Sequence[Row] = ()
@@ -70,6 +72,7 @@ class Unit(NamedTuple):
     is_incomplete: bool = False
     system: str | None = None
     id: str | None = None
+    marks: Marks | None = None
 
 
 @dataclass
@@ -85,6 +88,7 @@ class Reader:
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
+    strip : the kinds of what is not the answer that are removed from texts
     """
 
     keys: Keys
@@ -92,6 +96,7 @@ class Reader:
     columns: Sequence[Column] = ()
     chooses: bool = False
     is_scattered: bool = False
+    strip: Sequence[str] = ()
 
     def prepare(self, source: Source) -> None:
         """Find out whether the rows of a set are all next to each other.
@@ -185,7 +190,9 @@ class Reader:
         if good and (self.chooses or not problem):
             texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
             try:
-                return Unit(good, texts, self._given(good), bad, bool(problem))
+                given = self._given(good)
+                texts, marks = clean(texts, self.strip, given.get("contexts"))
+                return Unit(good, texts, given, bad, bool(problem), marks=marks)
             except ValueError as error:
                 problem = str(error)
         for row in members:
