@@ -1,22 +1,14 @@
 """What is not the answer: found, counted and stripped, in a text and through each door."""
 
-import itertools
-import json
-import random
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import text_metrics
-from tests.commands import results_of, run_command, score
 from tests.conftest import ROOT
-from tests.files import read_jsonl, write_jsonl
 from text_metrics import texts
-from text_metrics.metrics._core.core_results import Signature
 from text_metrics.texts import KINDS, PROMPT, REASONING, SPECIAL
 
 ANSWER = "Paris is the capital."
@@ -185,38 +177,15 @@ def test_the_prompt_is_stripped_where_a_text_begins_with_it(text, context, rest)
 
 
 _PLAIN = st.text("abc é水.\n", min_size=1, max_size=20).map(str.strip).filter(bool)
-_PIECES = st.sampled_from(
-    [
-        "<think>",
-        "</think>",
-        "[THINK]",
-        "[SEP]",
-        "<s>",
-        "</s>",
-        "<|im_start|>user\n",
-        "<|im_start|>assistant\n",
-        "<|eot_id|>",
-    ]
-    + [
-        "`",
-        "```\n",
-        "\n",
-        " ",
-        "<",
-        "think>",
-        "<|channel|>analysis<|message|>",
-        "<|end|>",
-        "Name a fruit.",
-        "word",
-        '"',
-        "<answer>",
-        "</answer>",
-    ]
-)
+_PIECES = [
+    *("<think>", "</think>", "[THINK]", "[SEP]", "<s>", "</s>", "<|eot_id|>", "<answer>", "</answer>"),
+    *("<|im_start|>user\n", "<|im_start|>assistant\n", "<|channel|>analysis<|message|>", "<|end|>"),
+    *("`", "```\n", "\n", " ", "<", "think>", '"', "Name a fruit.", "word"),
+]
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.lists(_PIECES, max_size=14).map("".join), st.sets(st.sampled_from(KINDS)))
+@given(st.lists(st.sampled_from(_PIECES), max_size=14).map("".join), st.sets(st.sampled_from(KINDS)))
 def test_stripping_again_changes_nothing(text, kinds):
     once = texts.strip(text, kinds, "Name a fruit.")
     assert texts.strip(once, kinds, "Name a fruit.") == once
