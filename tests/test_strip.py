@@ -12,7 +12,7 @@ from transformers import EvalPrediction, PreTrainedTokenizerFast, TrainerState, 
 import text_metrics
 from tests.chat_server import serve
 from tests.commands import results_of, run_command
-from tests.files import read_jsonl, write_jsonl
+from tests.files import read_data, read_jsonl, write_jsonl
 from tests.trainer_run import build_causal
 from text_metrics.metrics._core.core_results import Signature
 
@@ -35,15 +35,11 @@ class Example(NamedTuple):
     mark: str
 
 
+TOKENS = ["[SEP] [PAD]", "<|endoftext|>", "<|eot_id|>", "</s>"]
 EXAMPLES = [
     Example("reasoning", [f"<think> {thought} </think> Paris is." for thought in THOUGHTS], 4, "<think>"),
-    Example(
-        "special",
-        [f"Paris is. {token}" for token in ("[SEP] [PAD]", "<|endoftext|>", "<|eot_id|>", "</s>")],
-        4,
-        "[SEP]",
-    ),
-    Example("prompt", ["Paris is.", f"{PROMPT} Paris is.", "Paris is.", f"{PROMPT} Paris is."], 2, "prompt"),
+    Example("special", [f"Paris is. {tokens}" for tokens in TOKENS], 4, "[SEP]"),
+    Example("prompt", ["Paris is.", f"{PROMPT} Paris is."] * 2, 2, "begin with their prompt"),
 ]
 
 
@@ -73,17 +69,15 @@ class Doors:
 
     def run(self, name, example, kinds, *words):
         data = write_jsonl(self.folder / "data.jsonl", rows_of(example))
-        words = [name, data, *words, "--text-key", "texts", "--strip", kinds or "special" if kinds else kinds]
-        words = words if kinds else words[:-2]
+        words = [name, data, *words, "--text-key", "texts", *(["--strip", kinds] if kinds else [])]
         if example.kind == "prompt":
             words += ["--context-key", "prompt"]
         assert run_command(self.monkeypatch, *words) == 0
         return self.capsys.readouterr().err
 
     def score(self, example, kinds):
-        said = self.run(
-            "score", example, kinds, "--metric", "vendi_embed", "--out", self.folder / "out.jsonl", "--restart"
-        )
+        words = ["--metric", "vendi_embed", "--out", self.folder / "out.jsonl", "--restart"]
+        said = self.run("score", example, kinds, *words)
         summary = results_of(self.folder / "data.jsonl")[2]
         return Shown(summary["vendi_embed"], said, summary["signature"], summary.get("stripped"))
 
@@ -123,8 +117,9 @@ class Doors:
         contexts = [PROMPT] * 2 if example.kind == "prompt" else None
         sets = [example.texts] * 2
         report = text_metrics.report({"data": sets}, quality=None, contexts=contexts, strip=kinds, same="none")
-        frame = text_metrics.describe(sets, quality=None, contexts=contexts, strip=kinds, same="none")
-        assert frame.loc["vendi_embed", "score"] == report.metrics[0].values[0].mean
+        if example.kind == "reasoning":
+            frame = text_metrics.describe(sets, quality=None, strip=kinds, same="none")
+            assert frame.loc["vendi_embed", "score"] == report.metrics[0].values[0].mean
         said = " ".join(caveat.sentence for caveat in report.caveats)
         return Shown(report.metrics[0].values[0].mean, said, report.metrics[0].signature, report.stripped.get("data"))
 
@@ -209,7 +204,7 @@ def test_one_answer_is_one_answer_through_each_door(tmp_path, monkeypatch, capsy
     assert plain.value > 1.02
     assert f"{2 * example.n} of 8" in plain.said
     assert example.mark in plain.said
-    assert example.kind in plain.said
+    assert f"strip {example.kind} " in plain.said or f"strip='{example.kind}'" in plain.said
     assert "strip" not in Signature.parse(plain.signature).entries
     assert not plain.counts
     if (door, example.kind) == ("sample_callback", "prompt"):
@@ -222,15 +217,14 @@ def test_one_answer_is_one_answer_through_each_door(tmp_path, monkeypatch, capsy
 
 
 def test_signatures_of_stripped_texts_differ():
-    given = {"quality": None, "same": "none", "contexts": [PROMPT] * 2}
-    texts = [EXAMPLES[0].texts] * 2
-    signatures = [
-        text_metrics.report({"a": texts}, strip=strip, **given).metrics[0].signature
-        for strip in (None, "reasoning", ["special", "reasoning"], "special,reasoning,prompt")
-    ]
-    assert len(set(signatures)) == 4
-    first, second = map(Signature.parse, signatures[1:3])
-    assert first.difference(second) == {"strip": ("reasoning", "reasoning+special")}
+    signatures = []
+    for strip in (None, "reasoning", ["special", "reasoning"], "special,reasoning,prompt"):
+        reward = text_metrics.for_rewards("vendi_embed", 4, kernel="ngram", strip=strip)
+        reward(completions=["Paris is.", "Lyon is."] * 2, prompts=[PROMPT] * 4)
+        signatures.append(Signature.parse(reward.signature))
+    named = [signed.entries.get("strip") for signed in signatures]
+    assert named == [None, "reasoning", "reasoning+special", "reasoning+special+prompt"]
+    assert signatures[1].difference(signatures[2]) == {"strip": ("reasoning", "reasoning+special")}
 
 
 def test_an_answer_that_is_empty_stays_an_item(tmp_path, monkeypatch, capsys):
@@ -347,10 +341,8 @@ def test_clusters_are_those_behind_the_reasoning(tmp_path, monkeypatch, capsys):
         code, said = ask(monkeypatch, capsys, server.url, "cluster-answers", people, "--out", out, "--strip", "special")
     assert "special tokens" not in said
     (row,) = read_jsonl(out)
-    assert [(answer["text"], answer["cluster"]) for answer in row["answers"]] == [
-        ("kettle", "kettles"),
-        ("pot", "pots"),
-    ]
+    clusters = {answer["text"]: answer["cluster"] for answer in row["answers"]}
+    assert clusters == {"kettle": "kettles", "pot": "pots"}
 
 
 def test_a_probe_report_strips_both_sides(tmp_path, monkeypatch, capsys):
@@ -384,7 +376,7 @@ def test_judged_pairs_are_stripped(tmp_path, monkeypatch, capsys):
     assert "4 of 8 texts hold reasoning" in capsys.readouterr().err
     assert run_command(monkeypatch, *words, "--strip", "reasoning") == 0
     assert "hold reasoning" not in capsys.readouterr().err
-    signatures = (tmp_path / "out" / "signatures.csv").read_text().splitlines()[1:]
-    assert all(line.endswith("|strip:reasoning") for line in signatures)
+    signatures = read_data(tmp_path / "out" / "signatures.csv")
+    assert all(row["signature"].endswith("|strip:reasoning") for row in signatures)
     assert run_command(monkeypatch, *words, "--strip", "prompt") == 2
     assert "--context-key" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import ROOT
 from text_metrics import texts
-from text_metrics.texts import KINDS, PROMPT, REASONING, SPECIAL
+from text_metrics.texts import KINDS, PROMPT, REASONING, SPECIAL, strip
 
 ANSWER = "Paris is the capital."
 # By the models that write them: DeepSeek and Qwen, also with an empty block or one that the template opened; Seed;
@@ -108,49 +108,49 @@ WITHOUT_MARKS = [
 def test_reasoning_is_found_and_stripped(form):
     text = form.format(ANSWER)
     assert list(texts.find(text)) == [REASONING]
-    assert texts.strip(text, [REASONING]) == ANSWER
-    assert texts.strip(text, [SPECIAL, PROMPT]) == text
+    assert strip(text, [REASONING]) == ANSWER
+    assert strip(text, [SPECIAL, PROMPT]) == text
 
 
 @pytest.mark.parametrize("form", SPECIAL_FORMS)
 def test_special_tokens_are_found_and_stripped(form):
     text = form.format(ANSWER)
     assert list(texts.find(text)) == [SPECIAL]
-    assert texts.strip(text, [SPECIAL]) == ANSWER
-    assert texts.strip(text, [REASONING, PROMPT]) == text
+    assert strip(text, [SPECIAL]) == ANSWER
+    assert strip(text, [REASONING, PROMPT]) == text
 
 
 @pytest.mark.parametrize("form", BOTH_FORMS)
 def test_marks_of_both_kinds_are_stripped_together(form):
     text = form.format(ANSWER)
     assert set(texts.find(text)) == {REASONING, SPECIAL}
-    assert texts.strip(text) == ANSWER
-    assert "Rivers" not in texts.strip(text, [REASONING])
+    assert strip(text) == ANSWER
+    assert "Rivers" not in strip(text, [REASONING])
     # The words of the other kind stay.
-    assert ("Rivers" in texts.strip(text, [SPECIAL])) == ("Rivers" in text)
+    assert ("Rivers" in strip(text, [SPECIAL])) == ("Rivers" in text)
 
 
 @pytest.mark.parametrize("text", CUT)
 def test_reasoning_that_does_not_end_is_an_empty_answer(text):
     assert REASONING in texts.find(text)
-    assert texts.strip(text) == ""
+    assert strip(text) == ""
 
 
 @pytest.mark.parametrize("text", WITHOUT_MARKS)
 def test_a_text_without_marks_is_unchanged(text):
     assert texts.find(text, "Where is it?") == {}
-    assert texts.strip(text, KINDS, "Where is it?") == text
+    assert strip(text, KINDS, "Where is it?") == text
 
 
 def test_strikethrough_inside_of_sequence_tokens_stays():
-    assert texts.strip("<s>It cost <s>10</s> 8.</s>") == "It cost <s>10</s> 8."
+    assert strip("<s>It cost <s>10</s> 8.</s>") == "It cost <s>10</s> 8."
     # An unmatched tag is a token.
-    assert texts.strip("It cost <s>10</s> 8.</s>") == "It cost <s>10</s> 8."
-    assert texts.strip("One.</s>Two.</s>") == "One. Two."
+    assert strip("It cost <s>10</s> 8.</s>") == "It cost <s>10</s> 8."
+    assert strip("One.</s>Two.</s>") == "One. Two."
 
 
 def test_turns_of_users_alone_are_the_texts():
-    assert texts.strip("<|user|>\nI need a hotel.<|end|>") == "I need a hotel."
+    assert strip("<|user|>\nI need a hotel.<|end|>") == "I need a hotel."
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_turns_of_users_alone_are_the_texts():
 )
 def test_the_prompt_is_stripped_where_a_text_begins_with_it(text, context, rest):
     assert (PROMPT in texts.find(text, context)) == (rest is not None)
-    assert texts.strip(text, [PROMPT], context) == (text if rest is None else rest)
-    assert texts.strip(text, [REASONING], context) == text
+    assert strip(text, [PROMPT], context) == (text if rest is None else rest)
+    assert strip(text, [REASONING], context) == text
 
 
 _PLAIN = st.text("abc é水.\n", min_size=1, max_size=20).map(str.strip).filter(bool)
@@ -187,8 +187,8 @@ _PIECES = [
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.sampled_from(_PIECES), max_size=14).map("".join), st.sets(st.sampled_from(KINDS)))
 def test_stripping_again_changes_nothing(text, kinds):
-    once = texts.strip(text, kinds, "Name a fruit.")
-    assert texts.strip(once, kinds, "Name a fruit.") == once
+    once = strip(text, kinds, "Name a fruit.")
+    assert strip(once, kinds, "Name a fruit.") == once
     assert not texts.find(once, "Name a fruit.").keys() & kinds
     assert len(once) <= len(text)
 
@@ -196,16 +196,16 @@ def test_stripping_again_changes_nothing(text, kinds):
 @settings(deadline=None, max_examples=200)
 @given(_PLAIN, st.sampled_from([*REASONING_FORMS, *SPECIAL_FORMS, *BOTH_FORMS]), st.sampled_from(SPECIAL_FORMS))
 def test_an_answer_is_never_eaten(answer, form, around):
-    assert texts.strip(form.format(answer)) == answer
+    assert strip(form.format(answer)) == answer
     if form not in SPECIAL_FORMS:
-        assert texts.strip(around.format(form.format(answer))) == answer
+        assert strip(around.format(form.format(answer))) == answer
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(st.characters(exclude_characters="<[◁", exclude_categories=("Cs",)), max_size=40))
 def test_text_without_brackets_is_unchanged(text):
     if not text.lstrip().startswith(("analysis", "Here")):
-        assert texts.strip(text) == text
+        assert strip(text) == text
 
 
 def test_counts_add_up():
@@ -248,5 +248,5 @@ def test_kinds_are_in_one_order():
     "piece", ["a <think>", "<think>a</think>", "<s></s>", "<|im_start|>user\n", "`", "<s ", "</s>"]
 )
 def test_time_is_linear(piece):
-    code = f"from text_metrics import texts; texts.strip({piece!r} * 20000)"
+    code = f"from text_metrics.texts import strip; strip({piece!r} * 20000)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
