@@ -93,6 +93,7 @@ WITHOUT_MARKS = [
     "The element <think> does not exist in HTML.",
     "Write `<think>` before and `</think>` after, and end with `<|im_end|>`.",
     "Use ``<think>``.",
+    "gpt-oss begins with `<|channel|>analysis<|message|>` and goes on. That is all.",
     "```\n<think>\nx\n</think>\n[SEP]</s>\n```\nThat is all.",
     "~~~python\nend = '</s>'\nparts = text.split('</think>')[1] + \"[PAD]\"\n~~~",
     "Split at \"</think>\", or at '<|endoftext|>'.",
