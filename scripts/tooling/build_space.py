@@ -1,7 +1,8 @@
 """Assemble the demo of a metric in build/<name>: a self-contained folder to upload, which `evaluate.load` also loads.
 
 It contains the metric with its data files, the app with the shared kit and what this needs of the core and of the
-package, pinned requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the metric card.
+package, pinned requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the
+metric card.
 
     python -m scripts.tooling.build_space                all demos
     python -m scripts.tooling.build_space vendi_embed    one
