@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import evaluate
 import numpy as np
 
-from . import reading, texts
+from . import reading
+from .texts import Marks, clean
 
 # The encoder of the score, its figures and its contributions: a name, a folder, or an object with `encode`.
 MODEL: Any = "all-MiniLM-L6-v2"
@@ -68,7 +69,7 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
     name = metric.name
-    given_texts: dict[str, Any] = {key: given.pop(key) for key in ("predictions", "references") if key in given}
+    texts: dict[str, Any] = {key: given.pop(key) for key in ("predictions", "references") if key in given}
     if "model" in type(metric).settings.declared():
         given = {"model": MODEL, **given}
     settings = type(metric).settings.read(given, name)
@@ -79,9 +80,8 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
         with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
             # Always, not once in a process, so that each visitor is warned.
             warnings.simplefilter("always", UserWarning)
-            result = metric.compute(**given_texts, **given, **extra, details=True)
-        predictions = given_texts["predictions"]
-        similarity = _similarity(metric, predictions, {**given, **extra}) if is_drawn else np.empty((0, 0))
+            result = metric.compute(**texts, **given, **extra, details=True)
+        similarity = _similarity(metric, texts["predictions"], {**given, **extra}) if is_drawn else np.empty((0, 0))
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [str(warning.message) for warning in ours]
     foreign: set[str] = set()
@@ -95,20 +95,20 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
         )
     # By its name, because each metric has its own copy of the class.
     is_read = not foreign and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
-    code = _code(name, {**given_texts, **settings.passed()})
+    code = _code(name, {**texts, **settings.passed()})
     has_warnings = bool(messages)
-    if note := _note_on_marks(predictions, given.get("contexts")):
+    if note := _note_on_marks(texts["predictions"], given.get("contexts")):
         messages.append(note)
     return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, code, similarity, has_warnings)
 
 
 def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | None) -> str:
     """Say how many texts hold reasoning, special tokens or their prompt, which are not the answer."""
-    marks = texts.Marks()
+    marks = Marks()
     for i, item in enumerate(predictions):
         answers = item["answers"] if isinstance(item, dict) else [item] if isinstance(item, str) else item
         strings = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
-        marks += texts.clean(strings, contexts=contexts[i] if contexts else None)[1]
+        marks += clean(strings, contexts=contexts[i] if contexts else None)[1]
     return marks.warning("text-metrics score --strip {}")
 
 

@@ -179,7 +179,7 @@ def read_sets(
     by_prompt: list[Any] = [
         None if values is None else dict(zip(ids, values, strict=True)) for values in (people, contexts)
     ]
-    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt, strip)
+    return pair_systems(rated, sources, [], "rating" if isinstance(quality, Mapping) else None, *by_prompt, strip=strip)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
