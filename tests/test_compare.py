@@ -197,6 +197,13 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
         # Names are checked before files are read.
         (NOTHING, NOTHING, ["--metric", "self_blue", "--by-line"], "'self_bleu'"),
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--result", "quality"], "--result must be one of scores"),
+        # 1 over what is averaged: the mean of the values over sets means nothing.
+        (
+            NOTHING,
+            NOTHING,
+            ["--metric", "vendi_embed", "--text-key", "t", "--by-line", "--result", "pairs_scores"],
+            "--result must be one of scores, quality_scores",
+        ),
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--column", "quality=q"], "--column quality"),
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--reference-key", "people"], "--reference-key"),
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--confidence", "95"], "confidence"),

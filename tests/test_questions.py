@@ -5,8 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 import text_metrics
+from tests.conftest import approx
 
 SETS = [
     ["a b c", "a b d", "x y z", "a b c"],
@@ -41,6 +43,7 @@ CASES = {
     "vendi": ("vendi_embed", {"embeddings": VECTORS, "q": [1, 2]}),
     "vendi weights": ("vendi_embed", {"embeddings": VECTORS, "weights": WEIGHTS, "quality": QUALITY}),
     "vendi words": ("vendi_embed", {"kernel": "ngram"}),
+    "vendi pairs": ("vendi_embed", {"embeddings": VECTORS, "pairs": True, "q": [1, 2]}),
     "vendi matrices": ("vendi_embed", {"similarity": COSINES, "q": 0.5}),
     "vendi encoder": ("vendi_embed", {}),
     "vendi contexts": ("vendi_embed", {"contexts": ["a b", None, "x y"], "q": [1, 2]}),
@@ -49,11 +52,12 @@ CASES = {
     "chamfer": ("chamfer_diversity", {"embeddings": by_set(VECTORS), "quality": QUALITY}),
     "chamfer matrices": ("chamfer_diversity", {"similarity": COSINES}),
     "entropy": ("semantic_entropy", {"same": same_letter}),
-    "entropy classes": ("semantic_entropy", {"classes": LABELS, "quality": QUALITY, "patience": 0.6}),
+    "entropy classes": ("semantic_entropy", {"classes": LABELS, "quality": QUALITY, "min_quality": 0.5}),
     "entropy cosines": ("semantic_entropy", {"embeddings": VECTORS, "same": 0.7, "grouping": "greedy"}),
     "entropy likelihoods": ("semantic_entropy", {"same": same_letter, "log_probs": LOG_PROBS}),
     "self-BLEU": ("self_bleu", {"max_order": 2, "smoothing": "method1"}),
     "words of self-BLEU": ("self_bleu", {"max_order": 2, "repetition": True, "homogenization": True}),
+    "tokens of self-BLEU": ("self_bleu", {"max_order": 1, "vocabulary_size": 50, "singletons": "skip"}),
 }
 each_case = pytest.mark.parametrize("case", CASES)
 
@@ -117,6 +121,73 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
             assert result[i] == pytest.approx([whole - score for score in left], abs=1e-9)
 
 
+def nearly_equal(n_different, copies, d, error):
+    """Make rows whose copies differ by errors of a length, as those of an encoder in few bits do."""
+    generator = np.random.default_rng(2)
+    rows = np.repeat(generator.standard_normal((n_different, d)), copies, axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    errors = generator.standard_normal(rows.shape)
+    return rows + error * errors / np.linalg.norm(errors, axis=1, keepdims=True)
+
+
+def word_counts(n, vocabulary):
+    """Count words that few texts share; each text has one of its own."""
+    shared = np.random.default_rng(3).poisson(0.2, (n, vocabulary))
+    return np.hstack([shared, np.eye(n)])
+
+
+# Texts that the others do not span, and those that they nearly span.
+ROWS = {
+    "one-hot": np.eye(9),
+    "one-hot, more dimensions": np.eye(30)[:12],
+    "one-hot, more texts than dimensions": np.eye(5)[[0, 0, 0, 0, 1, 1, 1, 2, 3, 4, 4]],
+    "counts": word_counts(14, 20),
+    "TF-IDF": word_counts(14, 20) * np.log(14 / np.count_nonzero(word_counts(14, 20), axis=0).clip(1)),
+    "copies of one": np.ones((10, 4)),
+    "as many texts as dimensions": np.random.default_rng(4).standard_normal((12, 12)),
+    "one text more than dimensions": np.random.default_rng(4).standard_normal((13, 12)),
+    "errors of float32": nearly_equal(6, 3, 24, 1e-6),
+    "errors of float16": nearly_equal(6, 3, 24, 1e-3),
+    "errors of bfloat16": nearly_equal(6, 3, 24, 1e-2),
+    "errors of more texts than dimensions": nearly_equal(5, 4, 7, 1e-2),
+    "small eigenvalues": np.random.default_rng(5).standard_normal((40, 24)) * 2.0 ** -np.arange(24),
+}
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("rows", ROWS)
+def test_contributions_are_scores_minus_scores_without(load, rows, kind):
+    """Of texts that are exactly orthogonal, and of each type, whose noise is cut after a text has left."""
+    vectors = torch.from_numpy(ROWS[rows]).to(getattr(torch, kind))
+    texts = [str(i) for i in range(len(vectors))]
+    rests = [[j for j in range(len(texts)) if j != i] for i in range(len(texts))]
+    given = {"embeddings": torch.cat([vectors[rest] for rest in rests])}
+    for q in (1, 2):
+        whole = load("vendi_embed").compute(predictions=texts, embeddings=vectors, q=q)["vendi_embed"]
+        without = load("vendi_embed").compute(predictions=[[texts[j] for j in rest] for rest in rests], q=q, **given)
+        (actual,) = text_metrics.contributions("vendi_embed", [texts], embeddings=vectors, q=q)
+        assert actual == pytest.approx([whole - score for score in without["scores"]], abs=1e-9)
+        if rows.startswith("one-hot") and len(vectors) <= vectors.shape[1]:
+            assert actual == pytest.approx([1.0] * len(texts))
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_the_contribution_of_a_text_that_equals_its_context(load, kind):
+    """It is orthogonal to all others."""
+    vectors = torch.from_numpy(np.random.default_rng(6).standard_normal((10, 16))).to(getattr(torch, kind))
+    context = vectors[3]
+    texts = [str(i) for i in range(len(vectors))]
+    given = {"embeddings": vectors, "context_embeddings": [context]}
+    (actual,) = text_metrics.contributions("vendi_embed", [texts], **given)
+    whole = load("vendi_embed").compute(predictions=[texts], **given)["vendi_embed"]
+    for i in range(len(texts)):
+        rest = [j for j in range(len(texts)) if j != i]
+        without = {"embeddings": vectors[rest], "context_embeddings": [context]}
+        score = load("vendi_embed").compute(predictions=[[texts[j] for j in rest]], **without)["vendi_embed"]
+        assert actual[i] == pytest.approx(whole - score, abs=1e-9)
+    assert actual[3] > 0.9
+
+
 @each_case
 def test_expected_scores_are_those_of_a_loop(load, case):
     name, settings = CASES[case]
@@ -129,6 +200,8 @@ def test_expected_scores_are_those_of_a_loop(load, case):
             assert result[key] == f"{head}|rarefy:3|draws:200|seed:0|version:{version}"
         elif key.endswith("confidence_interval"):
             assert result[key] is None or result[key][0] <= result[key][1]
+        elif key.startswith("n_") and isinstance(value, int):
+            assert result[key] == value
         else:
             assert numbers(result[key]) == pytest.approx(loop(load, case, key), abs=1e-6), key
 
@@ -140,12 +213,39 @@ def numbers(value):
 
 
 def loop(load, case, key):
-    """Average a result over all subsets of three texts of each set: for each set, or over sets."""
+    """Average a result over all subsets of three texts of each set: for each set, or over sets.
+
+    Of pairs, the squared similarities are averaged, and they are 1 over these.
+    """
+    power = -1 if key.startswith("pairs") else 1
     of_sets = []
     for i, size in enumerate(SIZES):
         rows = [numbers(score(load, case, i, members)[key]) for members in combinations(range(size), 3)]
-        of_sets.append(np.mean(rows, axis=0))
-    return np.concatenate(of_sets) if key.endswith("scores") else np.mean(of_sets, axis=0)
+        of_sets.append(np.mean(np.power(rows, power), axis=0))
+    averages = np.concatenate(of_sets) if key.endswith("scores") else np.mean(of_sets, axis=0)
+    return averages**power
+
+
+def test_the_diversity_of_pairs_does_not_follow_from_the_number_of_texts(load):
+    """It is unbiased: all subsets of any size have the squared similarity of the whole set, also where that is 0."""
+    sets = [*SETS[:2], ["a b c d", "e f g h", "i j k l", "m n o p"], ["f"]]
+    plain = load("vendi_embed").compute(predictions=sets, kernel="ngram", pairs=True, confidence=0.9)
+    assert plain["pairs_scores"][2:] == [None, None]
+    for k in (2, 3, 4):
+        result = text_metrics.rarefied("vendi_embed", sets, k, kernel="ngram", pairs=True, confidence=0.9)
+        for name in ("pairs", "pairs_scores", "pairs_confidence_interval"):
+            assert result[name] == approx(plain[name]), name
+    alone = text_metrics.rarefied("vendi_embed", sets, 1, kernel="ngram", pairs=True)
+    assert (alone["pairs"], alone["pairs_scores"]) == (None, [None] * 4)
+
+
+def test_a_setting_that_pools_sets(load):
+    """It is found by what it is, not by the scores: those of sets that have nothing in common average to 0, too."""
+    sets = [["a b", "c d"], ["e f g", "h i j", "k l m"]]
+    with pytest.raises(ValueError, match="aggregate"):
+        text_metrics.rarefied("self_bleu", sets, 2, aggregate="corpus", smoothing="none", max_order=1)
+    one = text_metrics.rarefied("self_bleu", SETS[0], 3, aggregate="corpus", max_order=2)
+    assert one["scores"] == text_metrics.rarefied("self_bleu", SETS[0], 3, max_order=2)["scores"]
 
 
 def test_sets_that_are_too_small_have_no_score(load):
@@ -281,6 +381,17 @@ def test_a_model_of_pairs(load, nli_model, name):
     scorer = text_metrics.Scorer(name, "texts", similarity=given["similarity"], contexts="asked")
     assert list(scorer({"texts": [texts], "asked": ["a b"]})[name]) == pytest.approx([whole], abs=1e-6)
     assert text_metrics.rarefied(name, [texts], 4, **given)[name] == pytest.approx(whole, abs=1e-9)
+
+
+def test_the_change_of_similarities_is_the_largest_of_all_subsets(load, pair_models):
+    texts = ["q w e r", "t", "y u i o p a s", "d f", "g h j k l z x c"]
+    given = {"similarity": f"pairs:{pair_models['score'][0]}"}
+    parts = [list(part) for part in combinations(texts, 4)]
+    changes = [load("vendi_embed").compute(predictions=[part], **given)["similarity_change"] for part in parts]
+    assert max(changes) > np.mean(changes) + 0.01
+    result = text_metrics.rarefied("vendi_embed", [texts], 4, **given)
+    assert result["similarity_change"] == pytest.approx(max(changes), abs=1e-6)
+    assert text_metrics.rarefied("vendi_embed", [texts], 6, **given)["similarity_change"] is None
 
 
 def test_a_bare_context_of_one_set(load):

@@ -44,6 +44,30 @@ def test_a_reward_is_the_contribution_to_the_set(load, name, settings):
     assert all(type(value) is float for value in call(reward))
 
 
+class OneHot:
+    """Give each different word a dimension: texts without a common word are orthogonal."""
+
+    words = "abcdefghi"
+
+    def encode(self, texts):
+        return torch.tensor([[float(word in text.split()) for word in self.words] for text in texts])
+
+
+@pytest.mark.parametrize("contexts", [None, "prompts"])
+def test_rewards_of_orthogonal_completions(load, contexts):
+    """Nine completions that have nothing in common, of which one may repeat the prompt."""
+    texts = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
+    settings = {"model": OneHot()} | ({"contexts": contexts} if contexts else {})
+    reward = text_metrics.for_rewards("vendi_embed", set_size=9, **settings)
+    given = {"model": OneHot()} | ({"contexts": ["a"]} if contexts else {})
+    whole = load("vendi_embed").compute(predictions=[texts], **given)["vendi_embed"]
+    rests = [[text for text in texts if text != left_out] for left_out in texts]
+    without = [load("vendi_embed").compute(predictions=[rest], **given)["vendi_embed"] for rest in rests]
+    rewards = call(reward, texts, ["a"] * 9)
+    assert rewards == pytest.approx([whole - score for score in without], abs=1e-9)
+    assert rewards == pytest.approx([1.0] * 9)
+
+
 def test_quality_is_gruen(load):
     gruen = text_metrics.for_rewards(load("gruen"))
     assert call(gruen) == pytest.approx(load("gruen").compute(predictions=TEXTS)["scores"], abs=1e-6)

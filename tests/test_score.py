@@ -4,20 +4,24 @@ import json
 import math
 import os
 import random
+import re
 import sys
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scripts.tooling.fill import help_list, read_help
 from tests.commands import results_of, score, words_of
-from tests.conftest import SETS
+from tests.conftest import SETS, approx, metrics_of
 from tests.files import compress, read_data, read_jsonl, write_data, write_jsonl
 from text_metrics import METRICS
 from text_metrics.commands.jobs import job
 from text_metrics.commands.score import main, scoring
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_USAGE
+from text_metrics.metrics._core.core_results import result_values
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 
@@ -94,6 +98,76 @@ def test_every_metric(load, tmp_path, metric):
     interval = load(metric).compute(predictions=texts, **settings, confidence=0.8)["confidence_interval"]
     assert (summary["confidence"], summary["n_units"]) == (0.8, len(SETS))
     assert summary["confidence_interval"] == pytest.approx(interval, abs=1e-5)
+
+
+# Of each metric, calls in which each of its results occurs: settings, and columns of what is given for texts.
+OF_ONE_SET = {
+    "vendi_embed": [
+        ({}, ()),
+        ({"q": [1, 0, 2, "inf"], "pairs": True, "details": True}, ()),
+        ({"kernel": "ngram", "q": [0, 1], "pairs": True, "details": True}, ()),
+        ({"pairs": True}, ("quality",)),
+        ({"similarity": "pairs:"}, ()),
+    ],
+    "chamfer_diversity": [({"details": True, "singletons": "skip"}, ("quality",)), ({"similarity": "pairs:"}, ())],
+    "semantic_entropy": [({"details": True, "min_quality": 0.5}, ("quality",)), ({"estimator": "chao_shen"}, ())],
+    "self_bleu": [
+        ({"repetition": True, "homogenization": True, "vocabulary_size": 99}, ()),
+        ({"aggregate": "sentence", "details": True, "singletons": "skip"}, ()),
+        ({"aggregate": "corpus"}, ()),
+    ],
+    "probeval": [({"details": True}, ()), ({"unknown": "skip"}, ())],
+}
+
+
+def results_in_help(metric):
+    """Name the results that the help of a metric promises; of a numbered series, the first."""
+    heads = [line.partition("): ")[0] for line in help_list(read_help(metric), "Returns").splitlines()]
+    return {name for head in heads for name in re.findall(r"(?:^- |\), )`(\w+)`", head)}
+
+
+@pytest.mark.parametrize("metric", metrics_of("sets", "questions"))
+def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
+    texts = [f"{first} {second}" for first in WORDS[:5] for second in WORDS[4:8]]
+    people = ["the dog", "a dog", "a cat runs", "the park"]
+    rows = [{"text": text, "quality": round(0.04 * i, 2), "people": people} for i, text in enumerate(texts)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    is_question = load(metric).items == "questions"
+    seen = set()
+    for settings, columns in OF_ONE_SET[metric]:
+        given = dict(settings)
+        if given.get("similarity") == "pairs:":
+            given["similarity"] += nli_model
+        words = [f"--setting={name}={json.dumps(value)}" for name, value in given.items()]
+        words += [f"--column={name}={name}" for name in columns]
+        words += ["--reference-key", "people"] if is_question else []
+        assert score(data, "--one-set", "--restart", *words, metric=metric, key="text", out="out.json", size=1) == 0
+        _, _, summary = results_of(data, "out.json")
+        given |= {name: [[row[name] for row in rows]] for name in columns}
+        references = {"references": [people]} if is_question else {}
+        expected = load(metric).compute(predictions=[texts], **references, **given)
+        seen |= expected.keys()
+        for name, value in result_values(expected):
+            assert summary[name] == approx(value), (settings, name)
+        assert {"n_scores", "n_texts", "n_bad"} <= summary.keys()
+    assert results_in_help(metric) - {name for name in results_in_help(metric) if "interval" in name} <= seen
+
+
+def test_the_largest_change_of_a_file_is_that_of_all_its_pieces(load, tmp_path, pair_models):
+    rng = random.Random(0)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    sets = [[" ".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(4)] for _ in range(8)]
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": members} for members in sets])
+    similarity = f"pairs:{pair_models['score'][0]}"
+    assert score(data, "--set", f"similarity={similarity}", metric="vendi_embed", size=8) == 0
+    expected = load("vendi_embed").compute(predictions=sets, similarity=similarity)
+    summary = results_of(data)[2]
+    # The nearest matrix of a model's similarities is found to about 1e-6.
+    for name in ("similarity_change", "vendi_embed"):
+        assert summary[name] == pytest.approx(expected[name], abs=1e-4)
+    alone = [load("vendi_embed").compute(predictions=[members], similarity=similarity) for members in sets]
+    changes = [result["similarity_change"] for result in alone]
+    assert max(changes) > np.mean(changes) + 0.01
 
 
 @pytest.mark.parametrize("name", ["data.jsonl", "data.csv", "data.parquet", "data"])

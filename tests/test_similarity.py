@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
-from tests.conftest import approx
+from tests.conftest import approx, encode
 from tests.references import diversity as reference
 
 SIZES = [4, 2, 5, 3, 4]
@@ -138,3 +139,75 @@ def test_the_tolerance(load, name):
             else:
                 with pytest.raises(ValueError, match=r"^similarity"):
                     load(name).compute(predictions=["x"] * 3, similarity=matrix)
+
+
+# Rounding.
+
+# Texts by text, and their dimensions: kernels of full rank, of a lower one, and of texts that are nearly alike.
+SHAPES = [(60, 20, 0.0), (150, 200, 0.0), (400, 60, 0.3), (100, 10, 3.0)]
+
+
+def kernel_of(vectors):
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    kernel = unit @ unit.T
+    np.fill_diagonal(kernel, 1.0)
+    return kernel
+
+
+def orders_of(load, kernel, orders=(0.5, 1, 2)):
+    result = load("vendi_embed").compute(predictions=["x"] * len(kernel), similarity=kernel, q=list(orders))
+    return np.array(list(result["by_order"].values()))
+
+
+@pytest.fixture(scope="module")
+def captions(shared_data):
+    """The similarities of 600 captions."""
+    texts = (shared_data / "data/text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[:600]
+    return kernel_of(encode(texts).astype(np.float64))
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("n", "d", "mean"), SHAPES)
+def test_the_type_of_a_matrix_makes_no_score_worse(load, rng, n, d, mean, kind):
+    kernel = kernel_of(rng.standard_normal((n, d)) + mean)
+    declared = torch.from_numpy(kernel).to(getattr(torch, kind))
+    expected, actual = orders_of(load, kernel), orders_of(load, declared)
+    assert actual == pytest.approx(expected, rel=1e-2)
+    cast = orders_of(load, declared.float())
+    assert (abs(actual - expected) <= abs(cast - expected) + 1e-9).all()
+    assert orders_of(load, declared, [0])[0] <= min(n, d)
+
+
+@pytest.mark.parametrize("digits", [3, 4])
+@pytest.mark.parametrize(("n", "d", "mean"), SHAPES)
+def test_a_matrix_of_any_size_may_be_rounded(load, rng, n, d, mean, digits):
+    kernel = kernel_of(rng.standard_normal((n, d)) + mean)
+    rounded = kernel.round(digits)
+    expected = orders_of(load, kernel)
+    for values in (rounded, rounded.astype(np.float32), rounded.astype(np.float16), rounded.tolist()):
+        assert orders_of(load, values) == pytest.approx(expected, rel=1e-2)
+
+
+def test_errors_that_rounding_cannot_cause_are_named(load, rng):
+    kernel = kernel_of(rng.standard_normal((60, 20)))
+    noise = np.tril(rng.uniform(-5e-4, 5e-4, kernel.shape), -1)
+    off = kernel + noise + noise.T
+    assert orders_of(load, kernel.round(3))[0] > 1
+    # The same errors, but of entries with more digits.
+    with pytest.raises(ValueError, match=r"^similarity must be positive semi-definite"):
+        orders_of(load, off)
+    with pytest.raises(ValueError, match=r"^similarity must be positive semi-definite"):
+        orders_of(load, np.clip(kernel + 40 * (noise + noise.T), -1, 1).round(3))
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_captions_in_16_bits(load, captions, kind):
+    kernel = captions[:400, :400]
+    declared = torch.from_numpy(kernel).to(getattr(torch, kind))
+    expected, actual = orders_of(load, kernel), orders_of(load, declared)
+    assert actual[1] == pytest.approx(expected[1], abs=0.4)
+    assert (abs(actual - expected) <= abs(orders_of(load, declared.float()) - expected) + 1e-9).all()
+
+
+def test_captions_in_three_digits(load, captions):
+    assert orders_of(load, captions.round(3))[1] == pytest.approx(orders_of(load, captions)[1], rel=5e-3)

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -239,11 +240,13 @@ def test_no_markup_is_in_the_html(kit):
         ("She was late because she missed the bus.", "She missed the bus, so she was late.", 0.9, None),
         ("The couple walk.", "The couple walk!", 0.9, None),
         ("The drug is safe.", "The drug is unsafe.", 0.1, None),
+        ("The food was good.", "The food was bad.", 0.9, "negation"),
+        ("Yes, it is.", "No, it is not.", 0.9, "negation"),
     ],
 )
 def test_what_the_encoder_hardly_sees(kit, first, second, cosine, kind):
     square = np.array([[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]])
-    found = kit.scoring.reading.differences([first, second, "Rain fell all night."], square)
+    found = kit.scoring.reading.differences([first, second, "Rain fell all night."], square >= 0.7)
     assert found == ({kind: (0, 1)} if kind else {})
 
 
@@ -262,14 +265,24 @@ def test_equal_scores_have_one_place(kit):
     assert sets.shown_of([None, 0.5, 0.1, 0.5 + 1e-9, 0.1 - 1e-9]) == [1, 2]
 
 
-def test_empty_folders_of_uploads_go(kit, tmp_path):
+def test_old_uploads_go_whatever_their_name(kit, tmp_path):
+    """Those of aborted uploads have temporary names; beyond the bound, the oldest go first."""
     for name in ("old", "new", "full"):
         (tmp_path / name).mkdir()
-    (tmp_path / "full" / "a.csv").write_text("text")
+    files = {"full/a.csv": 0, "tmp1234": 0, "tmp5678": None, "new/b.csv": None}
+    for name, modified in files.items():
+        (tmp_path / name).write_text("text")
+        if modified is not None:
+            os.utime(tmp_path / name, (modified, modified))
     for name in ("old", "full"):
         os.utime(tmp_path / name, (0, 0))
-    kit.server.sweep(tmp_path, 60)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "new"]
+    kit.server.sweep(tmp_path, 60, 100)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["b.csv", "full", "new", "tmp5678"]
+    now = time.time()
+    os.utime(tmp_path / "tmp5678", (now - 5, now - 5))
+    kit.server.sweep(tmp_path, 60, 4)
+    assert [path.name for path in tmp_path.rglob("*.csv")] == ["b.csv"]
+    assert not (tmp_path / "tmp5678").exists()
 
 
 def test_an_error_of_ours_is_logged_without_its_text(kit, caplog):

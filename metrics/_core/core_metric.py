@@ -65,6 +65,8 @@ class TextMetric:
     _compute: Callable[..., dict[str, Any]]
     # Results for which lower is better or more diverse, without the suffix of the order.
     decreasing: tuple[str, ...] = ()
+    # Numbers that are the largest of all items; the other numbers with a fraction are means.
+    maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
     writer: Any

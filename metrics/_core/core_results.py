@@ -30,12 +30,14 @@ class ItemResult(NamedTuple):
     needs : the settings that it comes with
     is_count : whether the values are integers
     bounds : range of the values, if their mean has a confidence interval; None if it has none
+    is_reciprocal : whether the values are 1 over what is averaged, as `ScoreSummary.of_reciprocals` does
     """
 
     name: str
     needs: tuple[str, ...] = ()
     is_count: bool = False
     bounds: Bounds | None = None
+    is_reciprocal: bool = False
 
 
 def format_order(q: float) -> str:
@@ -239,6 +241,23 @@ class ScoreSummary(NamedTuple):
             result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
         return result
 
+    def of_reciprocals(self, name: str, values: np.ndarray, prefix: str) -> dict[str, Any]:
+        """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
+
+        These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
+        without one. What is 1 over 0 is None.
+        """
+        known = ~np.isnan(values)
+        _, index = np.unique(self.units[known], return_inverse=True)
+        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
+        scores = [1 / value if value > 0 else None for value in values.tolist()]
+        result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
+        if self.level is not None:
+            interval = None if estimate is None else estimate.interval(self.level, (1.0, math.inf))
+            result[f"{prefix}confidence_interval"] = interval
+        return result
+
 
 def mean_over_sets(scores: np.ndarray) -> float | None:
     """Average the scores of sets; None if there is no score."""
@@ -257,10 +276,17 @@ def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = N
     return [next(remaining) if is_here else None for is_here in has_row.tolist()]
 
 
-def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
-    """Yield the names and numbers of a result; names of inner dicts are joined by underscores."""
+def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield the names and values of a result; names of inner dicts are joined by underscores."""
     for name, value in result.items():
         if isinstance(value, Mapping):
-            yield from result_numbers(value, f"{prefix}{name}_")
-        elif isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
+            yield from result_values(value, f"{prefix}{name}_")
+        else:
             yield prefix + name, value
+
+
+def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
+    """Yield those of `result_values` that are numbers, or None in place of one."""
+    for name, value in result_values(result):
+        if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
+            yield name, value

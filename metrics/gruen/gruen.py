@@ -172,11 +172,16 @@ def _parse_texts(predictions: Any) -> list[str]:
 
 def _warn_of_odd_texts(predictions: list[str], texts: list[Text], parity: bool) -> None:
     """Warn once, with the counts, of texts without sentences, and of those that are not English prose."""
-    n, empty, unread = len(texts), sum(not text.pieces for text in texts), find_unread(predictions)
-    if empty:
+    n = len(texts)
+    n_empty = sum(not text.pieces for text in texts)
+    if n_empty:
         score = "what the original gives a text without sentences" if parity else "0"
-        warnings.warn(f"{empty} of {n} texts have no sentence of two words or more: they score {score}.", stacklevel=4)
+        message = f"{n_empty} of {n} texts have no sentence of two words or more: the score is {score}."
+        warnings.warn(message, stacklevel=4)
+    unread = find_unread(predictions)
     counts = {"in another language": len(unread.other_language), "source code": len(unread.code)}
-    if odd := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
-        message = f"Of {n} texts, {odd}: the default models read English prose, and these scores mean little."
+    odd = [f"{count} {what}" for what, count in counts.items() if count]
+    if odd:
+        kinds = " and ".join(odd)
+        message = f"{kinds}, of {n} texts: the default models read English prose, so such scores mean little."
         warnings.warn(message, stacklevel=4)

@@ -935,12 +935,14 @@ class ItemResult(NamedTuple):
     needs : the settings that it comes with
     is_count : whether the values are integers
     bounds : range of the values, if their mean has a confidence interval; None if it has none
+    is_reciprocal : whether the values are 1 over what is averaged, as `ScoreSummary.of_reciprocals` does
     """
 
     name: str
     needs: tuple[str, ...] = ()
     is_count: bool = False
     bounds: Bounds | None = None
+    is_reciprocal: bool = False
 
 
 def format_order(q: float) -> str:
@@ -1144,6 +1146,23 @@ class ScoreSummary(NamedTuple):
             result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
         return result
 
+    def of_reciprocals(self, name: str, values: np.ndarray, prefix: str) -> dict[str, Any]:
+        """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
+
+        These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
+        without one. What is 1 over 0 is None.
+        """
+        known = ~np.isnan(values)
+        _, index = np.unique(self.units[known], return_inverse=True)
+        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
+        scores = [1 / value if value > 0 else None for value in values.tolist()]
+        result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
+        if self.level is not None:
+            interval = None if estimate is None else estimate.interval(self.level, (1.0, math.inf))
+            result[f"{prefix}confidence_interval"] = interval
+        return result
+
 
 def mean_over_sets(scores: np.ndarray) -> float | None:
     """Average the scores of sets; None if there is no score."""
@@ -1162,13 +1181,20 @@ def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = N
     return [next(remaining) if is_here else None for is_here in has_row.tolist()]
 
 
-def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
-    """Yield the names and numbers of a result; names of inner dicts are joined by underscores."""
+def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield the names and values of a result; names of inner dicts are joined by underscores."""
     for name, value in result.items():
         if isinstance(value, Mapping):
-            yield from result_numbers(value, f"{prefix}{name}_")
-        elif isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
+            yield from result_values(value, f"{prefix}{name}_")
+        else:
             yield prefix + name, value
+
+
+def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
+    """Yield those of `result_values` that are numbers, or None in place of one."""
+    for name, value in result_values(result):
+        if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
+            yield name, value
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1583,6 +1609,8 @@ class TextMetric:
     _compute: Callable[..., dict[str, Any]]
     # Results for which lower is better or more diverse, without the suffix of the order.
     decreasing: tuple[str, ...] = ()
+    # Numbers that are the largest of all items; the other numbers with a fraction are means.
+    maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
     writer: Any
@@ -2046,10 +2074,6 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
-# Of the integral over resolvents, with steps of 0.37 in log t.
-_RESOLVENT_NODES = 201
-# Of so few texts, the eigenvalues without each are found sooner than the integral.
-_FEW = 8
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
@@ -2081,12 +2105,12 @@ def embedding_spectra(
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.shape[1] > d:
-            matrices = _second_moments(embeddings, rows, weights, device, buffer)
+            matrices = second_moments(embeddings, rows, weights, device, buffer)
         else:
             vectors = unit_rows(embeddings, rows, device, buffer)
             roots = _root_weights(weights, rows, device)
             matrices = vectors @ vectors.mT * roots * roots.mT
-        yield members, _shares(matrices, error)
+        yield members, eigenvalue_shares(matrices, error)
 
 
 def kernel_spectra(
@@ -2105,7 +2129,7 @@ def kernel_spectra(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield members, _shares(torch.as_tensor(kernels, device=device) * roots * roots.mT)
+        yield members, eigenvalue_shares(torch.as_tensor(kernels, device=device) * roots * roots.mT)
 
 
 def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -2120,53 +2144,6 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
     return scores
 
 
-def vendi_without_each(
-    embeddings: np.ndarray, sizes: np.ndarray, q: float, *, device: str = "cpu", error: float = ROW_ERRORS["float32"]
-) -> np.ndarray:
-    """Vendi score, at order 1 or 2, of what is left of its set without each text.
-
-    For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and the resolvent h(t) = x·(A + t)⁻¹x, tr f(A)
-    - tr f(A - xxᵀ) = ∫ x·x/(1 + t) + log(1 - h(t)) dt over t > 0, by the trapezoid rule in log t, to about 1e-13.
-    Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
-    the set - 1]; NaN for a text alone in its set.
-    """
-    scores = np.full(len(embeddings), np.nan)
-    t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
-    step = 74 / (_RESOLVENT_NODES - 1)
-    for _, rows in batches_by_size(sizes, LIMITS.block_rows):
-        n, is_wide = rows.shape[1], rows.shape[1] <= embeddings.shape[1]
-        if n == 1:
-            continue
-        vectors = unit_rows(embeddings, rows, device) if is_wide else None
-        matrices = vectors @ vectors.mT if vectors is not None else _second_moments(embeddings, rows, None, device) * n
-        if is_wide and n <= _FEW:
-            rests = np.array([np.delete(np.arange(n), i) for i in range(n)])
-            shares = _shares(matrices[:, rests[:, :, None], rests[:, None]] / (n - 1), error)
-            scores[rows] = vendi_score(shares, q).clamp(1.0, n - 1).cpu()
-            continue
-        values, basis = torch.linalg.eigh(matrices)
-        has_signal = values > n * error**2 / values.shape[-1]
-        values = torch.where(has_signal, values, 0.0).unsqueeze(-2)
-        total, logs = values.sum(-1), torch.xlogy(values, values).sum(-1)
-        for block in np.split(rows, [] if is_wide else range(LIMITS.block_rows, n, LIMITS.block_rows), axis=1):
-            # Shares of the eigenvectors over the texts, of which each is x²/λ for the component x of a text.
-            shares = basis.square() if is_wide else (unit_rows(embeddings, block, device) @ basis).square() / values
-            shares = torch.where(has_signal.unsqueeze(-2), shares, 0.0)
-            squares = shares * values
-            left = total - squares.sum(-1)
-            if q == 2:
-                purity = values.square().sum(-1) - 2 * (squares * values).sum(-1) + squares.sum(-1).square()
-                of_block = left.square() / purity
-            else:
-                fractions = values.mT / (values.mT + t)
-                h, rest = shares @ fractions, (1 - shares.sum(-1, keepdim=True)).clamp(min=0) + shares @ (1 - fractions)
-                change = squares.sum(-1, keepdim=True) / (1 + t) + torch.where(h < 0.5, torch.log1p(-h), rest.log())
-                sums = logs - total - (change * t).sum(-1) * step + left
-                of_block = torch.exp(left.log() - sums / left)
-            scores[block] = of_block.clamp(1.0, n - 1).cpu().numpy()
-    return scores
-
-
 def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
     if weights is None:
@@ -2174,7 +2151,7 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
 
 
-def _second_moments(
+def second_moments(
     embeddings: np.ndarray,
     rows: np.ndarray,
     weights: np.ndarray | None,
@@ -2197,17 +2174,18 @@ def _second_moments(
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
-    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`. Maps
+    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `spectra_from_sums`. Maps
     embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
-    moments = _second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
+    moments = second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
 
 
-def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
-    """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
-    shares = _shares(torch.from_numpy(sums[None] / n))
-    return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
+def spectra_from_sums(sums: np.ndarray, n: int) -> list[Spectra]:
+    """Find the eigenvalues of a set of n texts from its `gram_sums`: the spectra of one set."""
+    rank = min(n, len(sums))
+    shares = eigenvalue_shares(torch.from_numpy(sums[None] / n), rank=rank)
+    return [(np.arange(1), shares[:, len(sums) - rank :])]
 
 
 def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
@@ -2231,13 +2209,16 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
-    """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
+def eigenvalue_shares(
+    matrices: torch.Tensor, error: float = ROW_ERRORS["float32"], rank: int | None = None
+) -> torch.Tensor:
+    """Return the eigenvalues of (..., r, r), of which the lower half is read, ascending and scaled to sum to 1.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
-    errors that are all in one direction, and for the rounding of the eigenvalues in float64.
+    errors that are all in one direction, and for the rounding of the eigenvalues in float64. `rank`, the smaller of the
+    numbers of rows and of dimensions, replaces r where the matrix is the larger one of the two.
     """
     eigenvalues = torch.linalg.eigvalsh(matrices)
-    signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
+    signal = torch.where(eigenvalues > error**2 / (rank or eigenvalues.shape[-1]), eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)

@@ -23,13 +23,10 @@ from .core import (
     matrix_device,
     parse_probabilities,
     parse_values,
-    rows_of,
-    sum_by_set,
-    vendi_scores,
 )
 from .vendi_embed_definite import definite_similarities
 from .vendi_embed_ngrams import word_kernels
-from .vendi_embed_pairs import pair_similarities, pooled_diversity
+from .vendi_embed_results import name_results
 from .vendi_embed_settings import VendiSettings
 
 _DESCRIPTION = """\
@@ -53,8 +50,8 @@ _KWARGS_DESCRIPTION = (
     describe_settings(
         VendiSettings,
         "set",
-        similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue; "
-        "those of a model are replaced by the nearest that are.",
+        similarity="Given matrices must also be positive semi-definite, to within 1e-4 of the largest eigenvalue and "
+        "what rounding to three digits or to 16 bits can cause; those of a model are replaced by the nearest that are.",
     )
     + """
 Returns:
@@ -105,8 +102,9 @@ class VendiEmbed(SetMetric, evaluate.Metric):
     settings = VendiSettings
     item_results = (
         ItemResult("quality_scores", ("quality",), bounds=(0.0, float)),
-        ItemResult("pairs_scores", ("pairs",)),
+        ItemResult("pairs_scores", ("pairs",), is_reciprocal=True),
     )
+    maxima = ("similarity_change",)
 
     def _info(self) -> evaluate.MetricInfo:
         urls = ["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"]
@@ -121,32 +119,9 @@ class VendiEmbed(SetMetric, evaluate.Metric):
         if settings.quality is not None:
             quality = parse_values(settings.quality, sets, "quality")
         spectra, signed, change = find_spectra(sets, weights, settings)
-        orders = [*settings.orders, 2.0] if settings.pairs else settings.orders
-        all_scores = vendi_scores(spectra, len(sets.sizes), orders)
-        scores = all_scores[:, : len(settings.orders)]
-
-        result = summary.of("vendi_embed", scores[:, 0])
-        if settings.has_orders:
-            result["by_order"] = name_orders(settings.orders, scores.mean(axis=0))
-        if quality is not None:
-            shares = 1 / np.repeat(sets.sizes, sets.sizes) if weights is None else weights
-            products = sum_by_set(quality * shares, sets.sizes) * scores[:, 0]
-            result |= summary.of("quality_vendi_embed", products, "quality_", bounds=(0.0, float))
-        if settings.pairs:
-            similarities = pair_similarities(all_scores[:, -1], sets.sizes)
-            result |= pooled_diversity(similarities, summary.units, summary.level)
+        result = name_results(spectra, sets.sizes, settings, summary, weights, quality)
         if change is not None:
             result["similarity_change"] = change
-        if settings.details:
-            eigenvalues: dict[int, list[float]] = {}
-            for members, ascending in spectra:
-                eigenvalues.update(zip(members.tolist(), ascending.flip(-1).tolist(), strict=True))
-            columns = {
-                "size": sets.sizes.tolist(),
-                "by_order": [name_orders(settings.orders, row) for row in scores],
-                "eigenvalues": [eigenvalues[i] for i in range(len(sets.sizes))],
-            }
-            result["details"] = rows_of(columns)
         weighting = "uniform" if weights is None else "given"
         return result, {"q": ",".join(map(format_order, settings.orders)), **signed, "weights": weighting}
 
@@ -172,8 +147,3 @@ def find_spectra(
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
         signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed, change
-
-
-def name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:
-    """Name the scores at each order, (len(orders),)."""
-    return dict(zip(map(format_order, orders), scores.tolist(), strict=True))

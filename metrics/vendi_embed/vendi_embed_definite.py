@@ -3,12 +3,16 @@
 from typing import Any
 
 import numpy as np
+import torch
 
 from .core import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, TextSets, find_similarities, float_type, split_matrices
 from .vendi_embed_settings import VendiSettings
 
 # Of `nearest_correlation`: it converges linearly, mostly within 100.
 _MOST_PROJECTIONS = 500
+# Decimal digits that similarities may have been rounded to, and what float32 adds to those of them.
+_DIGITS = (3, 4, 5, 6)
+_LAST_DIGIT = 1e-7
 
 
 def definite_similarities(
@@ -20,12 +24,12 @@ def definite_similarities(
     """
     matrices, signed = find_similarities(sets, settings)
     if settings.by_pair_model:
-        definite = [_repaired(nearest_correlation(matrix), EPSILONS["float32"], "similarity") for matrix in matrices]
+        definite = [_repaired(nearest_correlation(matrix), "float32", "similarity") for matrix in matrices]
         changes = [float(np.abs(new - old).max()) for new, old in zip(definite, matrices, strict=True)]
         return definite, signed, max(changes)
     given = split_matrices(settings.similarity, sets)
-    epsilons = [EPSILONS[float_type(matrix)] for matrix in given.values()]
-    return list(map(_repaired, matrices, epsilons, given)), signed, None
+    kinds = [float_type(matrix) for matrix in given.values()]
+    return list(map(_repaired, matrices, kinds, given)), signed, None
 
 
 def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
@@ -50,28 +54,70 @@ def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
     return definite / np.outer(roots, roots)
 
 
-def _repaired(kernel: np.ndarray, epsilon: float, name: str) -> np.ndarray:
+def _repaired(kernel: np.ndarray, kind: str, name: str) -> np.ndarray:
     """Make a slightly indefinite kernel (k, k) positive semi-definite, without the eigenvalues that are noise.
 
-    Independent errors of the entries, of size e, give eigenvalues between about -2e√k and 2e√k. So a kernel loses the
-    eigenvalues up to that, for the rounding of its type, and those up to twice its most negative one, which shows the
-    errors of numbers that were rounded before. The rest is scaled to unit diagonal. A kernel without such eigenvalues
-    is left as it is.
+    A kernel that was computed with an error e of each entry loses the eigenvalues up to 2e√k, for e of its type, of
+    float32 at most. One with negative eigenvalues, which show that its entries were rounded, loses those up to twice
+    the magnitude of the most negative one, or up to `_noise_of_rounding` if that is enough. The rest is scaled to unit
+    diagonal. A kernel without such eigenvalues is left as it is.
+
+    Raises a ValueError for a negative eigenvalue that is neither within 1e-4 of the largest nor caused by rounding.
     """
-    level = 2 * np.sqrt(len(kernel)) * epsilon
+    of_type = 2 * np.sqrt(len(kernel)) * min(EPSILONS[kind], EPSILONS["float32"])
     try:
         # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(kernel + (ROUNDING - level) * np.eye(len(kernel)))
+        np.linalg.cholesky(kernel + (ROUNDING - of_type) * np.eye(len(kernel)))
         return kernel
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(kernel)
-    if values[0] < -ROUNDED_ENTRY * values[-1]:
+    of_rounding = _noise_of_rounding(rounding_errors(kernel, kind))
+    # Without the root of 3 in it, no error is larger.
+    tolerance = max(ROUNDED_ENTRY * values[-1], np.sqrt(3) * of_rounding)
+    shown = max(-values[0], 0.0)
+    if shown > tolerance:
         raise ValueError(
-            f"{name} must be positive semi-definite, to within {ROUNDED_ENTRY:g} of its largest eigenvalue, "
-            f"{values[-1]:.3g}. Got an eigenvalue of {values[0]:.3g}."
+            f"{name} must be positive semi-definite, to within {tolerance:.3g}, which is {ROUNDED_ENTRY:g} of its "
+            f"largest eigenvalue, or what rounding can cause. Got an eigenvalue of {values[0]:.3g}."
         )
+    limit = max(of_type, 2 * shown)
+    if shown <= of_rounding:
+        limit = min(limit, of_type + of_rounding)
     # No text must vanish: at most half of its similarity with itself is lost.
-    limit = min(max(level, -2 * values[0]), 0.5)
+    limit = min(limit, 0.5)
     rest = (vectors * np.where(values > limit, values, 0.0)) @ vectors.T
     roots = np.sqrt(rest.diagonal())
     return rest / np.outer(roots, roots)
+
+
+def rounding_errors(kernel: np.ndarray, kind: str) -> np.ndarray:
+    """Return the largest error that rounding to 16 bits, or to three to six digits, can have caused: (k, k).
+
+    It is half a unit in the last place; 0 on the diagonal, and if the entries have more digits. Entries of 16 bits that
+    were cast to a wider type are rounded, too.
+    """
+    errors = np.zeros_like(kernel)
+    for narrow in (torch.bfloat16, torch.float16):
+        name = str(narrow).removeprefix("torch.")
+        entries = torch.from_numpy(kernel)
+        if name == kind or torch.equal(entries.to(narrow).double(), entries):
+            # An entry is in [2^(e - 1), 2^e) for its exponent e.
+            _, exponents = np.frexp(kernel)
+            errors = np.ldexp(EPSILONS[name] / 4, exponents)
+            break
+    for digits in _DIGITS:
+        if (np.abs(kernel - kernel.round(digits)) <= errors + _LAST_DIGIT).all():
+            errors = np.maximum(errors, 0.5 * 10.0**-digits)
+            break
+    np.fill_diagonal(errors, 0.0)
+    return errors
+
+
+def _noise_of_rounding(errors: np.ndarray) -> float:
+    """Bound the eigenvalues of a symmetric matrix (k, k) of independent errors, each uniform up to one of `errors`.
+
+    Their spectrum is, for large k, within twice the root of the largest sum over a row of their variances, e² / 3. See
+    Bandeira, A. S., & van Handel, R. (2016). Sharp nonasymptotic bounds on the norm of random matrices with independent
+    entries. Annals of Probability 44, 2479-2506.
+    """
+    return 2 * float(np.sqrt((errors**2).sum(axis=1).max() / 3))

@@ -8,6 +8,7 @@ metric card.
     python -m scripts.tooling.build_space vendi_embed    one
 """
 
+import ast
 import re
 import shutil
 import subprocess
@@ -23,6 +24,8 @@ SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
 BUILD = ROOT / "build"
 KIT = "_kit"
+# Of WordNet, which the demos name as negations.
+ANTONYMS = METRICS / "probeval" / "probeval_antonyms.py"
 # What is not the answer: it needs the standard library only.
 TEXTS = ROOT / "text_metrics" / "texts.py"
 COMMIT = "COMMIT"
@@ -45,19 +48,20 @@ def build(name: str, to: Path = BUILD) -> Path:
             raise ValueError(f"{target} exists and is not an earlier build of a demo. Move or delete it.")
         shutil.rmtree(target)
     target.mkdir(parents=True)
-    space, metric = SPACES / name, METRICS / name
+    space = SPACES / name
+    metric = METRICS / name
     for file in [*_files(metric), *_files(space), ROOT / "LICENSE"]:
         if file.name not in ("README.md", "requirements.txt"):
             shutil.copyfile(file, target / file.name)
-    shutil.copytree(SPACES / KIT, target / KIT, ignore=shutil.ignore_patterns("__pycache__"))
-    (target / KIT / "core.py").write_text(core_of(SPACES / KIT), encoding="utf-8")
-    shutil.copyfile(TEXTS, target / KIT / TEXTS.name)
-    listed = [
-        path.read_text(encoding="utf-8").split() for path in (metric / "requirements.txt", space / "requirements.txt")
-    ]
-    (target / "requirements.txt").write_text("\n".join(pinned([*listed[0], *listed[1]])) + "\n", encoding="utf-8")
-    front, card = ((folder / "README.md").read_text(encoding="utf-8") for folder in (space, metric))
-    version, gradio = (metadata_load(space / "README.md") or {}).get("sdk_version"), pins()["gradio"]
+    _build_kit(target / KIT)
+    requirements = []
+    for folder in (metric, space):
+        requirements += (folder / "requirements.txt").read_text(encoding="utf-8").split()
+    (target / "requirements.txt").write_text("\n".join(pinned(requirements)) + "\n", encoding="utf-8")
+    front = (space / "README.md").read_text(encoding="utf-8")
+    card = (metric / "README.md").read_text(encoding="utf-8")
+    version = (metadata_load(space / "README.md") or {}).get("sdk_version")
+    gradio = pins()["gradio"]
     if version != gradio:
         raise ValueError(
             f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
@@ -65,6 +69,33 @@ def build(name: str, to: Path = BUILD) -> Path:
     (target / "README.md").write_text(f"{front.rstrip()}\n\n{card}", encoding="utf-8")
     (target / COMMIT).write_text(f"{commit()}\n", encoding="utf-8")
     return target
+
+
+def _build_kit(target: Path) -> None:
+    """Copy the kit with the antonyms, and what it needs of the core and of the package.
+
+    Raises a ValueError if its encoder is a folder of this machine, which a Space would not have.
+    """
+    shutil.copytree(SPACES / KIT, target, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(ANTONYMS, target / "antonyms.py")
+    shutil.copyfile(TEXTS, target / TEXTS.name)
+    (target / "core.py").write_text(core_of(SPACES / KIT), encoding="utf-8")
+    model = model_of((SPACES / KIT / "scoring.py").read_text(encoding="utf-8"))
+    if model is not None and Path(model).is_dir():
+        raise ValueError(
+            f"MODEL of spaces/{KIT}/scoring.py is the folder {model}: upload it to the Hub, and name it so."
+        )
+
+
+def model_of(code: str) -> str | None:
+    """Return the string that the code of the kit assigns to MODEL; None if it is an object."""
+    for node in ast.parse(code).body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            is_model = any(isinstance(name, ast.Name) and name.id == "MODEL" for name in targets)
+            if is_model and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                return node.value.value
+    return None
 
 
 def _files(folder: Path) -> list[Path]:
@@ -79,7 +110,8 @@ def pins() -> dict[str, str]:
 
 def pinned(requirements: list[str]) -> list[str]:
     """Return the requirements, each pinned to the version that CI tests."""
-    versions, lines = pins(), {}
+    versions = pins()
+    lines = {}
     for requirement in requirements:
         match = re.match(r"[\w.-]+(\[[\w,]+\])?", requirement)
         assert match, requirement

@@ -1,4 +1,4 @@
-"""Run the built demos and take screenshots of each, empty and with a result, on a laptop and a phone, light and dark.
+"""Run the built demos and take screenshots of each, opened and with a result, on a laptop and a phone, light and dark.
 
 They are in build/screenshots, and one of each demo in docs/screenshots. Needs chromium-headless-shell.
 
@@ -24,8 +24,10 @@ from scripts.tooling.build_space import BUILD, ROOT, build, space_names
 from text_metrics.commands.shared.command import Parser
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-LAPTOP, PHONE = {"width": 1280, "height": 1160}, {"width": 390, "height": 844}
-SECONDS_TO_START, SECONDS_TO_ANSWER = 240, 120
+LAPTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+SECONDS_TO_START = 240
+SECONDS_TO_ANSWER = 120
 
 
 def free_port() -> int:
@@ -67,11 +69,12 @@ def browser() -> Iterator[Any]:
 
 
 def open_page(opened: Any, url: str, size: dict[str, int], scheme: str = "light") -> Any:
-    """Open a demo in a window of the given size, and wait until it can be used."""
+    """Open a demo in a window of the given size, and wait until it shows its first result."""
     page = opened.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
     page.set_default_timeout(1000 * SECONDS_TO_ANSWER)
     page.goto(f"{url}?__theme={scheme}")
     page.get_by_role("button", name="Score", exact=True).wait_for()
+    page.locator("#answer [data-token]").wait_for()
     return page
 
 
@@ -96,8 +99,9 @@ def main() -> None:
     for name in parser.parse_args().names:
         with served(build(name), states / f"{name}.log") as url, browser() as opened:
             for (device, size), scheme in product((("laptop", LAPTOP), ("phone", PHONE)), ("light", "dark")):
-                page, path = open_page(opened, url, size, scheme), states / f"{name}-{device}-{scheme}"
-                page.screenshot(path=f"{path}-empty.png")
+                page = open_page(opened, url, size, scheme)
+                path = states / f"{name}-{device}-{scheme}"
+                page.screenshot(path=f"{path}-opened.png")
                 click_example(page)
                 page.screenshot(path=f"{path}-shown.png")
                 page.screenshot(path=f"{path}-result.png", full_page=True)

@@ -37,10 +37,15 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def blocks_of(text: str) -> list[str]:
-    """Split at blank lines."""
-    blocks = "\n".join(lines_of(text)).split("\n\n")
-    return [block.strip() for block in blocks if block.strip()]
+def divided(text: str) -> list[str]:
+    """Split at lines of three or more dashes; the paragraphs between them are one text."""
+    texts = [""]
+    for line in lines_of(text):
+        if len(line) >= 3 and not line.strip("-"):
+            texts.append("")
+        else:
+            texts[-1] += f"{line}\n"
+    return [whole.strip() for whole in texts if whole.strip()]
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
@@ -125,7 +130,8 @@ def read_file(path: str | None, limits: Limits) -> str:
 
 def read_table(path: str | None, limits: Limits) -> list[Row]:
     """Read the rows of a file; raises an InputError if it is not one that a demo reads."""
-    text, ending = read_file(path, limits), Path(path or "").suffix.lower()
+    text = read_file(path, limits)
+    ending = Path(path or "").suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"The file name must end in {' or '.join(ENDINGS)}. Got {ending or 'no ending'}.")
     return parse_table(text, ending)
@@ -149,11 +155,11 @@ def parse_table(text: str, ending: str) -> list[Row]:
         raise InputError(f"The file needs a column “text”. Its columns are: {found}.")
     rows = []
     for i, record in enumerate(frame.to_dict("records"), 1):
-        content, name = record["text"], record.get("set", "")
+        content = record["text"]
+        name = record.get("set", "")
         if not isinstance(content, str) or not content.strip():
-            raise InputError(
-                f"Row {i}: “text” must be a text. Got {'nothing' if content == '' else str(content)[:40]!r}."
-            )
+            got = "nothing" if content == "" else repr(str(content)[:40])
+            raise InputError(f"Row {i}: “text” must be a text. Got {got}.")
         is_missing = name is None or (isinstance(name, float) and math.isnan(name))
         rows.append(Row(content.strip(), "" if is_missing else str(name).strip()))
     if not rows:

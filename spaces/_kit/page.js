@@ -6,6 +6,7 @@
   announced.className = "tm-sr";
   announced.setAttribute("role", "status");
   let isAwaited = false;
+  let timer = null;
   // The file, then the boxes, then the settings; null until something changes.
   let input = null;
 
@@ -22,28 +23,45 @@
     if (isAwaited && shown && !isOld && innerWidth < 900) shown.scrollIntoView({ block: "start" });
     if (shown && !isOld) isAwaited = false;
   };
+  // Keep the input in the address, once typing pauses: a browser allows few changes of it in a short time.
+  const keep = () => {
+    clearTimeout(timer);
+    if (!input) return;
+    const fragment = "#" + encodeURIComponent(JSON.stringify(input.values.slice(1)));
+    if (fragment === location.hash) return;
+    try { history.replaceState(history.state, "", fragment); } catch { return; }
+    // The Hub shows a demo in a frame of its own page.
+    if (parent !== window) parent.postMessage({ hash: fragment }, "https://huggingface.co");
+  };
+  addEventListener("pagehide", keep);
+  // A link that is pasted into an open page; `replaceState` is no such event.
+  addEventListener("hashchange", () => {
+    input = null;
+    location.reload();
+  });
   window.tm = {
     // A change of the input.
     changed: (boxes, values) => {
       input = { boxes, values };
-      const fragment = "#" + encodeURIComponent(JSON.stringify(values.slice(1)));
-      history.replaceState(history.state, "", fragment);
-      // The Hub shows a demo in a frame of its own page.
-      if (parent !== window) parent.postMessage({ hash: fragment }, "https://huggingface.co");
       compare();
+      clearTimeout(timer);
+      timer = setTimeout(keep, 300);
       return [];
     },
-    // A run: its token, and the input that Gradio sends; without a source, of what was scored last.
+    // A run: its token, and the input that Gradio sends; without a source, of what was scored last. The first one, when
+    // the page opens, is of the boxes if there is a text, and does not scroll.
     run: (boxes, settings, source, [, ...values]) => {
       input = { boxes, values: values.slice(0, 1 + boxes + settings) };
-      isAwaited = source !== null;
-      const of = source ?? (answer() ? answer().dataset.token[0] : "");
+      isAwaited = source === "0" || source === "1";
+      let of = source ?? (answer() ? answer().dataset.token[0] : "");
+      if (of === "first") of = values.slice(1, 1 + boxes).some((text) => text && text.trim()) ? "0" : "";
       return [of && tokenOf(of, input.values, boxes), ...values];
     },
-    // The input of the fragment, where it has the form of the present one.
-    restored: (values) => {
+    // The input of the fragment, where it has the form of the present one; without a fragment, the example.
+    restored: (example, values) => {
+      if (!saved) return [...example, ...values.slice(example.length)];
       let kept = [];
-      try { kept = JSON.parse(decodeURIComponent(saved)); } catch { /* None, or not ours. */ }
+      try { kept = JSON.parse(decodeURIComponent(saved)); } catch { /* Not ours. */ }
       const fits = Array.isArray(kept) && kept.length === values.length && kept.every((value, i) => typeof value === typeof values[i]);
       return fits ? kept : values;
     },

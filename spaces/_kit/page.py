@@ -19,12 +19,13 @@ _PROGRESS = gr.Progress(track_tqdm=True)
 
 
 class Box(NamedTuple):
-    """A text box for the visitor's input."""
+    """A text box for the visitor's input; one that is folded is among the settings."""
 
     label: str
     info: str
     placeholder: str
     lines: int = 7
+    is_folded: bool = False
 
 
 class Picture(NamedTuple):
@@ -70,7 +71,7 @@ class Space(NamedTuple):
     examples : a JSON file with names, and the texts of the boxes
     rows : converts the texts of the boxes to rows, which a file also consists of
     score : returns a result for rows, and the settings by name
-    settings : components by their names, made outside of a page; text boxes are shown, and the others folded away
+    settings : components by their names, made outside of a page
     sample : a sample file
     api : the public endpoint
     """
@@ -125,23 +126,13 @@ def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], list[g
     with gr.Row(elem_classes="tm-examples"):
         examples = json.loads(space.examples.read_text(encoding="utf-8"))
         chips = [(gr.Button(example["name"], size="sm"), example["texts"]) for example in examples]
-    for component in space.settings.values():
-        if isinstance(component, gr.Textbox):
-            component.render()
+    boxes = [_text_box(box) for box in space.boxes]
     with gr.Tabs():
         with gr.Tab("Write"):
-            boxes = [
-                # A box that grows with a long text takes a browser many seconds to lay out.
-                gr.Textbox(
-                    label=box.label,
-                    info=box.info or None,
-                    placeholder=box.placeholder,
-                    lines=box.lines,
-                    max_lines=box.lines,
-                )
-                for box in space.boxes
-            ]
-            buttons = [gr.Button("Score", variant="primary")]
+            for box, textbox in zip(space.boxes, boxes, strict=True):
+                if not box.is_folded:
+                    textbox.render()
+            buttons = [gr.Button("Score", variant="primary", elem_classes="tm-score")]
         with gr.Tab("File"):
             label = f"{', '.join(inputs.ENDINGS)}, up to {space.limits.file_bytes // 1000} kB"
             file = gr.File(label=label, file_types=list(inputs.ENDINGS))
@@ -150,12 +141,26 @@ def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], list[g
             sample = ("Sample file", "sample.csv", panels.data_url(space.sample.read_bytes(), "text/csv"))
             gr.HTML(panels.render("downloads", [sample]), padding=False)
             buttons.append(gr.Button("Score the file", variant="primary"))
-    folded = [component for component in space.settings.values() if not isinstance(component, gr.Textbox)]
+    folded = [textbox for box, textbox in zip(space.boxes, boxes, strict=True) if box.is_folded]
+    folded += space.settings.values()
     if folded:
         with gr.Accordion("More settings", open=False):
             for component in folded:
                 component.render()
     return chips, boxes, file, buttons
+
+
+def _text_box(box: Box) -> gr.Textbox:
+    """Make a text box that is rendered later."""
+    return gr.Textbox(
+        label=box.label,
+        info=box.info or None,
+        placeholder=box.placeholder,
+        lines=box.lines,
+        # A box that grows with a long text takes a browser many seconds to lay out.
+        max_lines=box.lines,
+        render=False,
+    )
 
 
 def _result_side(space: Space) -> _Shown:
@@ -193,42 +198,50 @@ def _wire(
     file: gr.File,
     buttons: list[gr.Button],
 ) -> None:
-    """Connect the two buttons, the examples, and a change of the input or of what is looked at.
+    """Connect the two buttons, the examples, the opening of the page, and a change of its input.
 
     The script of the page compares the input with what was scored, and keeps it in the fragment of the address.
     """
     settings = list(space.settings.values())
+    typed = boxes + settings
     # What was scored, as the script writes it: it comes with a run, and goes back with its result.
     token = gr.Textbox(visible=False)
     parts = [part for place in shown.pictures for part in place]
-    event: dict[str, Any] = {
-        "fn": _handler(space, shown),
-        "inputs": [token, file, *boxes, *settings],
-        "outputs": [shown.answer, shown.column, *parts, shown.table, shown.downloads],
-        "show_progress_on": shown.answer,
-        "api_visibility": "private",
-        "concurrency_id": "model",
-        "concurrency_limit": 1,
-        "trigger_mode": "always_last",
-    }
+    handle = _handler(space, shown)
+    outputs = [shown.answer, shown.column, *parts, shown.table, shown.downloads]
 
     def run(source: str) -> dict[str, Any]:
-        return {**event, "js": f"(...values) => tm.run({len(boxes)}, {len(settings)}, {source}, values)"}
+        """Return the arguments of an event that scores; `source` is that of the input, as the script writes it."""
+        return {
+            "fn": handle,
+            "inputs": [token, file, *typed],
+            "outputs": outputs,
+            "show_progress_on": shown.answer,
+            "api_visibility": "private",
+            "concurrency_id": "model",
+            "concurrency_limit": 1,
+            "trigger_mode": "always_last",
+            "js": f"(...values) => tm.run({len(boxes)}, {len(settings)}, {source}, values)",
+        }
 
     for source, button in enumerate(buttons):
         button.click(**run(f"'{source}'"))
     for chip, texts in chips:
         filled = chip.click(None, None, boxes, js=f"() => {json.dumps(texts)}", api_visibility="private")
         filled.then(**run("'0'"))
-    folded = [component.change for component in settings if not isinstance(component, gr.Textbox)]
-    submitted = [component.submit for component in settings if isinstance(component, gr.Textbox)]
     if settings:
-        gr.on([*folded, *submitted], **run("null"))
-    everything = [*boxes, *settings]
+        # A text box is read when it is submitted, and any other setting when it changes.
+        triggers = [
+            component.submit if isinstance(component, gr.Textbox) else component.change for component in settings
+        ]
+        gr.on(triggers, **run("null"))
     changed = f"(...values) => tm.changed({len(boxes)}, values)"
-    changes = [component.change for component in (file, *everything)]
-    gr.on(changes, None, [file, *everything], None, js=changed, api_visibility="private")
-    demo.load(None, everything, everything, js="(...values) => tm.restored(values)", api_visibility="private")
+    changes = [component.change for component in (file, *typed)]
+    gr.on(changes, None, [file, *typed], None, js=changed, api_visibility="private")
+    # A visitor first sees a result: of what the address holds, or of the first example.
+    opened = f"(...values) => tm.restored({json.dumps(chips[0][1])}, values)"
+    filled = demo.load(None, typed, typed, js=opened, api_visibility="private")
+    filled.then(**run("'first'"))
 
 
 def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
@@ -258,13 +271,14 @@ def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
 def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[Any, Any]:
     """Return the updates that show a result."""
     run = result.scored
-    notes, signature = [*run.result["warnings"], *result.notes], run.result["signature"]
+    notes = run.result["warnings"] + list(result.notes)
+    signature = run.result["signature"]
     answer = (result.cards, result.ranking, result.verdict, notes, result.facts, signature, run.code, token)
     changes: dict[Any, Any] = {
         shown.answer: panels.render("answer", *answer),
         shown.column: gr.update(visible=True),
-        shown.table: _filled(result.details),
-        shown.downloads: panels.render("downloads", _downloads(space.metric.name, result)),
+        shown.table: filled_table(result.details),
+        shown.downloads: panels.render("downloads", downloads_of(space.metric.name, result)),
     }
     for (place, head, body), drawn, picture in zip(shown.pictures, result.pictures, space.pictures, strict=True):
         changes[place] = gr.update(visible=drawn is not None)
@@ -274,23 +288,29 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
     return changes
 
 
-def _downloads(name: str, result: Result) -> list[tuple[str, str, str]]:
+def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
     """Return label, file name and link of each download: the page holds it, so the server keeps no file."""
     table = harmless(result.details).to_csv(index=False, lineterminator="\r\n", quoting=1)
-    report = {"metric": name, **result.scored.result, **result.texts}
+    report = {"metric": name} | result.scored.result | result.texts
     whole = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
     # Spreadsheets recognize UTF-8 by the byte order mark.
     files = (("Details as CSV", "csv", table.encode("utf-8-sig")), ("Result as JSON", "json", whole.encode()))
     return [(label, f"{name}.{ending}", panels.data_url(content, f"text/{ending}")) for label, ending, content in files]
 
 
-def _filled(table: pd.DataFrame) -> Any:
+def filled_table(table: pd.DataFrame) -> Any:
+    """Return the update that shows a table."""
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
-    lengths = [max(len(name), *(len(str(cell)) for cell in shown[name])) for name in shown.columns]
-    weights = [14 + min(length, 45) for length in lengths]
-    return gr.update(value=shown, column_widths=[f"{100 * weight / sum(weights):.1f}%" for weight in weights])
+    weights = []
+    for name in shown.columns:
+        lengths = shown[name].map(lambda cell: len(str(cell)))
+        # A table of no rows has its head only.
+        longest = max([len(name), *lengths])
+        weights.append(14 + min(longest, 45))
+    total = sum(weights)
+    return gr.update(value=shown, column_widths=[f"{100 * weight / total:.1f}%" for weight in weights])
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:

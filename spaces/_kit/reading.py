@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from .antonyms import PAIRS
 from .core import find_unread
 
 # A sentence ends with a mark, or has this many words; lists of dishes, names and formulas have no language to judge.
@@ -21,11 +22,11 @@ _NUMBER = re.compile(
 _NEGATIONS = frozenset(
     ["not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "hardly", "cannot"]
 )
-_AUXILIARIES = frozenset(["do", "does", "did", "can", "ca"])
+# Words that negation brings along, or replaces.
+_AUXILIARIES = frozenset(["do", "does", "did", "can", "ca", "yes"])
+_ANTONYMS = frozenset(PAIRS.split())
 _NOT = ("n't", "n’t")
 _NEGATING = ("un", "in", "im", "ir", "il", "dis", "non")
-# From this cosine on the encoder hardly sees a difference.
-ALIKE = 0.7
 KINDS = ("the order of words", "numbers", "negation", "names", "the first word")
 
 
@@ -36,26 +37,42 @@ def find_foreign(texts: Sequence[str]) -> list[str]:
 
 
 def _is_sentence(text: str) -> bool:
-    words, letters = _WORD.findall(text), [letter for letter in text if letter.isalpha()]
+    words = _WORD.findall(text)
+    n_letters = sum(character.isalpha() for character in text)
     # In a list of names most words are capitalized.
     is_prose = 2 * sum(word[0].islower() for word in words) >= len(words)
-    is_latin = 2 * len(_LATIN.findall(text)) >= len(letters)
-    return is_latin and is_prose and (len(words) >= _LEAST_WORDS or bool(len(words) > 2 and _SENTENCE_END.search(text)))
+    is_latin = 2 * len(_LATIN.findall(text)) >= n_letters
+    is_ended = len(words) > 2 and _SENTENCE_END.search(text) is not None
+    return is_latin and is_prose and (len(words) >= _LEAST_WORDS or is_ended)
 
 
-def differences(texts: Sequence[str], similarity: np.ndarray) -> dict[str, tuple[int, int]]:
-    """Find pairs of texts that the encoder takes for alike, but that differ in something which changes the meaning.
+def differences(texts: Sequence[str], is_alike: np.ndarray) -> dict[str, tuple[int, int]]:
+    """Find pairs of texts that the metric takes for alike, but that differ in something which changes the meaning.
 
-    Maps n texts and their cosines, (n, n), to the first pair that differs only in each of `KINDS` that there is.
+    Maps n texts, and which pairs are alike, bool of shape (n, n), to the first pair that differs only in each of
+    `KINDS` that there is.
     """
     words = [_WORD.findall(text) for text in texts]
     found: dict[str, tuple[int, int]] = {}
     for i, j in combinations(range(len(texts)), 2):
-        if similarity[i, j] >= ALIKE:
+        if is_alike[i, j]:
             kind = kind_of(words[i], words[j])
             if kind:
                 found.setdefault(kind, (i, j))
     return found
+
+
+def contained(texts: Sequence[str], is_alike: np.ndarray) -> tuple[int, int] | None:
+    """Find the first pair of texts that are not alike although the words of one are in the other, in their order."""
+    words = [[word.lower() for word in _WORD.findall(text)] for text in texts]
+    for i, j in combinations(range(len(texts)), 2):
+        if is_alike[i, j] or not words[i] or not words[j]:
+            continue
+        short, long = sorted((words[i], words[j]), key=len)
+        starts = range(len(long) - len(short) + 1)
+        if any(long[start : start + len(short)] == short for start in starts):
+            return i, j
+    return None
 
 
 def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
@@ -67,7 +84,7 @@ def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
     both = only[0] + only[1]
     if all(map(_NUMBER.fullmatch, both)):
         return KINDS[1]
-    if _is_negation(*only):
+    if _is_negation(*only) or _are_antonyms(*only):
         return KINDS[2]
     names = {word.lower() for words in (left, right) for word in words[1:] if word[0].isupper() and word != "I"}
     if len(only[0]) == len(only[1]) and all(word in names for word in both):
@@ -77,12 +94,20 @@ def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
 
 
 def _is_negation(left: Sequence[str], right: Sequence[str]) -> bool:
-    """Whether words are the same but for a negation, or for a prefix that negates."""
+    """Tell whether words are the same but for a negation, or for a prefix that negates."""
     (short, long) = sorted((left, right), key=lambda words: sum(map(len, words)))
     if len(short) == len(long) == 1 and any(prefix + short[0] == long[0] for prefix in _NEGATING):
         return True
-    negated = [any(word in _NEGATIONS or word.endswith(_NOT) for word in words) for words in (left, right)]
-    return negated[0] != negated[1] and _roots(left) == _roots(right)
+    return _has_negation(left) != _has_negation(right) and _roots(left) == _roots(right)
+
+
+def _are_antonyms(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Tell whether words are one word and its opposite."""
+    return len(left) == len(right) == 1 and "/".join(sorted((left[0], right[0]))) in _ANTONYMS
+
+
+def _has_negation(words: Sequence[str]) -> bool:
+    return any(word in _NEGATIONS or word.endswith(_NOT) for word in words)
 
 
 def _roots(words: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -25,6 +26,21 @@ MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
 # Sentences of ours that have nothing in common, for the yardstick.
 UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
+# What a warning advises a program to do, and what a visitor can do.
+_ADVICE = {
+    " Pass a smaller max_order.": " Choose a smaller “Longest phrase”.",
+    "1 of 1 sets have": "The set has",
+    "1 of 1 texts have": "The text has",
+    "1 of 1 texts are": "The text is",
+    "1 in another language, of 1 texts": "The text is in another language",
+    "1 source code, of 1 texts": "The text is source code",
+    "their self_bleu is": "the score is",
+    "tokenizer='whitespace' takes": "a split at spaces takes",
+    "tokenizer='13a' takes": "the tokenizer 13a takes",
+    "tokenizer='intl' takes": "the international tokenizer takes",
+    " Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.": " Split them at characters.",
+    " If they are options of a poll, pass matcher='exact' and clustering='none'.": "",
+}
 # Warnings are caught for all threads of a process.
 _ONE_RUN = threading.Lock()
 
@@ -73,33 +89,33 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     if "model" in type(metric).settings.declared():
         given = {"model": MODEL, **given}
     settings = type(metric).settings.read(given, name)
+    similarity = np.empty((0, 0))
     with tempfile.TemporaryDirectory() as folder:
-        extra: dict[str, Any] = {"progress": True} if "model" in given else {}
+        run = dict(given)
+        if "model" in given:
+            run["progress"] = True
         if is_drawn:
-            extra["cache_dir"] = folder
+            # The figures find the embeddings of the run in its cache.
+            run["cache_dir"] = folder
         with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
             # Always, not once in a process, so that each visitor is warned.
             warnings.simplefilter("always", UserWarning)
-            result = metric.compute(**texts, **given, **extra, details=True)
-        similarity = _similarity(metric, texts["predictions"], {**given, **extra}) if is_drawn else np.empty((0, 0))
+            result = metric.compute(details=True, **(texts | run))
+        if is_drawn:
+            similarity = _similarity(metric, texts["predictions"], run)
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
-    messages = [str(warning.message) for warning in ours]
-    foreign: set[str] = set()
-    if english and is_default():
-        foreign = {text for of_list in english for text in reading.find_foreign(of_list)}
+    messages = [for_visitors(str(warning.message)) for warning in ours]
+    foreign = find_foreign(english) if is_default() else set()
     if foreign:
-        n_texts, seem = len({text for of_list in english for text in of_list}), "seems" if len(foreign) == 1 else "seem"
-        messages.append(
-            f"{len(foreign):,} of {n_texts:,} different texts {seem} not to be in English. The model reads English "
-            "only, so the score is no judgement of them."
-        )
+        messages.append(_foreign_note(len(foreign), len(set(chain.from_iterable(english)))))
     # By its name, because each metric has its own copy of the class.
-    is_read = not foreign and all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
-    code = _code(name, {**texts, **settings.passed()})
+    is_known = all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
     has_warnings = bool(messages)
     if note := _note_on_marks(texts["predictions"], given.get("contexts")):
         messages.append(note)
-    return Scored({**result, "warnings": list(dict.fromkeys(messages))}, is_read, code, similarity, has_warnings)
+    result["warnings"] = list(dict.fromkeys(messages))
+    code = _code(name, texts | settings.passed())
+    return Scored(result, is_known and not foreign, code, similarity, has_warnings)
 
 
 def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | None) -> str:
@@ -112,19 +128,50 @@ def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | 
     return marks.warning("text-metrics score --strip {}")
 
 
+def for_visitors(message: str) -> str:
+    """Return a warning of a metric without what only a program can do about it."""
+    for words, instead in _ADVICE.items():
+        message = message.replace(words, instead)
+    return message
+
+
+def find_foreign(lists: Sequence[Sequence[str]]) -> set[str]:
+    """Return the texts that are not in English; the short ones of a list are judged together."""
+    foreign: set[str] = set()
+    for texts in lists:
+        foreign.update(reading.find_foreign(texts))
+    return foreign
+
+
+def _foreign_note(n_foreign: int, n_texts: int) -> str:
+    reason = "The model reads English only, so the score is no judgement of them."
+    if n_texts == 1:
+        return f"The text seems not to be in English. {reason.replace('them', 'it')}"
+    seem = "seems" if n_foreign == 1 else "seem"
+    return f"{n_foreign:,} of {n_texts:,} different texts {seem} not to be in English. {reason}"
+
+
 def _code(name: str, arguments: dict[str, Any]) -> str:
     """Return Python code that computes a result, with the metric of the Space or of a checkout."""
     lines = ["import evaluate", "", f"{name} = evaluate.load({os.environ.get('SPACE_ID', f'metrics/{name}')!r})"]
     if callable(getattr(arguments.get("model"), "encode", None)):
         lines.append("# Besides: model=, the encoder of this demo.")
         del arguments["model"]
-    shown = {key: pprint.pformat(value, width=100, compact=True, sort_dicts=False) for key, value in arguments.items()}
-    return "\n".join([*lines, f"{name}.compute(", *(f"    {key}={value}," for key, value in shown.items()), ")"])
+    lines.append(f"{name}.compute(")
+    for key, value in arguments.items():
+        shown = pprint.pformat(value, width=100, compact=True, sort_dicts=False)
+        lines.append(f"    {key}={shown},")
+    lines.append(")")
+    return "\n".join(lines)
 
 
 def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any]) -> np.ndarray:
     """Return the cosines of all texts, by the encoder of a call of `compute`."""
-    core, settings = part(metric, "core"), type(metric).settings.read(given, metric.name)
+    core = part(metric, "core")
+    names = core.EmbeddedSetSettings.declared()
+    settings = core.EmbeddedSetSettings.read(
+        {name: value for name, value in given.items() if name in names}, metric.name
+    )
     vectors = core.embed_sets(core.parse_sets(sets), settings).rows.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
@@ -138,6 +185,22 @@ def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
     return float(metric.compute(predictions=[UNRELATED[:n]], model=MODEL, **settings)[metric.name])
 
 
+@functools.cache
+def unrelated_cosine(metric: Any) -> float:
+    """Return the mean cosine of sentences that have nothing in common, by the encoder of the demo."""
+    similarity = _similarity(metric, [UNRELATED], {"model": MODEL})
+    return float(similarity[np.triu_indices(len(UNRELATED), 1)].mean())
+
+
+def near(metric: Any) -> float:
+    """Return the cosine from which on texts are alike: two thirds of the way from unrelated texts to equal ones.
+
+    It is 0.69 for the default encoder.
+    """
+    unrelated = unrelated_cosine(metric)
+    return unrelated + 2 / 3 * (1 - unrelated)
+
+
 def contributions(
     metric: Any, sets: Sequence[Sequence[str]], similarity: Sequence[np.ndarray], scores: Sequence[Any], **settings: Any
 ) -> list[list[float | None]]:
@@ -147,14 +210,16 @@ def contributions(
     """
     added: list[list[float | None]] = [[None] * len(texts) for texts in sets]
     places = [(i, j) for i, row in enumerate(added) if 1 < len(row) <= MOST_LEFT_OUT for j in range(len(row))]
-    if places:
-        rows = [(i, [k for k in range(len(sets[i])) if k != j]) for i, j in places]
-        rests = metric.compute(
-            predictions=[[sets[i][k] for k in of_set] for i, of_set in rows],
-            similarity=[similarity[i][np.ix_(of_set, of_set)] for i, of_set in rows],
-            **settings,
-        )
-        for (i, j), rest in zip(places, rests["scores"], strict=True):
-            if rest is not None:
-                added[i][j] = scores[i] - rest
+    if not places:
+        return added
+    texts = []
+    matrices = []
+    for i, j in places:
+        rest = [k for k in range(len(sets[i])) if k != j]
+        texts.append([sets[i][k] for k in rest])
+        matrices.append(similarity[i][np.ix_(rest, rest)])
+    rests = metric.compute(predictions=texts, similarity=matrices, **settings)
+    for (i, j), score in zip(places, rests["scores"], strict=True):
+        if score is not None:
+            added[i][j] = scores[i] - score
     return added

@@ -31,6 +31,8 @@ CONNECTIONS = 400
 SESSIONS = 100
 # Interval of the cleanup, and maximum age of uploads, in seconds.
 DELETE_CACHE = (60, 300)
+# Bytes of all uploads together.
+MOST_UPLOADED = 50_000_000
 # Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for whoever has the link.
 REFUSED = ("/gradio_api/deep_link", "/gradio_api/openapi.json", "/openapi.json")
 # Where a demo that is not on the Hub shows its metric card.
@@ -60,10 +62,12 @@ def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     if len(inputs) > len(parameters):
         names = ", ".join(parameter.name for parameter in parameters)
         raise InputError(f"“data” must have at most {len(parameters)} values: {names}. Got {len(inputs)}.")
+    whole = list(inputs)
     for parameter in parameters[len(inputs) :]:
         if parameter.default is parameter.empty:
             raise InputError(f"“data” must have a value for {parameter.name}.")
-    return [*inputs, *(parameter.default for parameter in parameters[len(inputs) :])]
+        whole.append(parameter.default)
+    return whole
 
 
 def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
@@ -72,30 +76,54 @@ def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
     card : the README of the Space; that of a duplicate names its origin, whose owner has the others
     """
     short = [paper.partition("://")[2].replace("arxiv.org/abs/", "arXiv ") for paper in papers]
-    space, hub = os.environ.get("SPACE_ID", ""), "https://huggingface.co/spaces"
+    space = os.environ.get("SPACE_ID", "")
+    hub = "https://huggingface.co/spaces"
     origin = re.search(r"^duplicated_from: *([^\s/]+)", card, re.MULTILINE)
     owner = origin[1] if origin else space.partition("/")[0]
-    own = ("Metric card", f"{hub}/{space}/blob/main/README.md" if space else CARD)
-    return [
-        own,
-        *zip(short, papers, strict=True),
-        *((each, f"{hub}/{owner}/{each}") for each in DEMOS if space and each != name),
-    ]
+    found = [("Metric card", f"{hub}/{space}/blob/main/README.md" if space else CARD)]
+    found += zip(short, papers, strict=True)
+    if space:
+        found += [(other, f"{hub}/{owner}/{other}") for other in DEMOS if other != name]
+    return found
 
 
-def sweep(folder: Path, age: float) -> None:
-    """Remove the empty folders that are older than the age, in seconds: Gradio removes the files only."""
-    for path in folder.glob("*/"):
+def sweep(folder: Path, age: float, most_bytes: int) -> None:
+    """Remove files and empty folders that are older than the age, in seconds, and the oldest files beyond the bytes.
+
+    Gradio removes the uploads of which it knows, and no others: one that was aborted has only a temporary name.
+    """
+    now = time.time()
+    left = most_bytes
+    for path, modified, size in sorted(_files_of(folder), key=lambda file: file[1], reverse=True):
+        left -= size
+        if left < 0 or now - modified > age:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    for path in sorted(folder.rglob("*/"), reverse=True):
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > age:
+            if now - path.stat().st_mtime > age:
+                # It fails if the folder has files.
                 path.rmdir()
+
+
+def _files_of(folder: Path) -> list[tuple[Path, float, int]]:
+    """List the files below a folder, with the times of their last changes and their sizes."""
+    files = []
+    for path in folder.rglob("*"):
+        # A file may go meanwhile.
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                stat = path.stat()
+                files.append((path, stat.st_mtime, stat.st_size))
+    return files
 
 
 def _sweep_forever() -> None:
     folder = Path(os.environ.get("GRADIO_TEMP_DIR") or Path(tempfile.gettempdir()) / "gradio")
+    interval, age = DELETE_CACHE
     while True:
-        time.sleep(DELETE_CACHE[0])
-        sweep(folder, DELETE_CACHE[0])
+        time.sleep(interval)
+        sweep(folder, age, MOST_UPLOADED)
 
 
 def shown_error(error: Exception) -> gr.Error:

@@ -1,6 +1,8 @@
 """Parts that the demos over sets of texts share: input, examples, names of sets, figures and tables."""
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +22,14 @@ SAMPLE = Path(__file__).with_name("sample.csv")
 # Sentences of ours, the first for the concepts walk, dog, take, park and couple of the CommonGen task.
 EXAMPLES = Path(__file__).with_name("examples.json")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_EXAMPLE = "A man walks his dog in the park.\nIn the park, a man is walking his dog."
 BOXES = (
-    Box("Name of A", "", "A", 1),
-    Box("Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog."),
-    Box("Name of B", "", "B", 1),
-    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea."),
+    Box("Name of A", "", "A", 1, is_folded=True),
+    Box(
+        "Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog.", 6
+    ),
+    Box("Name of B", "", "B", 1, is_folded=True),
+    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea.", 4),
 )
 STEPS = (
     "Write or paste texts, one a line, or upload a file. Or click an example.",
@@ -33,8 +38,6 @@ STEPS = (
 )
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 ADDS = "The score with the text less the score without it. Below 0, the set is more diverse without the text."
-# The map joins texts from this cosine on.
-NEAR = 0.7
 # A figure of more texts is slow and illegible.
 MOST_DRAWN = 60
 FIGURES = (
@@ -44,11 +47,16 @@ FIGURES = (
 )
 
 
+# A marker of a list: a bullet, or a number or letter with a point or in brackets.
+_MARKER = re.compile(r"(?:[-*•‣▪·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
+
+
 class Sets(NamedTuple):
-    """Sets of texts with their names."""
+    """Sets of texts with their names, and how many texts have lost the marker of a list."""
 
     texts: list[list[str]]
     names: list[str]
+    n_stripped: int = 0
 
     def letter(self, i: int) -> str:
         """Return the letter of a set, or its number if there are more than letters."""
@@ -56,8 +64,11 @@ class Sets(NamedTuple):
 
     def name(self, i: int) -> str:
         """Return the letter and the name of a set; "" if it is alone."""
-        letter, name = self.letter(i), self.names[i]
-        return "" if len(self.texts) == 1 else f"{letter}: {panels.shorten(name, 30)}" if name else letter
+        if len(self.texts) == 1:
+            return ""
+        letter = self.letter(i)
+        name = self.names[i]
+        return f"{letter}: {panels.shorten(name, 30)}" if name else letter
 
     def figure_name(self, i: int) -> str:
         """Return the name of a set in a figure, which is never empty."""
@@ -80,26 +91,45 @@ class Sets(NamedTuple):
 def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
     """Return a row for each line of the boxes of texts, with the name of its set."""
     names = [name.strip() or letter for name, letter in ((name_a, "A"), (name_b, "B"))]
-    texts = [[line for line in lines_of(box) if line] for box in (a, b)]
+    texts = [list(filter(None, lines_of(box))) for box in (a, b)]
     if all(texts) and names[0] == names[1]:
         raise InputError(f"Sets A and B must have different names. Both are “{names[0][:40]}”.")
     return [Row(text, name) for name, lines in zip(names, texts, strict=True) for text in lines]
 
 
-def group(rows: Sequence[Row]) -> Sets:
-    """Group rows into sets, in order of first appearance."""
+def group(rows: Sequence[Row], *, strip: bool = False) -> Sets:
+    """Group rows into sets, in order of first appearance; `strip` removes the markers of lists."""
     members: dict[str, list[str]] = {}
     for row in rows:
         members.setdefault(row.set, []).append(row.text)
     # A name that is the letter says nothing more.
     names = ["" if name == LETTERS[i : i + 1] else name for i, name in enumerate(members)]
-    return Sets(list(members.values()), names)
+    texts = list(members.values())
+    n_stripped = 0
+    if strip:
+        plain = [without_markers(written) for written in texts]
+        n_stripped = sum(old != new for old, new in zip(chain(*texts), chain(*plain), strict=True))
+        texts = plain
+    return Sets(texts, names, n_stripped)
+
+
+def without_markers(texts: list[str]) -> list[str]:
+    """Remove the markers of a list, such as "1." and "-", if each of two or more texts begins with one."""
+    if len(texts) < 2 or not all(map(_MARKER.match, texts)):
+        return texts
+    return [_MARKER.sub("", text, count=1) for text in texts]
+
+
+def marker_box() -> gr.Checkbox:
+    """Make the switch of the markers of lists."""
+    info = "Without “1.”, “-” or “•”, if each text of a set begins with one."
+    return gr.Checkbox(True, label="Remove list markers", info=info)
 
 
 def space(settings: dict[str, Any], **given: Any) -> Space:
     """Describe a demo over sets of texts."""
     shared = {"limits": LIMITS, "boxes": BOXES, "examples": EXAMPLES, "steps": STEPS, "rows": rows_of, "sample": SAMPLE}
-    return Space(**{**shared, "settings": settings, **given})
+    return Space(settings=settings, **(shared | given))
 
 
 def prompt_box() -> gr.Textbox:
@@ -141,20 +171,29 @@ def result(
     """
     scores = scored.result["scores"]
     known = [(i, value) for i, value in enumerate(scores) if value is not None]
-    few = known if len(known) < 3 else []
-    cards = [card_of(i, value)._replace(name=sets.name(i), series=j) for j, (i, value) in enumerate(few)] or [mean]
+    cards = []
+    if len(known) < 3:
+        cards = [card_of(i, value)._replace(name=sets.name(i), series=j) for j, (i, value) in enumerate(known)]
+    if not cards:
+        cards = [mean]
     if not scored.is_read:
         cards = [card._replace(headline="", meter=None) for card in cards]
     if len(known) < len(scores):
         notes = [*notes, f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored."]
-    ranking = [
-        Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, facts[i] if facts else "")
-        for i, value in known
-    ]
+    ranking = []
+    for i, value in known:
+        fact = facts[i] if facts else ""
+        ranking.append(Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, fact))
     return Result(
-        scored, {"predictions": sets.texts}, pictures, table, cards, rank(ranking) if len(scores) > 2 else (),
-        said if scored.is_read else NOT_READ, notes=notes,
-    )  # fmt: skip
+        scored=scored,
+        texts={"predictions": sets.texts},
+        pictures=pictures,
+        details=table,
+        cards=cards,
+        ranking=rank(ranking) if len(scores) > 2 else (),
+        verdict=said if scored.is_read else NOT_READ,
+        notes=notes,
+    )
 
 
 def rank(items: Sequence[Ranked]) -> list[Ranked]:
@@ -184,17 +223,15 @@ def verdict(sets: Sets, scores: Sequence[float | None], equal: float, more: str,
     return f"{more} in {sets.name(known[best][0])} than in {than}."
 
 
-def size_notes(sets: Sets, remark: str) -> list[str]:
-    """Return a remark if two sets differ in size."""
-    sizes = list(map(len, sets.texts))
-    return [f"The sets differ in size: {remark}"] if len(sizes) == 2 and sizes[0] != sizes[1] else []
-
-
-def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float) -> list[Drawn | None]:
+def figures(
+    sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float, unrelated: float, prompt: str | None = None
+) -> list[Drawn | None]:
     """Draw the map, the similarities, and the most and least alike texts of one or two sets; None if there are none.
 
     similarity : cosines of all texts, of shape (n, n)
     near : the cosine from which on the map joins two texts
+    unrelated : the mean cosine of texts that have nothing in common
+    prompt : what the texts were asked
     """
     places = [(i, j) for i in shown for j in range(len(sets.texts[i]))]
     drawn = places[:MOST_DRAWN]
@@ -202,20 +239,27 @@ def figures(sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: floa
         return [None, None, None]
     rows = [sets.members(i)[j] for i, j in drawn]
     square = similarity[np.ix_(rows, rows)]
-    names, texts = [sets.text_name(i, j) for i, j in drawn], [sets.texts[i][j] for i, j in drawn]
-    groups = {sets.figure_name(i): [k for k, place in enumerate(drawn) if place[0] == i] for i in shown}
+    names = [sets.text_name(i, j) for i, j in drawn]
+    texts = [sets.texts[i][j] for i, j in drawn]
+    groups: dict[str, list[int]] = {sets.figure_name(i): [] for i in shown}
+    for k, (i, _) in enumerate(drawn):
+        groups[sets.figure_name(i)].append(k)
     cut = first_of(len(drawn), len(places))
     joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
+    scale = f"1 is the same meaning. Unrelated texts have {panels.decimals(unrelated)} on average."
+    if prompt and prompt.strip():
+        scale += " What the texts share with the prompt is not counted."
     return [
         Drawn(plots.text_map(square, names, texts, groups, near), joined + cut),
-        Drawn(plots.heat_map(square, names, texts), f"1 is the same meaning, 0 an unrelated one.{cut}"),
+        Drawn(plots.heat_map(square, names, texts), scale + cut),
         _alike(sets, shown, similarity),
     ]
 
 
 def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | None:
     """Show the most and the least alike pair of each set, in words."""
-    items, squares = [], sets.blocks(similarity)
+    items = []
+    squares = sets.blocks(similarity)
     for series, i in enumerate(shown):
         texts = sets.texts[i]
         firsts, seconds = np.triu_indices(len(texts), 1)
@@ -228,15 +272,42 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
     return Drawn(panels.render("groups", items, 2)) if items else None
 
 
-def unseen(sets: Sets, similarity: np.ndarray) -> dict[int, list[str]]:
-    """Return for each set notes on its texts that differ only in what the encoder hardly sees."""
+def unseen(sets: Sets, alike: Sequence[np.ndarray], remark: Callable[[int, int, int], str]) -> dict[int, list[str]]:
+    """Return for each set notes on texts that the metric takes for alike, but that differ in what changes a meaning.
+
+    alike : for each set of k texts, which pairs are alike to the metric, bool of shape (k, k)
+    remark : what the metric makes of texts j and k of set i
+    """
     notes: dict[int, list[str]] = {}
-    for i, (texts, square) in enumerate(zip(sets.texts, sets.blocks(similarity), strict=True)):
+    for i, (texts, pairs) in enumerate(zip(sets.texts, alike, strict=True)):
         notes[i] = []
-        for kind, pair in reading.differences(texts, square).items():
-            both = " and ".join(f"“{panels.shorten(texts[j], 80)}”" for j in pair)
-            seen = f"which the model hardly sees: it takes them for {square[pair]:.0%} alike."
-            notes[i].append(f"{both} differ only in {kind}, {seen}")
+        for kind, (j, k) in reading.differences(texts, pairs).items():
+            notes[i].append(f"{_both(texts, j, k)} differ only in {kind}: {remark(i, j, k)}")
+    return notes
+
+
+def _both(texts: Sequence[str], i: int, j: int) -> str:
+    return f"“{panels.shorten(texts[i], 80)}” and “{panels.shorten(texts[j], 80)}”"
+
+
+def contained_notes(sets: Sets, alike: Sequence[np.ndarray]) -> list[str]:
+    """Return a note on texts that are not alike to the metric although one contains the other."""
+    for texts, pairs in zip(sets.texts, alike, strict=True):
+        found = reading.contained(texts, pairs)
+        if found:
+            reason = "The model compares whole texts: compare answers of one form, all short or all in sentences."
+            return [f"{_both(texts, *found)} count as two meanings, although one contains the other. {reason}"]
+    return []
+
+
+def common_notes(sets: Sets, remark: str) -> list[str]:
+    """Return the notes of every demo over sets: removed markers, sets of two sizes with a remark, and quality."""
+    notes = []
+    if sets.n_stripped:
+        notes.append(f"List markers were removed from {panels.count(sets.n_stripped, 'text')}.")
+    sizes = list(map(len, sets.texts))
+    if len(sizes) == 2 and sizes[0] != sizes[1]:
+        notes.append(f"The sets differ in size: {remark}")
     return notes
 
 
@@ -251,10 +322,9 @@ def text_bars(
     drawn = [(i, j) for i, j in known if j < MOST_DRAWN]
     if not drawn:
         return None
-    groups = {
-        sets.figure_name(of_group): [values[i][j] if i == of_group else None for i, j in drawn]  # type: ignore[index]
-        for of_group in shown
-    }
+    groups: dict[str, list[float | None]] = {sets.figure_name(i): [None] * len(drawn) for i in shown}
+    for k, (i, j) in enumerate(drawn):
+        groups[sets.figure_name(i)][k] = values[i][j]  # type: ignore[index]
     names = [f"{sets.text_name(i, j)}  {sets.texts[i][j]}" for i, j in drawn]
     figure = plots.bars(groups, names, [sets.texts[i][j] for i, j in drawn], title)
     return Drawn(figure, caption + first_of(len(drawn), len(known)))
@@ -266,9 +336,9 @@ def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
     table: dict[str, Any] = dict(zip(("Set", "No.", "Text"), zip(*rows, strict=True), strict=True))
     if len(sets.texts) == 1:
         del table["Set"]
-    return pd.DataFrame(
-        table | {name: [cell for cells in column for cell in cells] for name, column in columns.items()}
-    )
+    for name, cells in columns.items():
+        table[name] = list(chain.from_iterable(cells))
+    return pd.DataFrame(table)
 
 
 def first_of(shown: int, total: int, what: str = "texts") -> str:

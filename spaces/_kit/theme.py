@@ -36,8 +36,11 @@ def theme() -> gr.themes.Base:
     """Return the theme. Its fonts are part of Gradio, so no page contacts another host."""
     text: list[Font | str] = [LocalFont("IBM Plex Sans", weights=(400, 700)), "system-ui", "sans-serif"]
     code: list[Font | str] = [LocalFont("IBM Plex Mono", weights=(400, 600)), "ui-monospace", "monospace"]
-    light = {name: colour for name, (colour, _) in _COLOURS.items()}
-    dark = {f"{name}_dark": colour for name, (_, colour) in _COLOURS.items()}
-    return gr.themes.Base(
+    base = gr.themes.Base(
         primary_hue=colors.indigo, neutral_hue=colors.slate, font=text, font_mono=code, radius_size="lg"
-    ).set(**light, **dark, block_title_text_weight="700", input_border_width="1px")
+    )
+    values = {"block_title_text_weight": "700", "input_border_width": "1px"}
+    for name, (light, dark) in _COLOURS.items():
+        values[name] = light
+        values[f"{name}_dark"] = dark
+    return base.set(**values)

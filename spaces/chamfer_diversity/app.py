@@ -17,13 +17,14 @@ NEAR = 0.05
 EQUAL = 0.02
 # Groups of near duplicates, and texts of a group, that are listed.
 MOST_GROUPS, MOST_CHIPS = 12, 5
-# The lower bound of each interpretation.
+# The ends of the scale.
+ENDS = ("0: duplicates", "1: unrelated")
+# The lower bound of each interpretation, as a share of the score of unrelated sentences.
 WORDS = (
-    (0.7, "Even the nearest neighbours say different things."),
-    (0.4, "The texts are well separated."),
-    (0.2, "Most texts have a somewhat similar neighbour."),
-    (NEAR, "Most texts have a close neighbour."),
-    (0.0, "Nearly every text has a near duplicate."),
+    (0.85, "Even the nearest neighbours say different things."),
+    (0.5, "The texts are well separated."),
+    (0.25, "Most texts have a somewhat similar neighbour."),
+    (0.0, "Most texts have a close neighbour."),
 )
 
 
@@ -37,54 +38,68 @@ def compute(texts: Any, contexts: Any = None, is_drawn: bool = False) -> scoring
     )
 
 
-def score(rows: list[inputs.Row], prompt: str) -> Result:
+def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
     """Score all sets and draw one or two of them."""
-    given = sets.group(rows)
+    given = sets.group(rows, strip=markers)
     scored = compute(given.texts, sets.contexts_of(given, prompt), is_drawn=True)
-    scores, squares = scored.result["scores"], given.blocks(scored.similarity)
+    scores = scored.result["scores"]
+    squares = given.blocks(scored.similarity)
     shown = sets.shown_of(scores)
     adds = scoring.contributions(chamfer_diversity, given.texts, squares, scores, singletons="skip")
     copies = [near_duplicates(square) for square in squares]
     found = [detail or {"distances": [None], "neighbours": [None]} for detail in scored.result["details"]]
     distances = [detail["distances"] for detail in found]
+    originals = []
+    for texts, firsts in zip(given.texts, copies, strict=True):
+        originals.append(numbers_of([firsts.get(j) for j in range(len(texts))]))
     columns = {
         "Distance": distances,
-        "Nearest no.": [[j if j is None else j + 1 for j in detail["neighbours"]] for detail in found],
+        "Nearest no.": [numbers_of(detail["neighbours"]) for detail in found],
         "Adds": adds,
-        "Near duplicate of no.": [
-            [first[j] + 1 if j in first else None for j in range(len(texts))]
-            for first, texts in zip(copies, given.texts, strict=True)
-        ],
+        "Near duplicate of no.": originals,
     }
 
     def card_of(i: int, value: float) -> panels.Card:
-        headline = next(words for least, words in WORDS if value >= least - TIE)
         unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
+        headline = headline_of(value, unrelated or 1.0)
         many = panels.in_words(len(given.texts[i])).capitalize()
         beside = f"{many} unrelated sentences score {unrelated:.2f}." if unrelated else ""
-        ends, facts = ("0: duplicates", "1: unrelated"), facts_of(scored.result["details"][i])
-        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ends, facts=facts)
+        facts = facts_of(scored.result["details"][i])
+        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ENDS, facts=facts)
 
-    facts = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
+    pairs = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
+    near = scoring.near(chamfer_diversity)
+    pictures = [
+        sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
+        *sets.figures(given, shown, scored.similarity, near, scoring.unrelated_cosine(chamfer_diversity), prompt),
+        duplicates_panel(given, shown, copies),
+        sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
+    ]
     unit = f"from the nearest, on average over {len(scores)} sets"
+    mean = panels.Card("", "", scored.result["chamfer_diversity"], unit, facts=pairs)
     same = "The texts of both sets are equally far apart."
-    unseen = chain(*sets.unseen(given, scored.similarity).values())
-    notes = [*unseen, *sets.size_notes(given, "distances tend to be smaller in a larger set.")]
-    return sets.result(
-        given,
-        scored,
-        [
-            sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
-            *sets.figures(given, shown, scored.similarity, sets.NEAR),
-            duplicates_panel(given, shown, copies),
-            sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
-        ],
-        sets.details(given, columns),
-        card_of,
-        panels.Card("", "", scored.result["chamfer_diversity"], unit, facts=facts),
-        sets.verdict(given, scores, EQUAL, "The texts are further apart", same),
-        [*notes, sets.NO_QUALITY] if len(scores) > 1 else notes,
-    )
+    said = sets.verdict(given, scores, EQUAL, "The texts are further apart", same)
+
+    def remark(i: int, j: int, k: int) -> str:
+        return f"they are only {panels.decimals(1 - squares[i][j, k])} apart."
+
+    unseen = sets.unseen(given, [square >= near - TIE for square in squares], remark)
+    notes = list(chain(*unseen.values()))
+    notes += sets.common_notes(given, "distances tend to be smaller in a larger set.")
+    notes.append(sets.NO_QUALITY)
+    return sets.result(given, scored, pictures, sets.details(given, columns), card_of, mean, said, notes)
+
+
+def headline_of(value: float, unrelated: float) -> str:
+    """Return the interpretation of a score beside that of unrelated sentences."""
+    if value < NEAR - TIE:
+        return "Nearly every text has a near duplicate."
+    return next(words for least, words in WORDS if value >= least * unrelated - TIE)
+
+
+def numbers_of(places: Sequence[int | None]) -> list[int | None]:
+    """Return the numbers of texts, from 1, by their places, from 0; None where there is none."""
+    return [None if place is None else place + 1 for place in places]
 
 
 def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
@@ -99,14 +114,12 @@ def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
 
 def duplicates_panel(given: sets.Sets, shown: Sequence[int], copies: list[dict[int, int]]) -> Drawn:
     """Return the near duplicates of each set below the text that remains, and a caption."""
-    groups = [
-        (
-            given.texts[i][original],
-            [(given.name(i), [given.texts[i][j] for j, of in copies[i].items() if of == original], series)],
-        )
-        for series, i in enumerate(shown)
-        for original in sorted(set(copies[i].values()))
-    ]
+    groups = []
+    for series, i in enumerate(shown):
+        texts = given.texts[i]
+        for original in sorted(set(copies[i].values())):
+            near = [texts[j] for j, first in copies[i].items() if first == original]
+            groups.append((texts[original], [(given.name(i), near, series)]))
     if not groups:
         return Drawn(panels.render("ledger", [], f"None found: no two texts of a set are within {NEAR} of each other."))
     n_copies = sum(len(copies[i]) for i in shown)
@@ -154,7 +167,7 @@ SPACE = sets.space(
         Picture("What each text adds", is_wide=True),
     ),
     api=api,
-    settings={"prompt": sets.prompt_box()},
+    settings={"prompt": sets.prompt_box(), "markers": sets.marker_box()},
 )
 
 demo = build(SPACE)

@@ -37,6 +37,19 @@ MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 12, 2_000
 _SHARED_LENGTH = 120
 
 
+BOX = Box(
+    "Your text",
+    "Paragraphs are one text. A line --- starts a second text.",
+    "The council met on Tuesday. Most members were in favour of the bridge.",
+    10,
+)
+STEPS = (
+    "Write or paste a text. A line --- stands between two texts. Or click an example.",
+    "Press Score.",
+    "Look at the sentences with the strongest marks.",
+)
+
+
 def compute(texts: Any) -> scoring.Scored:
     """Check the input and compute the metric; any warning of the metric means that it does not read a text."""
     given = inputs.check_texts(texts, LIMITS)
@@ -53,28 +66,31 @@ def score(rows: list[inputs.Row]) -> Result:
     texts = [row.text for row in rows]
     scored = compute(texts)
     result = scored.result
-    table = [
-        (i, j, sentence["text"], *(sentence[name] for name in ("grammaticality", "likelihood", "acceptability")))
-        for i, of_text in enumerate(result["details"], 1)
-        for j, sentence in enumerate(of_text["sentences"], 1)
-    ]
-    names = [f"Text {i}: {panels.shorten(text, 60)}" for i, text in enumerate(texts, 1)]
-    ranked = [
-        panels.Ranked(
-            0, name, ", ".join(f"{label} {panels.decimals(part[key])}" for key, label in COMPONENTS.items()), value, 0
-        )
-        for name, value, part in zip(names, result["scores"], result["details"], strict=True)
-    ]
+    ranked = []
+    for i, (text, value, detail) in enumerate(zip(texts, result["scores"], result["details"], strict=True), 1):
+        parts = [f"{label} {panels.decimals(detail[name])}" for name, label in COMPONENTS.items()]
+        ranked.append(panels.Ranked(0, f"Text {i}: {panels.shorten(text, 60)}", ", ".join(parts), value, 0))
+    facts = [(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()]
     return Result(
         scored,
         {"predictions": texts},
         pictures=[marked(result["details"]), deductions(result["details"])],
-        details=pd.DataFrame(table, columns=["Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"]),
+        details=sentence_table(result["details"]),
         cards=[card(result, len(texts), scored.is_read)],
         ranking=sets.rank(ranked) if len(texts) > 2 else [],
         verdict="" if scored.is_read else NO_VERDICT,
-        facts=[(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()],
+        facts=facts,
     )
+
+
+def sentence_table(details: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the table of all sentences with their scores."""
+    rows = []
+    for i, detail in enumerate(details, 1):
+        for j, sentence in enumerate(detail["sentences"], 1):
+            scores = (sentence["grammaticality"], sentence["likelihood"], sentence["acceptability"])
+            rows.append((i, j, sentence["text"], *scores))
+    return pd.DataFrame(rows, columns=["Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"])
 
 
 def marked(details: list[dict[str, Any]]) -> Drawn | None:
@@ -107,7 +123,8 @@ def deductions(details: list[dict[str, Any]]) -> Drawn:
             text = f"{where}sentences {i + 1} and {j + 1} repeat each other: {why}."
             items.append((f"−{0.1 * len(pair['flags']):.1f}", f"{text} Both say “{shared}”." if shared else text))
         for place, gap in enumerate(detail["focus_breaks"]):
-            (i, j), alike = gap["sentences"], panels.decimals(gap["similarity"])
+            i, j = gap["sentences"]
+            alike = panels.decimals(gap["similarity"])
             text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({alike} similar)."
             items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
     cut = sets.first_of(min(MOST_LISTED, len(items)), len(items), "deductions")
@@ -120,7 +137,7 @@ def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
     """Return the card of the score."""
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     headline, meter = (meaning_of(result), result["gruen"]) if is_read else ("", None)
-    ends = ("0: no sentence is likely English", "1: fluent, nothing repeated, one subject")
+    ends = ("0: poorly written", "1: fluent, nothing repeated, one subject")
     return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends)
 
 
@@ -156,21 +173,10 @@ SPACE = Space(
     lead="GRUEN scores grammar, repetition and focus, sentence by sentence, without a reference text. It reads English "
     "only, and does not notice every error.",
     limits=LIMITS,
-    boxes=(
-        Box(
-            "Your text",
-            "A blank line starts a second text.",
-            "The council met on Tuesday. Most members were in favour of the bridge.",
-            10,
-        ),
-    ),
+    boxes=(BOX,),
     examples=Path(__file__).with_name("examples.json"),
-    steps=(
-        "Write or paste a text. Leave a blank line between two texts. Or click an example.",
-        "Press Score.",
-        "Look at the sentences with the strongest marks.",
-    ),
-    rows=lambda box: [inputs.Row(block) for block in inputs.blocks_of(box)],
+    steps=STEPS,
+    rows=lambda box: [inputs.Row(text) for text in inputs.divided(box)],
     score=score,
     pictures=(Picture("Sentence by sentence", "html", True), Picture("Deductions", "html", True)),
     api=api,
@@ -181,5 +187,5 @@ SPACE = Space(
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    gruen.compute(predictions=["It warms up. Then it runs."])
+    compute(["It warms up. Then it runs."])
     server.serve(demo, SPACE.limits.file_bytes)

@@ -14,6 +14,8 @@ probeval = scoring.load(__file__, "probeval")
 
 LIMITS = inputs.Limits(sets=2, texts=200, text_characters=200, characters=3_000)
 MOST_COUNTED = 100_000
+# Up to this divergence, in nats, the model answers much as people do.
+CLOSE = 0.1
 # Answers of each side; fewer give no verdict.
 LEAST = 20
 # What the metric calls answers in no cluster.
@@ -21,9 +23,21 @@ WRONG = "wrong"
 # Upper bounds on what is drawn.
 MOST_CLUSTERS, MOST_CHIPS = 20, 12
 SIDES = ("people", "model")
+BOXES = (
+    Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
+    Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 6),
+)
+STEPS = (
+    "Write people's answers to a question, one a line, with an optional count.",
+    "Write a model's answers to it. Or click an example.",
+    "Press Score.",
+)
 _COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
-# "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
-_COUNTED = re.compile(r"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t)([-+−]?[0-9][0-9.,]*)")
+# "pot*21", "pot: 21", "pot x 21" and "pot (21)"; "Xbox 360", "Netflix 4" and "4x4" are answers.
+_NUMBER = r"([-+−]?[0-9][0-9.,]*)"
+_COUNTED = re.compile(rf"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t){_NUMBER}|(.*\S)\s*\({_NUMBER}\)")
+# "pot, 21" is counted where each answer of its side has a count; "June 3, 1990" is an answer.
+_AFTER_COMMA = re.compile(rf"(.*\S),\s+{_NUMBER}")
 
 
 class Answers(NamedTuple):
@@ -42,12 +56,12 @@ def rows_of(people: str, model: str) -> list[inputs.Row]:
 def group(rows: list[inputs.Row]) -> Answers:
     """Parse the answers of both sides, with their counts."""
     answers = Answers([], [])
+    with_commas = {side for side in SIDES if all(has_count(row.text) for row in rows if row.set.lower() == side)}
     for i, row in enumerate(rows, 1):
         side = row.set.lower()
         if side not in SIDES:
             raise inputs.InputError(f"Row {i}: “set” must be people or model. Got “{row.set[:40]}”.")
-        counted = _COUNTED.fullmatch(row.text)
-        text, count = counted.groups() if counted else (row.text, "1")
+        text, count = divide(row.text, side in with_commas)
         if not _COUNT.fullmatch(count):
             where = f"“{panels.shorten(row.text, 40)}” of {side}"
             raise inputs.InputError(f"{where}: a count must be an integer from 1 to 999,999,999. Got “{count[:40]}”.")
@@ -55,22 +69,51 @@ def group(rows: list[inputs.Row]) -> Answers:
     return answers
 
 
+def has_count(text: str) -> bool:
+    """Tell whether an answer may have a count, in any form."""
+    return bool(_COUNTED.fullmatch(text) or _AFTER_COMMA.fullmatch(text))
+
+
+def divide(text: str, with_commas: bool) -> tuple[str, str]:
+    """Divide what is written into the answer and its count, "1" if there is none."""
+    found = _COUNTED.fullmatch(text) or (with_commas and _AFTER_COMMA.fullmatch(text))
+    if not found:
+        return text, "1"
+    answer, count = filter(None, found.groups())
+    return answer, count
+
+
 def compute(answers: Answers) -> scoring.Scored:
     """Check the input and compute the metric."""
     for side, given in zip(SIDES, answers, strict=True):
         if not given:
             raise inputs.InputError(f"The answers of {side} are missing. Write at least one, or click an example.")
-    inputs.check_texts([text for given in answers for text, _ in given], LIMITS)
-    total = sum(count for given in answers for _, count in given)
+    inputs.check_texts(texts_of(answers.people + answers.model), LIMITS)
+    total = total_of(answers.people + answers.model)
     if total > MOST_COUNTED:
         raise inputs.InputError(f"The counts are too large: {total:,} in total, the limit here is {MOST_COUNTED:,}.")
-    people, model = ([{"text": text, "count": count} for text, count in given] for given in answers)
+    texts = [texts_of(given) for given in answers]
     return scoring.compute(
         probeval,
-        [[text for text, _ in given] for given in answers],
-        predictions=[{"id": "0", "answers": model}],
-        references=[{"id": "0", "question": "", "answers": people}],
+        texts,
+        predictions=[{"id": "0", "answers": counted(answers.model)}],
+        references=[{"id": "0", "question": "", "answers": counted(answers.people)}],
     )
+
+
+def texts_of(answers: list[tuple[str, int]]) -> list[str]:
+    """Return the texts of answers, without their counts."""
+    return [text for text, _ in answers]
+
+
+def counted(answers: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Return answers with their counts, as arguments of `compute`."""
+    return [{"text": text, "count": count} for text, count in answers]
+
+
+def total_of(answers: list[tuple[str, int]]) -> int:
+    """Return how many answers there are, by their counts."""
+    return sum(count for _, count in answers)
 
 
 def score(rows: list[inputs.Row]) -> Result:
@@ -81,43 +124,54 @@ def score(rows: list[inputs.Row]) -> Result:
     (detail,) = result["details"]
     names = {cluster["cluster"]: cluster["answers"][0]["text"] for cluster in detail["clusters"]}
     names[WRONG] = "wrong: in no cluster"
-    shares = {"People": shares_of(detail["gold_assignments"], names), "Model": shares_of(detail["assignments"], names)}
-    # Wrong answers are always shown, and come last.
-    ranked = sorted(names, key=lambda label: (label != WRONG, -max(share[label] for share in shares.values())))
-    labels = [label for label in names if label in ranked[:MOST_CLUSTERS]]
-    keys = ("gold_assignments", "assignments")
-    members = {label: [members_of(detail[key], label) for key in keys] for label in names}
-    cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
-    hovers = [", ".join(members[label][0]) or names[label] for label in labels]
-    values = {who: [share[label] for label in labels] for who, share in shares.items()}
-    bars = plots.bars(values, [names[label] for label in labels], hovers, "share of the answers")
-    groups = [(names[label], [("People", members[label][0], 0), ("Model", members[label][1], 1)]) for label in labels]
-    table = [
-        (who, row["text"], row["count"], names[closest(row)])
-        for who, key in zip(SIDES, keys, strict=True)
-        for row in detail[key]
-    ]
+    table = []
+    for who, key in zip(SIDES, ("gold_assignments", "assignments"), strict=True):
+        table += [(who, row["text"], row["count"], names[closest(row)]) for row in detail[key]]
     notes, is_enough = cautions(answers)
-    facts = [
+    return Result(
+        scored,
+        answers._asdict(),
+        pictures=cluster_pictures(detail, names),
+        details=pd.DataFrame(table, columns=["Who", "Answer", "Count", "Cluster"]),
+        cards=[card(result, detail, scored.is_read and is_enough)],
+        verdict="" if scored.is_read else scoring.NOT_READ,
+        facts=facts_of(result),
+        notes=notes,
+    )
+
+
+def cluster_pictures(detail: dict[str, Any], names: dict[str, str]) -> list[Drawn]:
+    """Draw the shares of both sides in the largest clusters, and list their answers; `names` are those of clusters."""
+    people = shares_of(detail["gold_assignments"], names)
+    model = shares_of(detail["assignments"], names)
+    # Wrong answers are always shown, and come last.
+    ranked = sorted(names, key=lambda label: (label != WRONG, -max(people[label], model[label])))
+    largest = set(ranked[:MOST_CLUSTERS])
+    labels = [label for label in names if label in largest]
+    cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
+    groups = []
+    hovers = []
+    for label in labels:
+        by_people = members_of(detail["gold_assignments"], label)
+        by_model = members_of(detail["assignments"], label)
+        groups.append((names[label], [("People", by_people, 0), ("Model", by_model, 1)]))
+        hovers.append(", ".join(by_people) or names[label])
+    values = {"People": [people[label] for label in labels], "Model": [model[label] for label in labels]}
+    bars = plots.bars(values, [names[label] for label in labels], hovers, "share of the answers")
+    listed = panels.render("groups", groups, MOST_CHIPS)
+    return [
+        Drawn(bars, f"Of the answers in each cluster, named by its most common answer.{cut}"),
+        Drawn(listed, f"Each answer is listed where it belongs the most.{cut}"),
+    ]
+
+
+def facts_of(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the shares of wrong and of covered answers, and the number of clusters."""
+    return [
         (f"{result['wrong_rate']:.0%}", "Wrong", "of the model's answers match no cluster."),
         (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
         (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
     ]
-    return Result(
-        scored,
-        answers._asdict(),
-        pictures=[
-            Drawn(bars, f"Of the answers in each cluster, named by its most common answer.{cut}"),
-            Drawn(
-                panels.render("groups", groups, MOST_CHIPS), f"Each answer is listed where it belongs the most.{cut}"
-            ),
-        ],
-        details=pd.DataFrame(table, columns=["Who", "Answer", "Count", "Cluster"]),
-        cards=[card(result, detail, scored.is_read and is_enough)],
-        verdict="" if scored.is_read else scoring.NOT_READ,
-        facts=facts,
-        notes=notes,
-    )
 
 
 def shares_of(assignments: list[dict[str, Any]], labels: dict[str, str]) -> dict[str, float]:
@@ -144,7 +198,8 @@ def members_of(assignments: list[dict[str, Any]], label: str) -> list[str]:
 
 def cautions(answers: Answers) -> tuple[list[str], bool]:
     """Return what to know about the numbers of answers, and whether they suffice for a verdict."""
-    n_people, n_model = (sum(count for _, count in given) for given in answers)
+    n_people = total_of(answers.people)
+    n_model = total_of(answers.model)
     if min(n_people, n_model) >= LEAST:
         return [], True
     return [f"No verdict: each side needs {LEAST} answers. People gave {n_people:,}, the model {n_model:,}."], False
@@ -152,16 +207,46 @@ def cautions(answers: Answers) -> tuple[list[str], bool]:
 
 def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> panels.Card:
     """Return the card of the divergence, in nats."""
-    value, largest = result["probeval"], largest_divergence(detail)
-    headline = f"The model gives {result['coverage']:.0%} of people's answers." if is_judged else ""
-    ends = ("0: like people", f"{largest:.2f}: none of their answers")
-    return panels.Card("", headline, value, "nats apart", meter=value / largest if is_judged else None, ends=ends)
+    value = result["probeval"]
+    largest = largest_divergence(detail)
+    even = even_divergence(detail)
+    ends = ("0: as people", f"{largest:.2f}: none of their answers")
+    if not is_judged:
+        return panels.Card("", "", value, "nats apart", ends=ends)
+    headline = headline_of(value, even, largest, result["wrong_rate"])
+    beside = f"As many answers, spread evenly over people's clusters, are {even:.2f} apart."
+    return panels.Card("", headline, value, "nats apart", beside, value / largest, even / largest, ends)
+
+
+def headline_of(value: float, even: float, largest: float, wrong_rate: float) -> str:
+    """Return the interpretation of a divergence, beside that of answers without preference and of wrong answers."""
+    if value <= CLOSE:
+        return "The model answers much as people do."
+    if wrong_rate > 0.5:
+        return "Most of the model's answers are none of people's."
+    if value >= largest / 2:
+        return "The model hardly gives the answers that people give."
+    if value <= even:
+        return "The model answers somewhat as people do."
+    return "The model has other favourites than people."
 
 
 def largest_divergence(detail: dict[str, Any]) -> float:
     """Return the divergence if none of the model's answers matched a cluster."""
+    return divergence(detail, {WRONG: detail["n_answers"]})
+
+
+def even_divergence(detail: dict[str, Any]) -> float:
+    """Return the divergence if the model's answers were spread evenly over people's clusters."""
+    clusters = [cluster["cluster"] for cluster in detail["clusters"]]
+    return divergence(detail, dict.fromkeys(clusters, detail["n_answers"] / len(clusters)))
+
+
+def divergence(detail: dict[str, Any], answers: dict[str, float]) -> float:
+    """Return the divergence of answers in clusters from people's, smoothed as the metric does."""
     counts = dict(detail["smoothing"]["model"])
-    counts[WRONG] += detail["n_answers"]
+    for label, count in answers.items():
+        counts[label] += count
     total = sum(counts.values())
     return sum(p * math.log(p * total / counts[label]) for label, p in detail["gold_distribution"].items() if p)
 
@@ -182,7 +267,7 @@ def api(people: list[str], model: list[str]) -> dict[str, Any]:
     for name, texts in zip(SIDES, (people, model), strict=True):
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise inputs.InputError(f"{name} must be a list of texts.")
-    return compute(Answers(*([(text, 1) for text in texts] for texts in (people, model)))).result
+    return compute(Answers([(text, 1) for text in people], [(text, 1) for text in model])).result
 
 
 SPACE = Space(
@@ -191,16 +276,9 @@ SPACE = Space(
     lead="A question of common sense has many right answers, some more common than others. ProbEval compares the "
     "distribution of a model's answers with that of people's. English only.",
     limits=LIMITS,
-    boxes=(
-        Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
-        Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 6),
-    ),
+    boxes=BOXES,
     examples=Path(__file__).with_name("examples.json"),
-    steps=(
-        "Write people's answers to a question, one a line, with an optional count.",
-        "Write a model's answers to it. Or click an example.",
-        "Press Score.",
-    ),
+    steps=STEPS,
     rows=rows_of,
     score=score,
     pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", "html", is_wide=True)),
@@ -212,5 +290,5 @@ SPACE = Space(
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    probeval.compute(predictions=[["warm"]], references=[["up"]])
+    compute(Answers([("warm", 1)], [("up", 1)]))
     server.serve(demo, SPACE.limits.file_bytes)

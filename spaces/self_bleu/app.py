@@ -1,14 +1,18 @@
 """Demo of self_bleu: how much texts repeat each other's n-grams, and the same for shuffled words."""
 
 import random
+from collections.abc import Container
+from itertools import chain
 from typing import Any, Literal
 
 import gradio as gr
+import numpy as np
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, server, sets
 from _kit.page import Drawn, Picture, Result, build
 
 self_bleu = scoring.load(__file__, "self_bleu")
+is_unspaced = scoring.part(self_bleu, "core").is_unspaced
 
 TOKENIZERS = {
     "whitespace": "Spaces",
@@ -17,10 +21,14 @@ TOKENIZERS = {
     "char": "Characters",
     "zh": "Chinese",
 }
+# Tokenizers of scripts that have no spaces.
+CHARACTERS = ("char", "zh")
 # Orders of n-grams, and tokens that are marked: a browser is slow with more.
 MOST_ORDERS, _MOST_TOKENS = 5, 800
 # Labels of repeated phrases by their lengths.
 _LABELS = ("single", *(f"{n} in a row" for n in range(2, MOST_ORDERS + 1)))
+# Orders of the words, whose mean is compared with the texts as they are written.
+SHUFFLES = 50
 # Smaller differences of scores are not named.
 EQUAL = 0.005
 # The lower bound of each interpretation.
@@ -46,63 +54,139 @@ def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
     return scoring.compute(self_bleu, predictions=given, **settings)
 
 
-def score(rows: list[inputs.Row], max_order: int, tokenizer: str) -> Result:
+def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
-    given, order = sets.group(rows), int(max_order)
+    given = sets.group(rows, strip=markers)
+    order = int(max_order)
     scored = compute(given.texts, max_order, tokenizer)
-    result, scores = scored.result, scored.result["scores"]
-    written = [[split(text, tokenizer) for text in texts] for texts in given.texts]
-    mixed = [[shuffle(tokens, f"{i}") for i, tokens in enumerate(texts)] for texts in written]
-    # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
-    space = "" if tokenizer == "char" else " "
-    shuffled = compute([[space.join(tokens) for tokens in texts] for texts in mixed], max_order, tokenizer).result
-    shown = sets.shown_of(scores)[0]
-    name = f"{given.name(shown)}. " if given.name(shown) else ""
-    repeated = [phrases(texts, order) for texts in written]
-    table = [
-        (given.figure_name(i), " ".join(phrase), len(phrase), ", ".join(str(j + 1) for j in sorted(where)))
-        for i, of_set in enumerate(repeated)
-        for phrase, where in sorted(of_set.items(), key=lambda item: (-len(item[0]), -len(item[1])))
-    ]
-    by_order = {
-        who: [values["details"][shown][f"self_bleu_{n}"] for n in range(1, order + 1)]
-        for who, values in (("As written", result), ("Shuffled", shuffled))
-    }
-    orders = [f"{n}-grams" for n in range(1, order + 1)]
-    figure = plots.bars(by_order, orders, orders, "self-BLEU")
-    # It warns of texts that are too short, and of those that its tokenizer does not split.
-    unread = NOT_COMPARED if result["warnings"] else ""
-
+    result = scored.result
+    scores = result["scores"]
+    tokens = [split_all(texts, tokenizer) for texts in given.texts]
+    mixed = [shuffle_all(texts, 0) for texts in tokens]
+    shuffled = score_shuffled(tokens, order, tokenizer)
+    repeated = [phrases(texts, order) for texts in tokens]
     longest = [max(map(len, of_set), default=0) for of_set in repeated]
+    # It warns of texts that are too short, and of those that its tokenizer does not split.
+    is_doubtful = bool(result["warnings"])
+    is_split = tokenizer in CHARACTERS or not any(map(is_unspaced, chain(*given.texts)))
+    shares_nothing = is_split and not any(longest)
 
     def card_of(name: str, value: float, mixed: float, detail: dict[str, Any], length: int) -> panels.Card:
-        phrase = f"phrase of {panels.in_words(order)} words"
-        facts = [
-            (f"{detail['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
-            (f"{detail['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the counts."),
-            *([(f"{detail['self_bleu_2']:.2f}", "Self-BLEU-2", "of phrases of two.")] if order > 2 else []),
-        ]
-        headline = next(words for least, words in WORDS if value >= least)
-        if length < order:
-            headline = f"No {phrase} is shared."
-        remark, ends = f"The same words in random order: {mixed:.2f}.", (f"0: no {phrase} shared", "1: copies")
-        unit = f"self-BLEU-{order}"
-        return panels.Card(name, "" if unread else headline, value, unit, remark, value, mixed, ends, facts=facts)
+        headline = "" if is_doubtful and not shares_nothing else headline_of(value, length, order)
+        remark = f"The same words in random order: {mixed:.2f}, the mean of {SHUFFLES} orders."
+        ends = (f"0: no {phrase_of(order)} shared", "1: copies")
+        facts = facts_of(detail, order)
+        return panels.Card(name, headline, value, f"self-BLEU-{order}", remark, value, mixed, ends, facts=facts)
 
+    shown = sets.shown_of(scores)[0]
+    name = f"{given.name(shown)}. " if given.name(shown) else ""
+    figure = order_bars(result["details"][shown], shuffled["details"][shown], order)
+    pictures = [
+        marked(tokens[shown], order, f"{name}Phrases that another text contains, too.", 0),
+        marked(mixed[shown], order, f"{name}In one random order, which is nonsense.", 1),
+        Drawn(figure, f"{name}Higher is less diverse."),
+    ]
+    mean = card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result, max(longest))
+    said = f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings."
+    if shares_nothing:
+        said = "No word is in two texts. Self-BLEU compares words, not meanings."
+    elif is_doubtful:
+        said = NOT_COMPARED
     return sets.result(
         given,
         scored,
-        [
-            marked(written[shown], order, f"{name}Phrases that another text contains, too.", 0),
-            marked(mixed[shown], order, f"{name}In random order, which is nonsense.", 1),
-            Drawn(figure, f"{name}Higher is less diverse."),
-        ],
-        pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."]),
+        pictures,
+        phrase_table(given, repeated),
         lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i], longest[i]),
-        card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result, max(longest)),
-        unread or f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings.",
-        sets.size_notes(given, "self-BLEU tends to be larger in a larger set."),
+        mean,
+        said,
+        sets.common_notes(given, "self-BLEU tends to be larger in a larger set."),
     )
+
+
+def phrase_of(order: int) -> str:
+    """Return what the longest n-grams are called."""
+    return f"phrase of {panels.in_words(order)} words" if order > 1 else "word"
+
+
+def headline_of(value: float, longest: int, order: int) -> str:
+    """Return the interpretation of a score; `longest` is the length of the longest phrase in two texts."""
+    if not longest:
+        return "No word is shared."
+    if longest < order:
+        return f"No {phrase_of(order)} is shared."
+    return next(words for least, words in WORDS if value >= least)
+
+
+def facts_of(detail: dict[str, Any], order: int) -> list[tuple[str, str, str]]:
+    """Return the measures beside self-BLEU."""
+    facts = [
+        (f"{detail['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
+        (f"{detail['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the counts."),
+    ]
+    if order > 2:
+        facts.append((f"{detail['self_bleu_2']:.2f}", "Self-BLEU-2", "of phrases of two."))
+    return facts
+
+
+def order_bars(written: dict[str, Any], shuffled: dict[str, Any], order: int) -> Any:
+    """Draw self-BLEU by order, of a set as it is written and of its shuffled words."""
+    orders = range(1, order + 1)
+    names = [f"{n}-grams" for n in orders]
+    values = {
+        "As written": [written[f"self_bleu_{n}"] for n in orders],
+        "Shuffled": [shuffled[f"self_bleu_{n}"] for n in orders],
+    }
+    return plots.bars(values, names, names, "self-BLEU")
+
+
+def phrase_table(given: sets.Sets, repeated: list[dict[tuple[str, ...], set[int]]]) -> pd.DataFrame:
+    """Return the table of the phrases in more than one text of a set, the longest first."""
+    table = []
+    for i, holders in enumerate(repeated):
+        ordered = sorted(holders.items(), key=lambda item: (-len(item[0]), -len(item[1])))
+        for phrase, texts in ordered:
+            numbers = ", ".join(str(j + 1) for j in sorted(texts))
+            table.append((given.figure_name(i), " ".join(phrase), len(phrase), numbers))
+    return pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."])
+
+
+def split_all(texts: list[str], tokenizer: str) -> list[list[str]]:
+    """Tokenize texts."""
+    return [split(text, tokenizer) for text in texts]
+
+
+def shuffle_all(texts: list[list[str]], seed: int) -> list[list[str]]:
+    """Shuffle the words of each text."""
+    return [shuffle(tokens, f"{seed} {i}") for i, tokens in enumerate(texts)]
+
+
+def score_shuffled(sets_of_tokens: list[list[list[str]]], order: int, tokenizer: str) -> dict[str, Any]:
+    """Score the texts of each set with their words shuffled: the mean of `SHUFFLES` orders of the words.
+
+    Returns "scores", "details" with self-BLEU by order for each set, and the means of both over sets, as `compute`.
+    """
+    # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
+    space = "" if tokenizer == "char" else " "
+    texts = []
+    for tokens in sets_of_tokens:
+        for seed in range(SHUFFLES):
+            texts.append([space.join(words) for words in shuffle_all(tokens, seed)])
+    settings = {"max_order": order, "tokenizer": tokenizer, "singletons": "skip"}
+    found = scoring.compute(self_bleu, predictions=texts, **settings).result
+    names = [f"self_bleu_{n}" for n in range(1, order + 1)]
+    result: dict[str, Any] = {"scores": [], "details": []}
+    for start in range(0, len(texts), SHUFFLES):
+        details = found["details"][start : start + SHUFFLES]
+        if found["scores"][start] is None:
+            result["scores"].append(None)
+            result["details"].append(details[0])
+        else:
+            means = {name: float(np.mean([detail[name] for detail in details])) for name in names}
+            result["scores"].append(float(np.mean(found["scores"][start : start + SHUFFLES])))
+            result["details"].append(means)
+    # Each set has as many orders, so that these are the means over sets, too.
+    return result | {name: found[name] for name in ["self_bleu", *names]}
 
 
 def split(text: str, tokenizer: str) -> list[str]:
@@ -128,38 +212,54 @@ def phrases(texts: list[list[str]], order: int) -> dict[tuple[str, ...], set[int
 
 def marked(texts: list[list[str]], order: int, caption: str, series: int) -> Drawn:
     """Return the texts with their repeated phrases, of at most `order` words, marked by length."""
-    repeated, shown = phrases(texts, order), list[list[tuple[str, int]]]()
+    repeated = phrases(texts, order)
+    shown: list[list[tuple[str, int]]] = []
     n_shown = 0
     for tokens in texts:
         n_shown += len(tokens)
         if n_shown > _MOST_TOKENS:
             break
-        pieces, at = [], 0
-        while at < len(tokens):
-            longest = range(min(order, len(tokens) - at), 0, -1)
-            n = next((n for n in longest if tuple(tokens[at : at + n]) in repeated), 0)
-            pieces.append((" ".join(tokens[at : at + max(n, 1)]), n))
-            at += max(n, 1)
-        shown.append(pieces)
+        shown.append(pieces_of(tokens, repeated, order))
     content = panels.render("marked", shown, _LABELS[:order], series)
     return Drawn(content, caption + sets.first_of(len(shown), len(texts)))
+
+
+def pieces_of(tokens: list[str], repeated: Container[tuple[str, ...]], order: int) -> list[tuple[str, int]]:
+    """Divide a text into its repeated phrases, the longest first, and single words; with lengths, 0 if not repeated."""
+    pieces = []
+    at = 0
+    while at < len(tokens):
+        longest = range(min(order, len(tokens) - at), 0, -1)
+        length = next((n for n in longest if tuple(tokens[at : at + n]) in repeated), 0)
+        end = at + max(length, 1)
+        pieces.append((" ".join(tokens[at:end]), length))
+        at = end
+    return pieces
 
 
 def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any], order: int) -> str:
     """Compare two sets, or the texts with their words shuffled, at the largest order at which one repeats anything."""
     scored = [i for i, value in enumerate(result["scores"]) if value is not None]
-    names, sides = ["these texts", "shuffled words"], [result, shuffled]
+    names = ["these texts", "shuffled words"]
+    sides = [result, shuffled]
     if len(scored) == 2:
-        names, sides = [given.name(i) for i in scored], [result["details"][i] for i in scored]
-    n = next((n for n in range(order, 0, -1) if max(side[f"self_bleu_{n}"] for side in sides) >= EQUAL), 0)
-    if not n:
-        return "No word is in two texts."
-    of_what = "" if n == order else f" of phrases of {panels.in_words(n)} words" if n > 1 else " of single words"
-    none = "" if n == order else f"Hardly any phrase of {panels.in_words(order)} words is shared. "
-    gap = sides[0][f"self_bleu_{n}"] - sides[1][f"self_bleu_{n}"]
+        names = [given.name(i) for i in scored]
+        sides = [result["details"][i] for i in scored]
+    for n in range(order, 0, -1):
+        values = [side[f"self_bleu_{n}"] for side in sides]
+        if max(values) >= EQUAL:
+            break
+    else:
+        return "Hardly anything is repeated."
+    begin = ""
+    kind = ""
+    if n < order:
+        begin = f"Hardly any phrase of {panels.in_words(order)} words is shared. "
+        kind = f" of phrases of {panels.in_words(n)} words" if n > 1 else " of single words"
+    gap = values[0] - values[1]
     if abs(gap) < EQUAL:
-        return f"{none}As much repetition{of_what} in {names[0]} as in {names[1]}."
-    return f"{none}{'More' if gap > 0 else 'Less'} repetition{of_what} in {names[0]} than in {names[1]}."
+        return f"{begin}As much repetition{kind} in {names[0]} as in {names[1]}."
+    return f"{begin}{'More' if gap > 0 else 'Less'} repetition{kind} in {names[0]} than in {names[1]}."
 
 
 def api(
@@ -183,6 +283,10 @@ def api(
     return compute(texts, max_order, tokenizer).result
 
 
+ORDER_SLIDER = gr.Slider(1, MOST_ORDERS, 4, step=1, label="Longest phrase", info="The order of the n-grams.")
+TOKENIZER_LIST = gr.Dropdown(
+    [(label, name) for name, label in TOKENIZERS.items()], value="whitespace", label="Split texts at"
+)
 SPACE = sets.space(
     metric=self_bleu,
     title="How much do these texts repeat each other?",
@@ -195,12 +299,7 @@ SPACE = sets.space(
         Picture("Self-BLEU by order", is_wide=True),
     ),
     api=api,
-    settings={
-        "max_order": gr.Slider(1, MOST_ORDERS, 4, step=1, label="Longest phrase", info="The order of the n-grams."),
-        "tokenizer": gr.Dropdown(
-            [(label, name) for name, label in TOKENIZERS.items()], value="whitespace", label="Split texts at"
-        ),
-    },
+    settings={"markers": sets.marker_box(), "max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
 )
 
 demo = build(SPACE)

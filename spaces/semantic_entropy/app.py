@@ -7,15 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.page import Drawn, Picture, Result, build
 
 semantic_entropy = scoring.load(__file__, "semantic_entropy")
 
 _SETTINGS = scoring.part(semantic_entropy, "semantic_entropy_settings")
-SAME, SAME_IN_CONTEXT = _SETTINGS.DEFAULT_SAME, _SETTINGS.DEFAULT_SAME_IN_CONTEXT
+SAME = _SETTINGS.DEFAULT_SAME
+SAME_IN_CONTEXT = _SETTINGS.DEFAULT_SAME_IN_CONTEXT
 LEAST_SAME, MOST_SAME = 0.5, 1.0
-INFO = f"{SAME} is calibrated on pairs that people labelled; with a question, it stands for {SAME_IN_CONTEXT}."
+INFO = (
+    f"{SAME} is calibrated on pairs that people labelled; with a question, it stands for {SAME_IN_CONTEXT}."
+    if scoring.is_default()
+    else f"It depends on the encoder: unrelated texts have {scoring.unrelated_cosine(semantic_entropy):.2f} on average."
+)
+# An encoder without a calibrated threshold begins at that of the map.
+FIRST_SAME = SAME if scoring.is_default() else min(round(scoring.near(semantic_entropy), 2), MOST_SAME)
 # Classes of a set, and texts of a class, that are listed.
 MOST_CLASSES, MOST_CHIPS = 12, 6
 # Smaller differences of scores are not named.
@@ -31,66 +39,70 @@ def compute(texts: Any, same: Any, contexts: Any = None, is_drawn: bool = False)
     return scoring.compute(semantic_entropy, given, predictions=given, same=least, contexts=contexts, is_drawn=is_drawn)
 
 
-def score(rows: list[inputs.Row], prompt: str, same: float) -> Result:
+def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Result:
     """Score all sets and show the classes of one or two of them."""
-    given = sets.group(rows)
+    given = sets.group(rows, strip=markers)
     contexts = sets.contexts_of(given, prompt)
     scored = compute(given.texts, same, contexts, is_drawn=True)
-    scores, counts = scored.result["scores"], list(map(int, scored.result["n_classes_scores"]))
+    scores = scored.result["scores"]
+    counts = [int(n_classes) for n_classes in scored.result["n_classes_scores"]]
     if contexts and same == SAME and scoring.is_default():
         same = SAME_IN_CONTEXT
     shown = sets.shown_of(scores)
     classes = [detail["classes"] for detail in scored.result["details"]]
-    unseen = sets.unseen(given, scored.similarity)
+    alike = [np.equal.outer(labels, labels) for labels in classes]
+    unseen = sets.unseen(given, alike, lambda i, j, k: "the model counts them as one meaning.")
 
     def card_of(i: int, value: float) -> panels.Card:
         n = len(given.texts[i])
-        seen = " as the model sees it" if unseen[i] else ""
-        headline = f"{panels.count(n, 'text')}, {panels.count(counts[i], 'meaning')}{seen}."
+        headline = f"The model finds {panels.count(counts[i], 'meaning')} in {panels.count(n, 'text')}."
         ends = ("sure: one meaning", "unsure: all different")
         if n == 1:
             return panels.Card("", headline, value, "nats of entropy")
         beside = f"0 if all say the same, {math.log(n):.2f} if no two of {panels.in_words(n)} do."
         return panels.Card("", headline, value, "nats of entropy", beside, value / math.log(n), ends=ends)
 
+    pictures: list[Drawn | None] = [classes_panel(given, shown, classes, same)]
+    unrelated = scoring.unrelated_cosine(semantic_entropy)
+    pictures += sets.figures(given, shown, scored.similarity, float(same), unrelated, prompt)
+    table = sets.details(given, {"Meaning": classes})
+    # People count from 1.
+    table["Meaning"] += 1
     unit = f"nats and {scored.result['n_classes']:.2f} meanings, on average over {len(scores)} sets"
-    notes = [*chain(*unseen.values()), *sets.size_notes(given, "a larger set can have more meanings.")]
+    mean = panels.Card("", "", scored.result["semantic_entropy"], unit)
     equal = "Both sets are equally certain."
-    return sets.result(
-        given,
-        scored,
-        [classes_panel(given, shown, classes, same), *sets.figures(given, shown, scored.similarity, float(same))],
-        sets.details(given, {"Meaning": [[label + 1 for label in labels] for labels in classes]}),
-        card_of,
-        panels.Card("", "", scored.result["semantic_entropy"], unit),
-        sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal),
-        notes,
-        [panels.count(k, "meaning") for k in counts],
-    )
+    said = sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal)
+    notes = list(chain(*unseen.values()))
+    notes += sets.contained_notes(given, alike)
+    notes += sets.common_notes(given, "a larger set can have more meanings.")
+    facts = [panels.count(k, "meaning") for k in counts]
+    return sets.result(given, scored, pictures, table, card_of, mean, said, notes, facts)
 
 
 def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int]], same: float) -> Drawn:
     """Return the texts of each set, class by class, the largest first, and a caption."""
-    groups, total = [], 0
+    groups = []
+    total = 0
     for series, i in enumerate(shown):
         members: dict[int, list[str]] = {}
         for text, label in zip(given.texts[i], classes[i], strict=True):
             members.setdefault(label, []).append(text)
         total += len(members)
         largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
-        groups += [(panels.count(len(texts), "text"), [(given.name(i), texts, series)]) for texts in largest]
+        for texts in largest:
+            groups.append((panels.count(len(texts), "text"), [(given.name(i), texts, series)]))
     cut = sets.first_of(len(groups), total, "classes").replace("first", "largest")
     caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
     return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)
 
 
-def api(texts: list[list[str]], same: float = SAME, contexts: list[str] | None = None) -> dict[str, Any]:
+def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | None = None) -> dict[str, Any]:
     """Compute semantic entropy: the entropy of the meanings into which the texts of each set fall, in nats.
 
     Args:
         texts: sets of English texts, each a list of strings, such as a model's answers to a question.
-        same: the least cosine of texts that say the same, from 0.5 to 1; 0.83, the calibrated default, stands for 0.74
-            with contexts.
+        same: the least cosine of texts that say the same, from 0.5 to 1. The default is that of the page; with the
+            default encoder it is calibrated, and stands for a smaller one with contexts.
         contexts: for each set, the question that its texts answer.
 
     Returns
@@ -102,6 +114,7 @@ def api(texts: list[list[str]], same: float = SAME, contexts: list[str] | None =
     return compute(texts, same, contexts).result
 
 
+SAME_SLIDER = gr.Slider(LEAST_SAME, MOST_SAME, FIRST_SAME, step=0.01, label="Say the same from this cosine", info=INFO)
 SPACE = sets.space(
     metric=semantic_entropy,
     title="How many meanings do these answers have?",
@@ -113,12 +126,13 @@ SPACE = sets.space(
     api=api,
     settings={
         "prompt": sets.prompt_box(),
-        "same": gr.Slider(LEAST_SAME, MOST_SAME, SAME, step=0.01, label="Say the same from this cosine", info=INFO),
+        "markers": sets.marker_box(),
+        "same": SAME_SLIDER,
     },
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    semantic_entropy.compute(predictions=["warm", "up"])
+    compute([["warm", "up"]], FIRST_SAME)
     server.serve(demo, SPACE.limits.file_bytes)

@@ -4,7 +4,9 @@ from itertools import chain
 from typing import Any
 
 import gradio as gr
+import numpy as np
 from _kit import inputs, panels, scoring, server, sets
+from _kit.core import TIE
 from _kit.page import Picture, Result, build
 
 vendi_embed = scoring.load(__file__, "vendi_embed")
@@ -22,41 +24,47 @@ def compute(texts: Any, q: Any, contexts: Any = None, is_drawn: bool = False) ->
     return scoring.compute(vendi_embed, given, predictions=given, q=float(q), contexts=contexts, is_drawn=is_drawn)
 
 
-def score(rows: list[inputs.Row], prompt: str, q: float) -> Result:
+def score(rows: list[inputs.Row], prompt: str, markers: bool, q: float) -> Result:
     """Score all sets and draw one or two of them."""
-    given = sets.group(rows)
+    given = sets.group(rows, strip=markers)
     scored = compute(given.texts, q, sets.contexts_of(given, prompt), is_drawn=True)
-    scores, similarity, q = scored.result["scores"], scored.similarity, float(q)
-    shown, squares = sets.shown_of(scores), given.blocks(similarity)
-    adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=q)
-    unseen = sets.unseen(given, similarity)
+    scores = scored.result["scores"]
+    shown = sets.shown_of(scores)
+    near = scoring.near(vendi_embed)
+    squares = given.blocks(scored.similarity)
+    adds = scoring.contributions(vendi_embed, given.texts, squares, scores, q=float(q))
+
+    def remark(i: int, j: int, k: int) -> str:
+        pair = [j, k]
+        matrix = squares[i][np.ix_(pair, pair)]
+        score = vendi_embed.compute(predictions=[["a", "b"]], similarity=[matrix], q=float(q))["vendi_embed"]
+        return f"the two count as {score:.2f} different texts of 2."
+
+    unseen = sets.unseen(given, [square >= near - TIE for square in squares], remark)
 
     def card_of(i: int, value: float) -> panels.Card:
         n = len(given.texts[i])
-        unrelated = scoring.yardstick(vendi_embed, n, q=q)
-        ends = ("1: all the same", f"{n}: all different")
-        headline = headline_of(value, n, unrelated or n) + (" So the model sees it." if unseen[i] else "")
-        card = panels.Card("", headline, value, f"of {n}", ends=ends, meter=(value - 1) / (n - 1) if n > 1 else None)
+        unrelated = scoring.yardstick(vendi_embed, n, q=float(q))
+        headline = headline_of(value, n, unrelated or n)
+        if unseen[i]:
+            headline = f"{headline.rstrip('.')}, as the model sees it."
+        card = panels.Card("", headline, value, f"of {n}", ends=("1: all the same", f"{n}: all different"))
+        if n > 1:
+            card = card._replace(meter=(value - 1) / (n - 1))
         if unrelated is None:
             return card
         beside = f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}."
         return card._replace(meaning=beside, mark=(unrelated - 1) / (n - 1))
 
+    unrelated = scoring.unrelated_cosine(vendi_embed)
+    pictures = sets.figures(given, shown, scored.similarity, near, unrelated, prompt)
+    pictures.append(sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS))
+    mean = panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets")
     more = sets.verdict(given, scores, EQUAL, "More different things", "As many different things in both sets.")
-    notes = [*chain(*unseen.values()), *sets.size_notes(given, "a larger set can reach a larger score.")]
-    return sets.result(
-        given,
-        scored,
-        [
-            *sets.figures(given, shown, similarity, sets.NEAR),
-            sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
-        ],
-        sets.details(given, {"Adds": adds}),
-        card_of,
-        panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets"),
-        more,
-        [*notes, sets.NO_QUALITY] if len(scores) > 1 else notes,
-    )
+    notes = list(chain(*unseen.values()))
+    notes += sets.common_notes(given, "a larger set can reach a larger score.")
+    notes.append(sets.NO_QUALITY)
+    return sets.result(given, scored, pictures, sets.details(given, {"Adds": adds}), card_of, mean, more, notes)
 
 
 def headline_of(value: float, n: int, unrelated: float) -> str:
@@ -98,6 +106,7 @@ SPACE = sets.space(
     api=api,
     settings={
         "prompt": sets.prompt_box(),
+        "markers": sets.marker_box(),
         "q": gr.Slider(LEAST_ORDER, MOST_ORDER, 1, step=0.1, label="Order q", info=ORDER),
     },
 )

@@ -169,7 +169,7 @@ def main() -> int:
     options = parse_options()
     confidence, settings, name = options.confidence, options.settings, options.result
     metric = cli.load_metric(options.metric)
-    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ())}
+    bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.is_reciprocal}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
     columns = columns_of(metric, options.columns, options.quality_scale, PROMPT in options.strip)

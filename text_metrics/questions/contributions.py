@@ -48,7 +48,7 @@ def score_contributions(
         parsed = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
         by_spectrum = scorer.metric.name == "vendi_embed" and parsed.orders[0] in (1, 2)
         if by_spectrum and parsed.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
-            from text_metrics.metrics._core.core_spectra import vendi_without_each
+            from text_metrics.questions.leave_one_out import vendi_without_each
 
             with one_thread():
                 vectors, _, precision = embed_sets(scorer.sets, parsed)

@@ -10,7 +10,12 @@ import pandas as pd
 
 from text_metrics.metrics._core.core_inputs import batches_by_size
 from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by, result_numbers
+from text_metrics.metrics._core.core_results import (
+    ItemResult,
+    ScoreSummary,
+    parse_confidence_by,
+    result_numbers,
+)
 from text_metrics.questions.subsets import Subsets, SubsetScorer
 
 # Texts of sets whose subsets are drawn at a time, to bound the memory.
@@ -33,25 +38,33 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     Returns
     -------
     dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
-    fewer than k texts, without which means are. `n_too_small` is the number of these sets.
+    fewer than k texts, without which means are. Of `pairs` of vendi_embed, it is the squared similarities that are
+    averaged; `similarity_change` is the largest of all subsets, and `n_singletons` that of `compute`. `n_too_small` is
+    the number of sets of fewer than k texts.
 
     Raises
     ------
     TypeError, ValueError
-        If `compute` raises one, or the score is not the mean over sets.
+        If `compute` raises one, or a setting pools several sets to one score.
     """
     k, draws = parse_count(k, "k"), parse_count(draws, "draws")
     seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
+    _check_averaged(scorer)
     details = {"details": True} if "details" in scorer.declared else {}
+    of_subsets, maxima = [], []
     with scorer.caching(**scorer.singletons_skipped):
-        score, mean = scorer.whole[scorer.metric.name], pd.Series(scorer.whole["scores"], dtype=float).mean()
-        if score is not None and not math.isclose(score, mean, rel_tol=1e-6, abs_tol=1e-9):
-            raise ValueError(f"rarefied needs a mean of scores of sets: {scorer.metric.name} pools the sets here.")
-        of_subsets = [_numbers(*part) for part in scorer.results(_subsets(scorer, k, draws, seed), **details)]
+        for of_set, of_part in scorer.results(_subsets(scorer, k, draws, seed), **details):
+            of_subsets.append(_numbers(scorer, of_set, of_part))
+            maxima.append({name: of_part[name] for name in scorer.metric.maxima if name in of_part})
     table = pd.concat([pd.DataFrame(), *of_subsets])
     expected = table.groupby(level=0).mean().reindex(range(len(scorer.sets.sizes)))
     result = _summary(scorer, expected, k)
+    # NaN without any subset.
+    largest = pd.DataFrame(maxima).max()
+    result |= {name: None if math.isnan(value) else float(value) for name, value in largest.items()}
+    if "singletons" in settings and "n_singletons" in scorer.whole:
+        result["n_singletons"] = scorer.whole["n_singletons"]
     if settings.get("details"):
         columns = expected[[name for name in expected if not name.endswith("scores")]]
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
@@ -59,6 +72,15 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     result["n_too_small"] = int((scorer.sets.sizes < k).sum())
     result["signature"] = scorer.signature(rarefy=k, draws=draws, seed=seed)
     return result
+
+
+def _check_averaged(scorer: SubsetScorer) -> None:
+    """Raise a ValueError for a setting that pools several sets, unless what is pooled is known of each set."""
+    metric = scorer.metric
+    pooled_by = metric.settings.read(scorer.settings, metric.name).pooled_by
+    pooled_of_sets = {name for each in metric.item_results if each.is_reciprocal for name in each.needs}
+    if pooled_by is not None and pooled_by not in pooled_of_sets and len(scorer.sets.sizes) > 1:
+        raise ValueError(f"rarefied needs a mean of scores of sets: {metric.name} pools the sets here ({pooled_by}).")
 
 
 def _subsets(scorer: SubsetScorer, k: int, draws: int, seed: int) -> Iterator[Subsets]:
@@ -86,9 +108,12 @@ def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
     return np.array(list(drawn))
 
 
-def _numbers(of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
-    """Return the numbers of each subset of a result, a row of the index of its set."""
+def _numbers(scorer: SubsetScorer, of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
+    """Return the numbers of each subset of a result that are averaged, a row of the index of its set."""
     scores = {name: values for name, values in result.items() if name.endswith("scores")}
+    for each in scorer.metric.item_results:
+        if each.is_reciprocal and each.name in scores:
+            scores[each.name] = [0.0 if value is None else 1 / value for value in scores[each.name]]
     details = pd.DataFrame([dict(result_numbers(row or {})) for row in result.get("details", ())])
     return pd.DataFrame(scores | details.to_dict("list"), index=of_set, dtype=float)
 
@@ -99,7 +124,7 @@ def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, 
     read = metric.settings.read(scorer.settings, metric.name)
     units = parse_confidence_by(read.confidence_by, n, "set")
     summary = ScoreSummary(units, read.confidence, metric.bounds_under(read), np.full(n, k))
-    bounds = {each.name: each.bounds for each in metric.item_results}
+    declared = {each.name: each for each in metric.item_results}
     missing = pd.Series(math.nan, expected.index)
     result: dict[str, Any] = {}
     for name in whole:
@@ -108,7 +133,11 @@ def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, 
             of_mean = prefix.removesuffix("_")
             of_mean = of_mean if of_mean in whole else f"{prefix}{metric.name}"
             values = expected.get(name, missing).to_numpy()
-            result |= summary.of(of_mean, values, prefix, bounds.get(name))
+            each = declared.get(name, ItemResult(name))
+            if each.is_reciprocal:
+                result |= summary.of_reciprocals(of_mean, values, prefix)
+            else:
+                result |= summary.of(of_mean, values, prefix, each.bounds)
     # The other numbers are means of those in `details`.
     means = {name: None if math.isnan(mean) else float(mean) for name, mean in expected.mean().items()}
     for name, value in whole.items():

@@ -76,8 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if options.engine == "local":
             with input_checked():
                 scorer.settings.check_found()
-        is_vendi = scorer.metric.name == "vendi_embed" and scorer.settings.kernel == "embedding"
-        if options.one_set and is_vendi and not scorer.columns:
+        if options.one_set and scorer.has_sums:
             reader = Reader(Keys(options.text_key), reads_sets=False, strip=options.strip)
             n_texts = _SUMMED * options.batch_size
             job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)

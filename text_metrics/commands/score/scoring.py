@@ -11,7 +11,14 @@ from text_metrics.commands.shared.columns import Column, columns_of, to_argument
 from text_metrics.commands.shared.command import input_checked
 from text_metrics.commands.shared.sets import Unit
 from text_metrics.metrics._core.core_inputs import split_list
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
+from text_metrics.metrics._core.core_results import (
+    QUESTIONS,
+    TEXTS,
+    ItemResult,
+    result_numbers,
+    result_values,
+    rows_of,
+)
 from text_metrics.metrics._core.core_settings import CALL
 from text_metrics.texts import PROMPT
 
@@ -58,6 +65,13 @@ class RowScorer:
         self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
         self.floats = [self.keys[result.name] for result in results if not result.is_count and self.items != TEXTS]
 
+    @property
+    def has_sums(self) -> bool:
+        """Whether the score of a set follows from sums over its texts, which is the Vendi score of embeddings."""
+        if self.metric.name != "vendi_embed" or self.columns:
+            return False
+        return self.settings.kernel == "embedding" and self.settings.similarity is None
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)
 
@@ -101,9 +115,16 @@ def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str,
         "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
         "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
         "labels": [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given],
+        # Of one set, there are no rows to write them to.
+        "lists": result_lists(result) if scorer.options.one_set else {},
     }
     pairs = () if scorer.options.one_set else zip(units, scores, strict=True)
     return facts, [_join(scorer, unit, results) for unit, results in pairs]
+
+
+def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lists of a result by their names, such as `scores` and `details`."""
+    return {name: value for name, value in result_values(result) if isinstance(value, list)}
 
 
 def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.score.scoring import RowScorer
-from text_metrics.metrics._core.core_results import Estimate, Signature, format_order, format_sizes, ratio_estimate
+from text_metrics.commands.score.scoring import RowScorer, result_lists
+from text_metrics.metrics._core.core_results import (
+    Estimate,
+    ScoreSummary,
+    Signature,
+    format_sizes,
+    ratio_estimate,
+    result_numbers,
+)
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
@@ -33,8 +40,9 @@ def merge_signatures(first: str, second: str) -> str:
 def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    Counts add up, and means are weighted by their numbers of items; one that a piece lacks is None. Estimates are over
-    units or their labels, because the texts of a unit are not independent.
+    Counts add up, of the maxima of a metric the largest counts, and means are weighted by their numbers of items; one
+    that a piece lacks is None. Estimates are over units or their labels, because the texts of a unit are not
+    independent. One set is one piece, whose lists are in the summary.
 
     Raises a ValueError if the signatures of pieces differ.
     """
@@ -42,14 +50,19 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
     counts, codes, labels = Counter[str](), dict[str, int](), list[int]()
     # The sum of each number over items, the number of items, and that of pieces.
     totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
+    maxima: dict[str, float] = {}
+    lists: dict[str, Any] = {}
     signature, n_pieces = "", 0
     for facts in pieces:
         n_pieces += 1
+        lists |= facts["lists"]
         labels += [codes.setdefault(label, len(codes)) for label in facts["labels"]]
         signature = merge_signatures(signature, facts["signature"])
         for name, value in facts["numbers"].items():
             if isinstance(value, int):
                 counts[name] += value
+            elif name in scorer.metric.maxima:
+                maxima[name] = max(value, maxima.get(name, value))
             else:
                 weight = 0 if value is None else facts["n_items"][name]
                 totals[name] += ((value or 0.0) * weight, weight, 1)
@@ -62,7 +75,9 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
     estimates = {name: ratio_estimate(*of_units[of_units[:, 1] > 0].T) for name, of_units in by_unit.items()}
     return {
         **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},
+        **maxima,
         **counts,
+        **lists,
         "signature": signature,
         "n_scores": int(by_unit["scores"][:, 1].sum()),
         "n_units": estimates["scores"].n,
@@ -72,19 +87,20 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
 
 def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Score a set from the sums of its pieces; returns the result."""
-    from text_metrics.metrics._core.core_spectra import vendi_from_sums
+    from text_metrics.metrics._core.core_spectra import spectra_from_sums
+    from text_metrics.metrics.vendi_embed.vendi_embed_results import name_results
 
     total, signature, n = np.zeros(()), "", 0
     for facts in pieces:
         total, n = total + facts["sums"], n + facts["n"]
         signature = merge_signatures(signature, facts["signature"])
-    orders = scorer.settings.orders
-    scores = vendi_from_sums(total, n, orders).tolist()
-    by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
+    sizes = np.array([n])
+    summary = ScoreSummary(np.arange(1), None, scorer.metric.bounds, sizes)
+    result = name_results(spectra_from_sums(total, n), sizes, scorer.settings, summary)
     return {
-        "vendi_embed": scores[0],
+        **dict(result_numbers(result)),
+        **result_lists(result),
         "n_scores": 1,
-        **(by_order if scorer.settings.has_orders else {}),
         "signature": str(Signature.parse(signature).merge(set_size=n)),
     }
 
