@@ -28,12 +28,15 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.jobs import kept
-from text_metrics.commands.probe.files import Rows, read_references
+from text_metrics.commands.probe.files import Rows, read_references, strip_answers
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.commands.shared.cli import warn_of_marks
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Parser, command
 from text_metrics.commands.shared.files import open_file, write_jsonl
 from text_metrics.commands.shared.sets import Unit
+from text_metrics.metrics._core.core_results import Signature
 from text_metrics.metrics.probeval.probeval_formats import WRONG, count_answers
+from text_metrics.texts import REASONING, strip, to_signature
 
 INSTRUCTIONS = """\
 You group answers that many people gave to one question. Answers that say the same, or nearly the same, belong to one \
@@ -60,8 +63,9 @@ EXAMPLE = (
 def parse_names(size: int, answer: str, top: Any = None) -> list[str]:
     """Read the names of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
 
-    Names that differ in case or spaces are one.
+    Names that differ in case or spaces are one. JSON in the model's reasoning is no answer.
     """
+    answer = strip(answer, (REASONING,))
     numbers = [str(i) for i in range(1, size + 1)]
     for start in re.finditer("{", answer):
         with suppress(json.JSONDecodeError):
@@ -171,10 +175,12 @@ def partition_texts(arguments: argparse.Namespace) -> int:
     units = [unit for unit in rows.units if unit.rows]
     classes = ask_classes(chat, units, criterion)
     signed = chat.signature("cluster_answers", criterion_instructions(criterion))
+    signed = str(Signature.parse(signed).merge(**to_signature(arguments.strip)))
+    answers = rows.answers()
     added = {}
     for unit, by_text in zip(units, classes, strict=True):
         for row in unit.rows:
-            of_texts = None if by_text is None else [by_text[text] for text in row.texts]
+            of_texts = None if by_text is None else [by_text[text] for text in answers[row.number]]
             of_row = of_texts[0] if of_texts is not None and row.is_text else of_texts
             added[row.number] = {"classes": of_row, "classes_signature": signed}
     kept.write(arguments, rows, added)
@@ -198,6 +204,8 @@ def main() -> int:
     if any(getattr(arguments, name) is not None for name in of_texts):
         return partition_texts(arguments)
     references = read_references(arguments.reads)
+    references, marks = strip_answers(references, arguments.strip)
+    warn_of_marks(marks, what="answers")
     chat = Chat(arguments)
     clustered = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)

@@ -37,6 +37,7 @@ from text_metrics.metrics._core.core_results import (
     mean_estimate,
     parse_confidence_by,
 )
+from text_metrics.texts import PROMPT, Marks, to_signature
 
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
@@ -201,6 +202,8 @@ def show(result: dict[str, Any]) -> str:
     if pairs := first.difference(second):
         differences = (f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in pairs.items())
         lines.append(f"  the signatures differ in {'; '.join(differences)}")
+    for name, counts in zip("AB", result.get("stripped", ()), strict=False):
+        lines.append(f"  stripped from texts of {name}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items())}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
@@ -248,9 +251,12 @@ def main() -> int:
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.is_reciprocal}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
-    columns = columns_of(metric, options.columns, options.quality_scale)
+    columns = columns_of(metric, options.columns, options.quality_scale, PROMPT in options.strip)
     reads_sets = getattr(metric, "items", TEXTS) != TEXTS
-    systems, repeats = read_pair(options, Reader(options.keys, reads_sets, columns, is_scattered=True))
+    reader = Reader(options.keys, reads_sets, columns, is_scattered=True, strip=options.strip)
+    systems, repeats = read_pair(options, reader)
+    marks = [sum((unit.marks or Marks() for unit in sets.values()), Marks()) for _, sets in systems]
+    cli.warn_of_marks(sum(marks, Marks()))
     warn_of_repeats(", ".join(map(str, options.files)), repeats, str(options.id_key))
     ids = list(systems[0][1])
     n_all = len(ids)
@@ -268,6 +274,9 @@ def main() -> int:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{system}: {str(error) or type(error).__name__}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
+    signed = to_signature(options.strip)
+    if signed:
+        signatures = [str(Signature.parse(each).merge(**signed)) for each in signatures]
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
@@ -287,6 +296,8 @@ def main() -> int:
         **compare(first, second, confidence, units),
         "signatures": list(signatures),
     }
+    if options.strip:
+        result["stripped"] = [of_side.counts(options.strip) for of_side in marks]
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):

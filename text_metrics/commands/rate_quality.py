@@ -18,6 +18,7 @@ import argparse
 import math
 import re
 import sys
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +29,9 @@ from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Parser, command
 from text_metrics.commands.shared.rows import Row
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
-from text_metrics.metrics._core.core_results import signature
+from text_metrics.metrics._core.core_results import Signature, signature
 from text_metrics.metrics._core.core_windows import token_batches
+from text_metrics.texts import REASONING, SPECIAL, strip, to_signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}
@@ -49,8 +51,10 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
     `top` holds log-probabilities of the most probable first tokens, of which the spellings of an answer count together.
     If they hold less than half of the probability, or the answer's text says something else than they, the rating is
-    the value of the answer itself. Raises a ValueError if that does not begin with Yes or No.
+    the value of the answer itself. Reasoning of the judge is left out of it. Raises a ValueError if the answer does not
+    begin with Yes or No.
     """
+    answer = strip(answer, (REASONING, SPECIAL))
     shares = dict.fromkeys(VALUES, 0.0)
     for token, log_probability in (top or {}).items():
         # Without the space before the word, which some servers write as Ġ, and its markup.
@@ -77,11 +81,11 @@ class Ratings(NamedTuple):
     values: dict[str, dict[str, float]]
     signature: str
 
-    def of_row(self, row: Row) -> dict[str, Any]:
-        """Return the columns of a row: a value for each of its texts, None for one that is not rated."""
+    def of_row(self, row: Row, answers: list[str]) -> dict[str, Any]:
+        """Return the columns of a row: a value for each of its answers, None for one that is not rated."""
         columns: dict[str, Any] = {}
         for name, by_text in self.values.items():
-            of_texts = [by_text.get(text) for text in row.texts]
+            of_texts = [by_text.get(text) for text in answers]
             columns[name] = of_texts[0] if row.is_text else of_texts
         return columns | {"signature": self.signature}
 
@@ -161,10 +165,13 @@ def main() -> int:
     arguments = parser.parse_args()
     kept.check_outputs(arguments, *([arguments.model] if arguments.likelihood else []))
     rows = kept.read(arguments, LIKELIHOOD if arguments.likelihood else ASKED)
-    texts = list(dict.fromkeys(text for row in rows.good for text in row.texts))
+    answers = rows.answers()
+    texts = list(dict.fromkeys(chain.from_iterable(answers.values())))
     rate = rate_by_likelihood if arguments.likelihood else rate_by_asking
     ratings = rate(texts, arguments)
-    kept.write(arguments, rows, {row.number: ratings.of_row(row) for row in rows.good})
+    signed = str(Signature.parse(ratings.signature).merge(**to_signature(arguments.strip)))
+    ratings = ratings._replace(signature=signed)
+    kept.write(arguments, rows, {row.number: ratings.of_row(row, answers[row.number]) for row in rows.good})
     n_rated = len(ratings.values["quality"])
     print(f"{arguments.out}: {n_rated} of {len(texts)} different texts are rated.", file=sys.stderr)
     if rows.bad:

@@ -179,7 +179,7 @@ def main(words: Sequence[str] | None = None) -> int:
     saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:
-        reader = Reader(options.keys, True, columns, chooses=True)
+        reader = Reader(options.keys, True, columns, chooses=True, strip=options.strip)
         steps = partial(choose_texts, options, encoder), partial(finish, options)
         summary = Job(saved, source, reader, *steps, options.batch_size, lambda _: source.schema).run(summarize)
     return saved.finish(summary)

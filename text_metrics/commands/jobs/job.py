@@ -14,10 +14,13 @@ from tqdm import tqdm
 from text_metrics.commands.jobs.on_ray import score_on_ray
 from text_metrics.commands.jobs.saved import SavedJob, lacks_lines
 from text_metrics.commands.jobs.tables import write_rows
+from text_metrics.commands.shared.cli import warn_of_marks
 from text_metrics.commands.shared.command import Notices
 from text_metrics.commands.shared.rows import Source
 from text_metrics.commands.shared.sets import Reader, Unit
 from text_metrics.commands.shared.systems import count_repeats
+from text_metrics.metrics._core.core_results import Signature
+from text_metrics.texts import Marks, to_signature
 
 # A job ends if this many rows are bad and none is good.
 HOPELESS_ROWS = 1000
@@ -62,12 +65,12 @@ class Job:
         saved = self.saved
         with saved.opened() as done:
             self.reader.prepare(self.source)
-            n_pieces, counts = self._score_all(done)
+            n_pieces, counts, marks = self._score_all(done)
             facts = (of_units for i in range(n_pieces) for of_units in saved.record(i)["facts"])
             numbers = summarize(facts)
             if lacks_lines(counts):
                 numbers = _without_means(numbers)
-            summary = {**numbers, **counts, "command": saved.decisive}
+            summary = {**self._signed(numbers, marks), **counts, "command": saved.decisive}
             if saved.out.suffix != ".json":
                 schema = None if self.schema is None else self.schema(self.reader)
                 with saved.written(saved.out) as temporary:
@@ -75,10 +78,21 @@ class Job:
             saved.write_bad(n_pieces)
         return summary
 
-    def _score_all(self, done: list[int]) -> tuple[int, Counter[str]]:
+    def _signed(self, summary: dict[str, Any], marks: Marks) -> dict[str, Any]:
+        """Add to a summary what was stripped from texts, in its signature, too, and from how many."""
+        kinds = self.reader.strip
+        if not kinds:
+            return summary
+        signed = to_signature(kinds)
+        if "signature" in summary:
+            signed = {"signature": str(Signature.parse(summary["signature"]).merge(**signed))}
+        return {**summary, **signed, "stripped": marks.counts(kinds)}
+
+    def _score_all(self, done: list[int]) -> tuple[int, Counter[str], Marks]:
         """Score the pieces that are not done, show the progress, and name bad rows.
 
-        Returns the number of pieces, and the counts of texts, incomplete sets and bad rows.
+        Returns the number of pieces, the counts of texts, incomplete sets and bad rows, and those of texts that held
+        what is not the answer.
         Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
         """
         saved, options = self.saved, self.saved.options
@@ -88,7 +102,7 @@ class Job:
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, counts = Notices(), Counter[str]()
+        notices, counts, marks = Notices(), Counter[str](), Marks()
         is_any_good, n_pieces = False, 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
@@ -102,6 +116,7 @@ class Job:
                 elif len(held) >= HOPELESS_ROWS:
                     break
                 counts.update(record["counts"])
+                marks += record["marks"]
                 bar.update(record["counts"]["n_texts"])
         if not is_any_good:
             # The next command may have other settings.
@@ -109,7 +124,8 @@ class Job:
             why = f"none of {len(held):,} rows can be scored. The first is {held[0]}" if held else "it has no rows."
             raise ValueError(f"{saved.decisive['data']}: {why}")
         notices.end("rows were skipped")
-        return n_pieces, counts
+        warn_of_marks(marks)
+        return n_pieces, counts, marks
 
     def score_piece(self, number: int) -> bool:
         """Score a piece, and save its record and its rows; returns False if the file has fewer pieces."""
@@ -133,7 +149,8 @@ class Job:
         if self.reader.keys.id is not None and not self.reader.chooses:
             counts |= count_repeats(units)
         shown = sorted((row.number, row.error, row.show()) for row in bad)
-        record = {"counts": counts, "bad": shown, "facts": [facts for facts, _ in done]}
+        marks = sum((unit.marks for unit in good if unit.marks and not unit.rows[0].error), Marks())
+        record = {"counts": counts, "marks": marks, "bad": shown, "facts": [facts for facts, _ in done]}
         self.saved.write(number, record, [row for _, rows in done for row in rows])
         return True
 

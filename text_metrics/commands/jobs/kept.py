@@ -14,6 +14,7 @@ from text_metrics.commands.shared.columns import Column
 from text_metrics.commands.shared.command import Notices
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.commands.shared.sets import Keys, Reader, Unit
+from text_metrics.texts import Marks
 
 _FORMATS = (".jsonl", ".csv", ".parquet")
 # Where the texts of a row are by default.
@@ -29,6 +30,22 @@ class KeptRows(NamedTuple):
 
     source: Source
     units: list[Unit]
+
+    def answers(self) -> dict[int, list[str]]:
+        """Return the texts of each row without what was stripped, by the number of the row."""
+        answers = {}
+        for unit in self.units:
+            start = 0
+            for row in unit.rows:
+                end = start + len(row.texts)
+                answers[row.number] = list(unit.texts[start:end])
+                start = end
+        return answers
+
+    @property
+    def marks(self) -> Marks:
+        """Counts of the texts that hold what is not the answer."""
+        return sum((unit.marks for unit in self.units if unit.marks is not None), Marks())
 
     @property
     def good(self) -> list[Row]:
@@ -84,8 +101,9 @@ def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool =
     source = (Source if has_key else _ObjectSource)(path, **cli.form_of(arguments))
     keys = Keys(arguments.text_key if has_key else _TEXT, arguments.id_key, arguments.system_key)
     context = getattr(arguments, "context_key", None)
+    cli.check_strip(arguments.strip, context is not None)
     columns = [] if context is None else [Column("contexts", context)]
-    reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo())
+    reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo(), strip=arguments.strip)
     reader.prepare(source)
     kept = KeptRows(source, list(reader.units(source)))
     if not kept.good:
@@ -98,6 +116,7 @@ def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool =
     for row in kept.bad:
         notices.add(_describe(kept, row))
     notices.end("rows were skipped")
+    cli.warn_of_marks(kept.marks)
     return kept
 
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
+from text_metrics.commands.shared.cli import add_strip, check_strip
 from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.files import check_outputs, write_text
 from text_metrics.commands.shared.written import TABLES, is_evaluation
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
+from text_metrics.texts import to_signature
 
 
 def show(results: dict[str, Any]) -> str:
@@ -60,18 +62,22 @@ def main() -> int:
     parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="your own metric")
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write all numbers, a CSV file for each table")
+    add_strip(parser)
     arguments = parser.parse_args()
+    check_strip(arguments.strip, has_contexts=False)
     check_outputs([*arguments.files, arguments.model, *arguments.metric], [arguments.out, arguments.cache_dir])
     if arguments.out:
         check_folder(arguments.out)
     sets = Sets()
-    pairs, people = read_pairs(arguments.files, sets)
+    pairs, people = read_pairs(arguments.files, sets, arguments.strip)
     from text_metrics.commands.meta_eval.agreement import evaluate
     from text_metrics.commands.meta_eval.scores import score_sets
 
     texts, gruen = list(map(list, sets)), not arguments.no_gruen
     scores = score_sets(texts, arguments.model, arguments.cache_dir, arguments.metric, gruen)
     results = evaluate(scores, pairs, people)
+    for name, joined in to_signature(arguments.strip).items():
+        results["signatures"]["signature"] += f"|{name}:{joined}"
     print(show(results))
     if arguments.out:
         write_tables(arguments.out, results)

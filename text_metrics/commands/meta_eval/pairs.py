@@ -6,7 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from text_metrics.commands.shared.cli import warn_of_marks
 from text_metrics.commands.shared.rows import read_rows
+from text_metrics.texts import REASONING, SPECIAL, Marks, clean
 
 _HIGH = {"original", "para_a", "para_b", "para_c"}
 _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
@@ -14,8 +16,10 @@ _LOW = {"nonsensical", "shuffle", "shuffled", "noun_shuffle", "random_shuffle"}
 Sets = dict[tuple[str, ...], int]
 
 
-def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
+def read_pairs(paths: Sequence[Path], sets: Sets, strip: Sequence[str] = ()) -> tuple[Any, Any]:
     """Read pairs from files of JSON lines; a file x_high or x_low belongs to the data set x.
+
+    strip : the kinds of what is not the answer that are removed from texts
 
     Returns
     -------
@@ -32,13 +36,16 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
     """
     judged: list[dict[str, Any]] = []
     people: list[dict[str, Any]] = []
-    left_out = 0
+    left_out, marks = 0, Marks()
     for path in paths:
         for where, record in read_rows(path):
             first, second = (read_texts(record, key, where) for key in ("set1", "set2"))
             if len(first) != len(second):
                 got = f"Got {len(first)} and {len(second)}."
                 raise ValueError(f"{where}: set1 and set2 must have the same number of texts. {got}")
+            first, of_first = clean(first, strip)
+            second, of_second = clean(second, strip)
+            marks += of_first + of_second
             by_people = "human_diversity" in record
             row = _read_people(record, where, people) if by_people else _read_judged(record, where, path.stem)
             if row["verdict"] == 2:
@@ -48,6 +55,7 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[Any, Any]:
                 row[name] = sets.setdefault(tuple(texts), len(sets))
             row["topic"] = read_topic(record)
             (people if by_people else judged).append(row)
+    warn_of_marks(marks, (REASONING, SPECIAL))
     if left_out:
         print(f"{left_out} pairs without a verdict are left out.", file=sys.stderr)
     if paths and not judged and not people:

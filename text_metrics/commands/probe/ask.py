@@ -4,7 +4,8 @@
     text-metrics probe ask questions.jsonl --out answers.jsonl --model my-model --base-url http://localhost:8000/v1
 
 A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
-of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
+of a released file of targets. A line of the output has the `id`, the clean `answers`, which are what follows the
+model's reasoning, and the `raw` ones. Each answer is
 saved in answers.jsonl.journal when it arrives: after a crash, the same command continues, and requests none twice.
 """
 
@@ -17,8 +18,11 @@ from pathlib import Path
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.commands.shared.cli import warn_of_marks
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.metrics._core.core_numbers import parse_count
+from text_metrics.texts import REASONING, Marks
+from text_metrics.texts import clean as clean_texts
 
 INSTRUCTIONS = (
     "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
@@ -61,11 +65,17 @@ def run(arguments: argparse.Namespace) -> int:
     for name, answer in zip(names, answers, strict=True):
         if answer is not None:
             given[name].append(answer)
-    rows = []
+    rows, marks = [], Marks()
     for name, raw in given.items():
-        row = {"id": name, "question": questions[name], "answers": list(map(clean, raw)), "raw": raw}
+        # A cut answer, whose reasoning does not end, is empty.
+        without_reasoning, of_question = clean_texts(raw, (REASONING,))
+        marks += of_question
+        row = {"id": name, "question": questions[name], "answers": list(map(clean, without_reasoning)), "raw": raw}
         rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
     write_jsonl(arguments.out, rows)
+    if marks.removed:
+        print(f"{marks.removed[REASONING]:,} of {marks.n_texts:,} answers began with reasoning.", file=sys.stderr)
+        warn_of_marks(marks, (), "answers")
     n_complete = sum(len(raw) == arguments.samples for raw in given.values())
     print(f"{arguments.out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return int(None in answers)

@@ -1,6 +1,6 @@
 """Files of people's answers and of models' answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from text_metrics.commands.shared.reading import current
 from text_metrics.commands.shared.rows import read_rows
 from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
+from text_metrics.texts import Marks, clean
 
 Rows = list[dict[str, Any]]
 # A report: its numbers, and of each section the title, the text and the table, as pandas makes it.
@@ -65,3 +66,18 @@ def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
     return predictions, skipped
+
+
+def strip_answers(rows: Rows, kinds: Sequence[str], questions: Mapping[Any, str] | None = None) -> tuple[Rows, Marks]:
+    """Strip some kinds of what is not the answer from answers to questions, and count all.
+
+    questions : the prompts by the ids of rows that do not hold them
+    """
+    stripped, marks = [], Marks()
+    for row in rows:
+        prompt = row.get("question") or (questions or {}).get(row["id"])
+        texts, of_row = clean([answer["text"] for answer in row["answers"]], kinds, prompt)
+        answers = [{**answer, "text": text} for answer, text in zip(row["answers"], texts, strict=True)]
+        stripped.append({**row, "answers": answers})
+        marks += of_row
+    return stripped, marks

@@ -20,13 +20,14 @@ import numpy as np
 
 from text_metrics import load
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.files import Report, Rows, read_predictions
-from text_metrics.commands.shared.cli import add_confidence
+from text_metrics.commands.probe.files import Report, Rows, read_predictions, strip_answers
+from text_metrics.commands.shared.cli import add_confidence, add_strip, warn_of_marks
 from text_metrics.commands.shared.formats import estimate, number, p_value, percent
 from text_metrics.commands.shared.statistics import holm, randomization_p
 from text_metrics.metrics._core.core_numbers import parse_count, tied_ranks
-from text_metrics.metrics._core.core_results import mean_estimate
+from text_metrics.metrics._core.core_results import Signature, mean_estimate
 from text_metrics.metrics.probeval.probeval_formats import count_answers
+from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks, to_signature
 
 _ALL = """\
 KL(people ‖ model) in nats, mean over questions, with confidence intervals over questions. Coverage is the share of
@@ -42,22 +43,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
     parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
+    add_strip(parser)
     add_confidence(parser)
 
 
 def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
     """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
     parse_count(arguments.rounds, "--rounds")
+    kinds = arguments.strip
+    prompts = {row["id"]: row["question"] for row in references}
+    references, marks = strip_answers(references, kinds)
+    warn_of_marks(marks, what="answers of people")
     files: dict[str, dict[str, Counter[str]]] = {}
+    stripped: dict[str, Marks] = {}
     for name, path in arguments.answers.items():
         questions, skipped = read_predictions(path, references)
+        questions, stripped[name] = strip_answers(questions, kinds, prompts)
+        warn_of_marks(stripped[name], (REASONING, PROMPT), f"different answers of {name}")
+        still = Marks()
         files[name] = {}
         for question in questions:
             cleaned = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
             counts = count_answers(cleaned)
+            still += strip_answers([{**question, "answers": cleaned}], ())[1]
             # A blank answer beside others is wrong.
             if any(counts):
                 files[name][question["id"]] = counts
+        # Those at the end were cleaned.
+        warn_of_marks(still, (SPECIAL,), f"different answers of {name}")
         if not files[name]:
             raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
         skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
@@ -73,6 +86,9 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
             answers = [by_question[row["id"]] for row in gold]
             given = [{"answers": counts} for counts in answers]
             result = compute(predictions=given, references=gold, confidence=arguments.confidence)
+            if kinds:
+                signed = Signature.parse(result["signature"]).merge(**to_signature(kinds))
+                result |= {"signature": str(signed), "stripped": stripped[name].counts(kinds)}
             compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
             rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
     # The first of equal scores comes first.

@@ -8,7 +8,7 @@ import numpy as np
 
 from text_metrics.commands.report.inputs import Inputs
 from text_metrics.commands.report.lengths import word_counts
-from text_metrics.commands.report.model import Caveat
+from text_metrics.commands.report.model import MEASURES, Caveat
 from text_metrics.commands.shared.formats import count, listed, number
 from text_metrics.metrics._core.core_encoder import is_other_script
 from text_metrics.metrics._core.core_language import find_unread
@@ -16,6 +16,7 @@ from text_metrics.metrics._core.core_ngrams import is_unspaced
 from text_metrics.metrics._core.core_numbers import TIE, first_maximum
 from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE, tokenize
 from text_metrics.questions.groups import FEW_SETS
+from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks
 
 # Standard deviations by which lengths must differ to explain other numbers.
 _LENGTHS_APART = 0.5
@@ -28,6 +29,8 @@ _WORDS_OF_PROMPT = 3
 # Metrics by what reads the texts.
 BY_ENCODER = ("vendi_embed", "n_classes", "chamfer_diversity", "quality_vendi_embed")
 BY_GRUEN = ("quality", "quality_vendi_embed")
+# What is not the answer, as a caveat names it.
+NO_ANSWERS = {REASONING: "reasoning in texts", SPECIAL: "special tokens in texts", PROMPT: "prompts in texts"}
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
 # Metrics that depend on the length of texts: all but the mean of ratings.
@@ -41,7 +44,9 @@ def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: boo
     readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
     systems = list(inputs.by_system().items())
     languages = (_of_languages(i, *system, readers) for i, system in enumerate(systems))
-    return list(chain(_of_reading(inputs), _of_lengths(inputs), *languages, find_short_texts(inputs, tokenizer)))
+    answers = (_of_answers(name, marks, inputs.systems) for name, marks in inputs.marks.items())
+    short = find_short_texts(inputs, tokenizer)
+    return list(chain(_of_reading(inputs), *answers, _of_lengths(inputs), *languages, short))
 
 
 def find_short_texts(inputs: Inputs, tokenizer: Any) -> list[Caveat]:
@@ -76,6 +81,22 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
             "texts as contexts (--context-key). Vendi scores then agree better with people: on McDiv nuggets, their "
             "rank correlation is 0.72 instead of 0.58.",
         )
+
+
+def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]:
+    """Count the texts of a system, or of people, that hold what is not the answer.
+
+    If most do, no diversity of the system is that of its answers.
+    """
+    for kind, title in NO_ANSWERS.items():
+        n = marks.left[kind]
+        if n:
+            is_most = name in systems and n >= MOST * marks.n_texts
+            unread = [metric for metric in MEASURES if metric != "quality"]
+            named: Any = {"systems": [systems.index(name)], "metrics": unread} if is_most else {}
+            yield Caveat(title, marks.warning(kinds=[kind], what=f"texts of {name}"), **named)
+    if marks.n_empty:
+        yield Caveat("texts that are empty once stripped", marks.emptied(f"texts of {name}"))
 
 
 def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:

@@ -20,6 +20,7 @@ from text_metrics.commands.shared.sets import Keys, Reader, Unit, common_size
 from text_metrics.commands.shared.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
 from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
 from text_metrics.metrics._core.core_numbers import describe, parse_number
+from text_metrics.texts import PROMPT, Marks, clean
 
 # Settings of the encoder, and of one metric each, that a report takes.
 SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
@@ -54,6 +55,8 @@ class Inputs(NamedTuple):
     contexts : what the texts of each of these prompts answer; None without them
     classes : the class of each text among those of its set, shaped like `texts`; None without them
     repeats : what is likely a fault in the rows of a prompt, a sentence each
+    strip : the kinds of what is not the answer that were removed from texts
+    marks : by system, and "people", what their texts held that is not the answer
     """
 
     systems: list[str]
@@ -68,6 +71,8 @@ class Inputs(NamedTuple):
     contexts: list[str | None] | None
     classes: list[list[list[Any]]] | None = None
     repeats: Sequence[str] = ()
+    strip: Sequence[str] = ()
+    marks: Mapping[str, Marks] = {}
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
@@ -104,12 +109,22 @@ def pair_systems(
     people: dict[str, list[str]] | None,
     contexts: Mapping[str, str | None] | None,
     has_classes: bool = False,
+    strip: Sequence[str] = (),
 ) -> Inputs:
-    """Pair the sets of the systems by prompt; raises a ValueError if they have none in common.
+    """Strip the texts, and pair the sets of the systems by prompt; raises a ValueError if they have none in common.
 
     Texts of a set are sorted, so that no number depends on their order.
     """
-    sets = [_in_order(each) for each in systems.values()]
+    marks: dict[str, Marks] = {}
+    sets = []
+    for name, rated_sets in systems.items():
+        stripped, marks[name] = _strip(rated_sets, strip, contexts or {})
+        sets.append(_in_order(stripped))
+    if people is not None:
+        unrated = {prompt: [RatedText(text, float("nan")) for text in texts] for prompt, texts in people.items()}
+        name = "people" if "people" not in systems else "the people"
+        stripped, marks[name] = _strip(unrated, strip, contexts or {})
+        people = {prompt: [each.text for each in of_people] for prompt, of_people in stripped.items()}
     ids = sorted(prompt for prompt in sets[0] if all(len(each.get(prompt, ())) > 1 for each in sets))
     if not ids:
         raise ValueError(
@@ -130,7 +145,19 @@ def pair_systems(
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
         classes=[_by_prompt(each, ids, "label") for each in sets] if has_classes else None,
+        strip=strip,
+        marks=marks,
     )
+
+
+def _strip(sets: RatedSets, kinds: Sequence[str], contexts: Mapping[str, str | None]) -> tuple[RatedSets, Marks]:
+    """Strip some kinds from the texts of each prompt, and count all."""
+    stripped, marks = RatedSets(), Marks()
+    for prompt, rated in sets.items():
+        texts, of_prompt = clean([each.text for each in rated], kinds, contexts.get(prompt))
+        stripped[prompt] = [each._replace(text=text) for each, text in zip(rated, texts, strict=True)]
+        marks += of_prompt
+    return stripped, marks
 
 
 def read_sets(
@@ -140,12 +167,15 @@ def read_sets(
     people: Sequence[Sequence[str]] | None,
     contexts: Sequence[str | None] | None,
     classes: Any = None,
+    strip: Sequence[str] = (),
 ) -> Inputs:
     """Read the arguments of `text_metrics.report`; raises a TypeError or ValueError that names the invalid one."""
     if not isinstance(systems, Mapping) or not systems:
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
     if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
         raise ValueError(f"systems must have names that differ as text. Got {twice}.")
+    if PROMPT in strip and contexts is None:
+        raise ValueError("strip: 'prompt' requires contexts, the prompts that the texts answer.")
     parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
     if classes is not None and not isinstance(classes, Mapping):
         raise TypeError(f"classes must be a dict from names of systems to labels. Got {describe(classes)}.")
@@ -177,7 +207,7 @@ def read_sets(
     people_of: Any = None if people is None else dict(zip(ids, people, strict=True))
     context_of: Any = None if contexts is None else dict(zip(ids, contexts, strict=True))
     rated_by = "rating" if isinstance(quality, Mapping) else None
-    return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None)
+    return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None, strip)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
@@ -233,7 +263,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
             bad.append({"file": str(path), "row": row.number, "error": row.error, **lines})
     given = contexts if options.context_key else None
     has_classes = options.classes_key is not None
-    inputs = pair_systems(systems, sources, bad, options.quality_key, people, given, has_classes)
+    inputs = pair_systems(systems, sources, bad, options.quality_key, people, given, has_classes, options.strip)
     return inputs if keys.id is None else inputs._replace(repeats=_find_repeats(files, keys.id))
 
 

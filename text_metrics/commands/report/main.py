@@ -25,8 +25,10 @@ from text_metrics.commands.shared.cli import (
     add_keys,
     add_one_system,
     add_settings,
+    check_strip,
     parse_pairs,
     parse_settings,
+    warn_of_marks,
 )
 from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.commands.shared.files import check_outputs, named_files, parse_json, parse_path, write_jsonl
@@ -71,6 +73,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     options.files = named_files(options.files)
     if options.system_key is not None and len(options.files) > 1:
         raise ValueError(f"--system-key is for one file. Got {len(options.files)} files.")
+    check_strip(options.strip, options.context_key is not None)
     if options.by_line and (options.system_key or options.people):
         raise ValueError("--system-key and --people require --id-key.")
     columns = parse_pairs(options.column, "--column")
@@ -116,6 +119,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for row in inputs.bad:
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
+    for name, marks in inputs.marks.items():
+        warn_of_marks(marks, what=f"texts of {name}")
     # It imports torch.
     from text_metrics.commands.report.scores import build
 

@@ -210,6 +210,8 @@ class Report:
 
     rarefied_to : the number of texts of which scores are expectations; None where all sets have one size
     pairs : `pairs` of vendi_embed of all texts of each system, where sizes differ
+    stripped : by system, and "people", from how many texts what is not the answer was removed, by kind, and how many
+        are "empty" without it; nothing if nothing was to be removed
     collapse : for each system, its prompts of least diversity, the least diverse first
     sentences : the lines that head the page, by name
     same_length : the scores of texts of the same length; None unless asked for
@@ -232,6 +234,7 @@ class Report:
     caveats: list[Caveat]
     sentences: dict[str, str] = field(default_factory=dict)
     same_length: SameLength | None = None
+    stripped: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def section(self, name: str) -> list[Metric]:
         """Return the metrics of a section, `diversity` or `quality`."""

@@ -103,7 +103,10 @@ def tables(report: Report) -> dict[str, Table]:
         shown["similarity"] = _similarity(report.likeness.similarity, report.systems, report.metrics[0].order)
     if report.people is not None:
         shown["people"] = _people(report.people, report.systems)
-    return {**shown, "sources": _sources(report)}
+    shown["sources"] = _sources(report)
+    if report.stripped:
+        shown["stripped"] = _stripped(report)
+    return shown
 
 
 def _range(n_words: Sequence[int]) -> str:
@@ -203,6 +206,15 @@ def _sources(report: Report) -> Table:
     keys = {"n_rows": "Rows", "n_bad": "Skipped", "n_prompts": "Prompts", "n_texts": "Texts"}
     columns |= {title: [f"{getattr(source, key):,}" for source in report.sources] for key, title in keys.items()}
     return Table("What was read.", pd.DataFrame(columns))
+
+
+def _stripped(report: Report) -> Table:
+    """Return from how many texts what is not the answer was removed."""
+    titles = {"reasoning": "Reasoning", "special": "Special tokens", "prompt": "Prompt", "empty": "Empty without it"}
+    counts = list(report.stripped.values())
+    columns = {"Texts of": list(report.stripped)}
+    columns |= {titles[kind]: [f"{each[kind]:,}" for each in counts] for kind in counts[0]}
+    return Table("Texts from which what is not the answer was removed.", pd.DataFrame(columns))
 
 
 def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], digits: int | None = None) -> list[str]:

@@ -37,6 +37,7 @@ from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Signatur
 from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
+from text_metrics.texts import parse_kinds, to_signature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +57,7 @@ def report(
     contexts: Sequence[str | None] | None = None,
     classes: Mapping[str, Any] | None = None,
     same_length: bool = False,
+    strip: Sequence[str] | str | None = None,
     confidence: float = 0.95,
     cache_dir: str | Path | None = None,
     texts: bool = True,
@@ -75,6 +77,8 @@ def report(
     classes : for each system by name, the class of each text among those of its set, a string or an integer, shaped
         like its sets, as a judge gave it; meanings are then these, and not those of the encoder
     same_length : whether to score also the texts cut to the words of the shortest of their prompt
+    strip : what is removed from texts because it is not the answer: "reasoning", "special" (tokens and chat markers),
+        "prompt" (the context that a text begins with), as a list or with commas between them
     confidence : level of the intervals; a test is significant if p is below 1 minus the level
     cache_dir : folder in which embeddings are kept after the report
     texts : whether the report holds texts
@@ -94,7 +98,7 @@ def report(
         parse_choice(name, "a setting", SETTINGS)
     if quality is not None and not isinstance(quality, Mapping):
         parse_choice(quality, "quality", (GRUEN,))
-    inputs = read_sets(systems, prompts, quality, people, contexts, classes)
+    inputs = read_sets(systems, prompts, quality, people, contexts, classes, parse_kinds(strip))
     settings |= {"cache_dir": cache_dir, "progress": progress}
     is_cut = parse_flag(same_length, "same_length")
     made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts, is_cut)
@@ -204,7 +208,9 @@ def build(
         ],
         caveats=caveats,
         same_length=at_length,
+        stripped={name: marks.counts(inputs.strip) for name, marks in inputs.marks.items() if inputs.strip},
     )
+    report = _signed(report, inputs.strip)
     return replace(report, sentences=sentences(report))
 
 
@@ -236,6 +242,31 @@ def score_same_length(
             signed = str(Signature.parse(signed).merge(texts="cut-to-shortest"))
             metrics.append(summarize(measure, of_systems, signed, size, level, unread[name]))
     return SameLength(n_words, metrics)
+
+
+def _signed(report: Report, strip: Sequence[str]) -> Report:
+    """Add what was stripped from texts to all signatures of a report, and to its options."""
+    if not strip:
+        return report
+
+    def sign(text: str) -> str:
+        return str(Signature.parse(text).merge(**to_signature(strip)))
+
+    metrics = [replace(metric, signature=sign(metric.signature)) for metric in report.metrics]
+    likeness, people = report.likeness, report.people
+    if likeness is not None:
+        whole = replace(likeness.partition, signature=sign(likeness.partition.signature))
+        pairs = [replace(pair, signature=sign(pair.signature)) for pair in likeness.pairs]
+        similarity = sign(likeness.similarity_signature)
+        likeness = replace(likeness, partition=whole, pairs=pairs, similarity_signature=similarity)
+    if people is not None:
+        people = replace(people, rows=[replace(row, signature=sign(row.signature)) for row in people.rows])
+    at_length = report.same_length
+    if at_length is not None:
+        cut = [replace(metric, signature=sign(metric.signature)) for metric in at_length.metrics]
+        at_length = replace(at_length, metrics=cut)
+    options = {**report.options, "strip": list(strip)}
+    return replace(report, options=options, metrics=metrics, likeness=likeness, people=people, same_length=at_length)
 
 
 def least_diverse(

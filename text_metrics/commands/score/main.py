@@ -77,12 +77,12 @@ def main(words: Sequence[str] | None = None) -> int:
             with input_checked():
                 scorer.settings.check_found()
         if options.one_set and scorer.has_sums:
-            reader = Reader(Keys(options.text_key), reads_sets=False)
+            reader = Reader(Keys(options.text_key), reads_sets=False, strip=options.strip)
             n_texts = _SUMMED * options.batch_size
             job = Job(saved, source, reader, partial(sum_up, scorer), partial(finish_sums, scorer), n_texts)
             summary = job.run(partial(summarize_sums, scorer=scorer))
         else:
-            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns)
+            reader = Reader(options.keys, scorer.items != TEXTS, scorer.columns, strip=options.strip)
             if options.id_key is not None and options.system_key is None and not options.one_system:
                 reader.guard = SystemGuard([options.text_key, options.id_key, *options.columns.values()])
             schema = partial(output_schema, scorer, source.schema)

@@ -21,6 +21,7 @@ from text_metrics.metrics._core.core_results import (
     rows_of,
 )
 from text_metrics.metrics._core.core_settings import CALL
+from text_metrics.texts import PROMPT
 
 
 class RowScorer:
@@ -43,7 +44,8 @@ class RowScorer:
         self.options, self.items = options, self.metric.items
         if options.reference_key is None and self.items == QUESTIONS:
             raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
-        self.columns: list[Column] = columns_of(self.metric, options.columns, options.quality_scale)
+        strips_prompt = PROMPT in options.strip
+        self.columns: list[Column] = columns_of(self.metric, options.columns, options.quality_scale, strips_prompt)
         declared = self.metric.settings.declared()
         for name, value in options.settings.items():
             if name in ("set_size", "confidence"):

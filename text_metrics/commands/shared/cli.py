@@ -4,11 +4,12 @@ import argparse
 import codecs
 import io
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics import METRICS, load
+from text_metrics import METRICS, load, texts
 from text_metrics.commands.shared.columns import OPTIONS, parse_cell
 from text_metrics.commands.shared.files import parse_path
 from text_metrics.commands.shared.sets import Keys
@@ -36,12 +37,41 @@ def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: b
     parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
     if contexts:
         parser.add_argument("--context-key", metavar="KEY", help="the prompt's text: what its texts answer")
+    add_strip(parser)
     if clusters:
         parser.add_argument("--cluster-key", metavar="KEY", help="sets with one value here are not independent")
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
     parser.add_argument("--group-key", type=_refuse, help=argparse.SUPPRESS)
+
+
+def add_strip(parser: argparse.ArgumentParser) -> None:
+    """Add --strip."""
+    help = "remove what is not the answer: reasoning (<think>…), special tokens, the prompt that a text begins with"
+    parser.add_argument("--strip", type=_kinds, default=[], metavar=",".join(texts.KINDS), help=help)
+
+
+def check_strip(kinds: Sequence[str], has_contexts: bool) -> None:
+    """Raise a ValueError if prompts are to be stripped that are not known."""
+    if texts.PROMPT in kinds and not has_contexts:
+        raise ValueError(
+            "--strip prompt requires the prompts of the texts: pass --context-key, in a command that has it."
+        )
+
+
+def warn_of_marks(marks: texts.Marks, kinds: Sequence[str] = texts.KINDS, what: str = "texts") -> None:
+    """Print how many texts hold what is not the answer, and how many are empty without it."""
+    for line in (marks.warning(kinds=kinds, what=what), marks.emptied(what)):
+        if line:
+            print(line, file=sys.stderr)
+
+
+def _kinds(text: str) -> list[str]:
+    try:
+        return texts.parse_kinds(text, "it")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -128,6 +158,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -
     if not options.quality_scale > 0:
         raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
     options.settings = parse_settings(values.pop("setting"), options.metric)
+    check_strip(options.strip, options.context_key is not None)
     if options.system_key is not None and options.id_key is None:
         raise ValueError("--system-key requires --id-key.")
     if "confidence" in values:

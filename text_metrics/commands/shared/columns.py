@@ -162,6 +162,7 @@ class Column(NamedTuple):
     per_text : whether each text has a value; otherwise each row, and the rows of a set share it
     numbers : the range of its numbers; None for labels and texts
     scale : what its numbers are divided by
+    is_argument : whether `compute` takes it; the prompts of a metric without contexts are only stripped
     """
 
     argument: str
@@ -169,6 +170,7 @@ class Column(NamedTuple):
     per_text: bool = False
     numbers: tuple[float, float] | None = None
     scale: float = 1
+    is_argument: bool = True
 
     def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
         """Read the value of a row, or one for each of its texts; `n_texts` is None for a row of one text.
@@ -224,10 +226,10 @@ def parse_cell(value: Any) -> Any:
     return value
 
 
-def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> list[Column]:
+def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1, strips_prompt: bool = False) -> list[Column]:
     """Return the columns of arguments of a metric; raises a ValueError for one that is not given for items.
 
-    `scale` is what quality is divided by.
+    `scale` is what quality is divided by. If `strips_prompt`, contexts are read for any metric.
     """
     settings: type[Settings] | None = getattr(metric, "settings", None)
     items = getattr(metric, "items", None)
@@ -237,6 +239,9 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1) -> lis
     for argument, name in columns.items():
         if argument == "confidence_by" or (argument == "references" and items not in (SETS, TEXTS)):
             of_columns.append(Column(argument, name))
+            continue
+        if argument == "contexts" and argument not in given and strips_prompt:
+            of_columns.append(Column(argument, name, is_argument=False))
             continue
         if argument not in given:
             option = OPTIONS.get(argument, f"--column {argument}")
@@ -257,7 +262,9 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]],
     `are_texts` says that the metric scores texts, so that one list is over all sets.
     """
     given = {}
-    for column in (column for column in columns if column.argument != "confidence_by"):
+    for column in columns:
+        if column.argument == "confidence_by" or not column.is_argument:
+            continue
         of_items = [of_item[column.argument] for of_item in values]
         if column.per_text and are_texts:
             of_items = list(chain.from_iterable(of_items))

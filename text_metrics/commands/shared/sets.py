@@ -21,6 +21,7 @@ from text_metrics.commands.shared.columns import (
 )
 from text_metrics.commands.shared.rows import Row, Source
 from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.texts import Marks, clean
 
 # Texts of --one-set, and rows of scattered sets, which are in memory together.
 LARGEST_SET = 1_000_000
@@ -72,6 +73,7 @@ class Unit(NamedTuple):
     is_incomplete : whether the set lacks a row
     is_joined : whether its rows are joined; otherwise, its only row stays as it is
     system, id : of the set; its id is the place of its row where no key gives it
+    marks : what its texts held that is not the answer
     """
 
     rows: Sequence[Row] = ()
@@ -82,6 +84,7 @@ class Unit(NamedTuple):
     is_joined: bool = False
     system: str | None = None
     id: str | None = None
+    marks: Marks | None = None
 
 
 def common_size(sizes: np.ndarray) -> int | None:
@@ -116,6 +119,7 @@ class Reader:
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
+    strip : the kinds of what is not the answer that are removed from texts
     guard : a `SystemGuard` that `prepare` asks about the rows that it reads
 
     Attributes
@@ -128,6 +132,7 @@ class Reader:
     columns: Sequence[Column] = ()
     chooses: bool = False
     is_scattered: bool = False
+    strip: Sequence[str] = ()
     guard: Any = None
     joins_rows: bool = field(init=False)
 
@@ -241,7 +246,9 @@ class Reader:
         if good and (self.chooses or not problem):
             texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
             try:
-                return Unit(good, texts, self._given(good), bad, bool(problem), self.joins_rows)
+                given = self._given(good)
+                texts, marks = clean(texts, self.strip, given.get("contexts"))
+                return Unit(good, texts, given, bad, bool(problem), self.joins_rows, marks=marks)
             except ValueError as error:
                 problem = str(error) or type(error).__name__
         for row in members:
