@@ -15,7 +15,7 @@ from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics import __main__ as cli
-from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot
+from text_metrics.jobs.chat import Chat, Journal, Request, add_arguments, few_shot
 
 
 def requests(*texts, sample=0):

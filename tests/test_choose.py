@@ -9,9 +9,9 @@ from tests.commands import choose, results_of
 from tests.conftest import SETS
 from tests.files import read_data, write_data, write_jsonl
 from tests.references import diversity
-from text_metrics.commands.choose import greedy
-from text_metrics.commands.choose.greedy import choose as choose_greedily
-from text_metrics.commands.choose.greedy import subset_score
+from text_metrics.choosing import greedy
+from text_metrics.choosing.greedy import choose as choose_greedily
+from text_metrics.choosing.greedy import subset_score
 
 
 def plain_greedy(similarities, quality, keep, ranks):

@@ -14,7 +14,7 @@ from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, write_data, write_jsonl
 from text_metrics.commands import cluster_answers
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS
+from text_metrics.console import EXIT_BAD_ROWS
 
 TARGETS = ROOT / "tests" / "data" / "probeval_cfc_targets.jsonl"
 PREDICTIONS = ROOT / "tests" / "data" / "probeval_cfc_predictions.json"

@@ -14,8 +14,8 @@ from tests.conftest import SETS
 from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
 from text_metrics import load
-from text_metrics.commands.shared.command import command as returning_code
-from text_metrics.imports import import_evaluate
+from text_metrics.console import command as returning_code
+from text_metrics.loading import import_evaluate
 from text_metrics.metrics._core.core_models import find_device
 from text_metrics.metrics._core.core_numbers import first_line
 

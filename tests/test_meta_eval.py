@@ -10,9 +10,9 @@ from tests.commands import run_command
 from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
 from text_metrics.commands.meta_eval import agreement, scores
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
-from text_metrics.commands.meta_eval.scores import Column
+from text_metrics.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
+from text_metrics.meta_eval.pairs import Sets, read_pairs
+from text_metrics.meta_eval.scores import Column
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
 PAPER_METRICS = ["self-BLEU-3", "self-BLEU-4", "Distinct-4", "Entropy-2", "VS-ngram-0.5", "VS-ngram-1", "VS-ngram-∞"]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import choose, run_command, score
 from tests.files import read_data, small_files, write_data, write_jsonl
-from text_metrics.commands.shared.files import check_outputs
+from text_metrics.files.storage import check_outputs
 
 LINE = {
     **{"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."},

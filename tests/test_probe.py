@@ -14,11 +14,11 @@ from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import pipe_of, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
-from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.report import against_people, draw, halve
-from text_metrics.commands.probe.sensitivity import changes
 from text_metrics.metrics._core.core_encoder import load_encoder
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_device, find_model
+from text_metrics.probe.cleaning import clean
+from text_metrics.probe.report import against_people, draw, halve
+from text_metrics.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"

@@ -10,7 +10,7 @@ from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_data, read_jsonl, write_data, write_jsonl
 from text_metrics.commands.rate_quality import read_answer
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS
+from text_metrics.console import EXIT_BAD_ROWS
 
 TAUGHT = "the cat sat on the mat"
 SHUFFLED = "mat the on sat cat the"

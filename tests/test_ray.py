@@ -20,9 +20,8 @@ from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
 from tests.test_grouping import rows_of_equal_texts
 from tests.test_score import WORDS, make_rows, outputs
-from text_metrics.commands.jobs import job
-from text_metrics.commands.score import scoring
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.jobs import job, scoring
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
 ONE_SET = [

@@ -12,9 +12,9 @@ import pytest
 from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_data, read_jsonl, write_data, write_jsonl
-from text_metrics.commands.shared.files import data_files, named_files
-from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.written import find_writer
+from text_metrics.files.listing import data_files, named_files
+from text_metrics.files.rows import Source
+from text_metrics.files.written import find_writer
 
 ROWS = [{"id": f"p{i}", "text": f"the {word} is {i}"} for i in range(4) for word in ("dog", "old cat", "red sea")]
 BLEU = ("--metric", "self_bleu", "--setting", "max_order=2")

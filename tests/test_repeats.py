@@ -9,8 +9,8 @@ import pytest
 import text_metrics
 from tests.commands import run_command
 from tests.files import read_data, read_jsonl, write_data, write_jsonl
-from text_metrics.commands.report.inputs import read_inputs
-from text_metrics.commands.report.main import parse_options
+from text_metrics.commands.report import parse_options
+from text_metrics.reporting.inputs import read_inputs
 
 BLEU = ("--metric", "self_bleu", "--setting", "max_order=2")
 BY_ID = ("--id-key", "id", "--text-key", "text")

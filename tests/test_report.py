@@ -12,14 +12,14 @@ from tests.conftest import encode
 from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
 from text_metrics.__main__ import main
-from text_metrics.commands.report.inputs import read_inputs
-from text_metrics.commands.report.lengths import count_words, cut
-from text_metrics.commands.report.likeness import shuffled
-from text_metrics.commands.report.main import parse_options
-from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.report.scores import least_diverse, summarize
-from text_metrics.commands.shared.statistics import holm, paired_test
+from text_metrics.commands.report import parse_options
 from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate
+from text_metrics.reporting.inputs import read_inputs
+from text_metrics.reporting.lengths import count_words, cut
+from text_metrics.reporting.likeness import shuffled
+from text_metrics.reporting.results import MEASURES
+from text_metrics.reporting.scores import least_diverse, summarize
+from text_metrics.statistics import holm, paired_test
 
 NAME = "all-MiniLM-L6-v2"
 PLACES = ["the park", "the sea", "the old town", "a small shop", "the station", "a field of maize"]

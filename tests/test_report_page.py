@@ -17,12 +17,11 @@ import text_metrics
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
-from text_metrics.commands.report import page
-from text_metrics.commands.report.model import Report
-from text_metrics.commands.report.page import tables, write_pages
-from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.shared import formats
-from text_metrics.commands.shared.tables import latex, markdown
+from text_metrics.reporting import formats, page
+from text_metrics.reporting.markup import latex, markdown
+from text_metrics.reporting.page import tables, write_pages
+from text_metrics.reporting.results import Report
+from text_metrics.reporting.sentences import sentences
 
 pytest_plugins = ["tests.demo_servers"]
 

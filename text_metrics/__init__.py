@@ -19,8 +19,8 @@ _LAZY = {
     "for_rewards": ("training.rewards", "RewardFunction"),
     "SampleCallback": ("training.samples", "SampleCallback"),
     "Scorer": ("scorer", "Scorer"),
-    "report": ("commands.report.scores", "report"),
-    "describe": ("commands.report.scores", "describe"),
+    "report": ("reporting.scores", "report"),
+    "describe": ("reporting.scores", "describe"),
 }
 
 
@@ -53,6 +53,6 @@ def load(name: str, **settings: Any) -> Any:
         from text_metrics.metrics._core.core_settings import suggest
 
         raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
-    from text_metrics.imports import import_evaluate
+    from text_metrics.loading import import_evaluate
 
     return import_evaluate().load(str(FOLDER / name), **settings)

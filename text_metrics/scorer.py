@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import text_metrics
-from text_metrics.commands.shared.columns import (
+from text_metrics.files.columns import (
     column_of,
     columns_of,
     is_missing,

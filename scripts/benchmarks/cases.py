@@ -221,7 +221,7 @@ class Choose(Case):
         return inputs.one_set(n)["embeddings"], np.random.default_rng(1).random(n), -(-n // 10)
 
     def ours(self, given: Any) -> Any:
-        from text_metrics.commands.choose.greedy import choose
+        from text_metrics.choosing.greedy import choose
 
         (embeddings, quality, wanted), n = given, len(given[1])
         return choose(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
@@ -293,7 +293,7 @@ class Report(Case):
         return texts, [inputs.file_of_sets(texts[: 4 * n]), inputs.file_of_sets(texts[4 * n :])]
 
     def ours(self, given: Any) -> Any:
-        from text_metrics.commands.report.main import main as report
+        from text_metrics.commands.report import main as report
 
         words = [f"{name}={path}" for name, path in zip("AB", given[1], strict=True)]
         words += ["--text-key", "generations", "--by-line", "--quality", "none"]

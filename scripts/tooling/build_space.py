@@ -18,7 +18,7 @@ from huggingface_hub import metadata_load
 
 from scripts import ROOT
 from scripts.tooling.vendor import core_of
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"

@@ -27,7 +27,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from scripts.arguments import data_folder
 from scripts.training.gruen_texts import read_texts
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, read_model
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

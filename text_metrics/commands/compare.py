@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared import cli
-from text_metrics.commands.shared.columns import columns_of, to_arguments
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import check_outputs, data_files, parse_path, write_text
-from text_metrics.commands.shared.formats import count, estimate, number, with_p
-from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.sets import Reader, Unit, common_size
-from text_metrics.commands.shared.statistics import TIE, paired_test
-from text_metrics.commands.shared.systems import check_one_system, count_repeats, warn_of_repeats
-from text_metrics.commands.shared.written import mark
+from text_metrics import options as cli
+from text_metrics.console import Parser, command
+from text_metrics.files.columns import columns_of, to_arguments
+from text_metrics.files.listing import data_files
+from text_metrics.files.rows import Source
+from text_metrics.files.sets import Reader, Unit, common_size
+from text_metrics.files.storage import check_outputs, parse_path, write_text
+from text_metrics.files.systems import check_one_system, count_repeats, warn_of_repeats
+from text_metrics.files.written import mark
+from text_metrics.loading import load_metric
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
@@ -37,6 +37,8 @@ from text_metrics.metrics._core.core_results import (
     mean_estimate,
     parse_confidence_by,
 )
+from text_metrics.reporting.formats import count, estimate, number, with_p
+from text_metrics.statistics import TIE, paired_test
 from text_metrics.texts import PROMPT, Marks, to_signature
 
 # The sets of a system by id, and its name for errors.
@@ -247,7 +249,7 @@ def main() -> int:
     """Run the command."""
     options = parse_options()
     confidence, settings, name = options.confidence, options.settings, options.result
-    metric = cli.load_metric(options.metric)
+    metric = load_metric(options.metric)
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.is_reciprocal}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm.auto import tqdm
 
-from text_metrics.commands.jobs import kept
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, Parser, command
-from text_metrics.commands.shared.rows import Row
+from text_metrics.console import EXIT_BAD_ROWS, Parser, command
+from text_metrics.files.rows import Row
+from text_metrics.jobs import kept
+from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
 from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_results import Signature, signature
 from text_metrics.metrics._core.core_windows import token_batches
