@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import NUMBERS, as_list, check_characters, describe, parse_number
+from .probeval_words import normalize
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
@@ -165,7 +166,7 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     count = 1.0 if count is None else parse_number(count, f"{where}: the count", 0, _MAX_COUNT)
     parsed: dict[str, Any] = {"text": text, "count": plain_count(count)}
     if side == "references":
-        if not text.strip():
+        if not normalize(text):
             raise ValueError(f"{where} is blank: a gold answer holds a word. Got {describe(text)}.")
         cluster = _name(answer.get("cluster"), f"{where}: the cluster")
         if cluster == WRONG:
