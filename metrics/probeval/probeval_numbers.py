@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 _MOST_DIGITS = 100  # of a number: a longer one is a word
 
-_SMALL = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen"""
+_SMALL = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen"""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = """zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
 fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"""
@@ -73,9 +73,10 @@ rupees 1: ₹ rupee rupees
 """
 # Of time, which count without a number, too, where their names are not abbreviations.
 _TIME = ("time", "calendar")
-_SHORT = frozenset("sec secs min mins hr hrs h wk wks yr yrs".split())
+_ABBREVIATIONS = "sec secs min mins hr hrs h wk wks yr yrs"
+_SHORT = frozenset(_ABBREVIATIONS.split())
 # What precedes a unit in the singular that tells how often or how long.
-_BARE = frozenset("a an all each every few last next per several this whole".split())
+_BARE = frozenset(["a", "an", "all", "each", "every", "few", "last", "next", "per", "several", "this", "whole"])
 _EVERY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"}
 DAY_PARTS = ("am", "pm")
 
@@ -210,13 +211,13 @@ def _sign_after(parts: list[Part], shape: str, start: int, last: int) -> str:
         return ""
     sign = match.group()
     # Emphasis: *word*.
-    is_emphasis = sign == "*" and shape[: start].count("*") % 2 == 1
+    is_emphasis = sign == "*" and shape[:start].count("*") % 2 == 1
     is_dash = sign == "-" and (before.kind != "word" or len(before.text) > _SHORT_WORD)
     return "" if is_emphasis or is_dash else sign
 
 
 def _symbol(said: str, parts: list[Part], rest: str) -> str:
-    """Return what stands for a symbol: a word, itself, or nothing for punctuation, which is kept between digits only."""
+    """Return what stands for a symbol: a word, itself, or nothing for punctuation, but for that between digits."""
     if said in _WORDS_FOR:
         return _WORDS_FOR[said]
     follows_number = bool(parts) and (parts[-1].kind in _NUMBERS or parts[-1].text in (*UNITS, *DAY_PARTS))
@@ -226,7 +227,7 @@ def _symbol(said: str, parts: list[Part], rest: str) -> str:
     if said == "-":
         return "to" if is_between_numbers else ""
     is_punctuation = unicodedata.category(said[0]).startswith("P") and said not in _KEPT_PUNCTUATION
-    if said in _DROPPED_SYMBOLS or is_punctuation and not (is_between_numbers and said in ",/:"):
+    if said in _DROPPED_SYMBOLS or (is_punctuation and not (is_between_numbers and said in ",/:")):
         return ""
     return said
 

@@ -22,13 +22,12 @@ _IGNORED = (STOP_WORDS - set(_CONTENT.split())) | set(_DEGREES.split())
 _MORE_PAIRS = "support/oppose favor/oppose favour/oppose for/against men/women none/all nobody/everybody before/after"
 _MORE_PAIRS += " over/under over/below above/under"
 # Words whose prefix negates nothing.
-_NOT_NEGATED = frozenset(
-    """discover discovered discovering discovers disease dismiss display dispose dissever illuminate immigrate impassive
-    implant import important impose impress imprint improve inborn incoming increase indebted indeed indoor indoors
-    infamous infield inflammable inform inhabit inhabitable inhabited inland inmate input inset inside insight install
-    instill intend intent intense interest into invaluable invent invest irradiate unloose unloosen unravel unthaw
-    under until""".split()
-)
+_OTHER_PREFIXES = """discover discovered discovering discovers disease dismiss display dispose dissever illuminate immigrate impassive
+implant import important impose impress imprint improve inborn incoming increase indebted indeed indoor indoors
+infamous infield inflammable inform inhabit inhabitable inhabited inland inmate input inset inside insight install
+instill intend intent intense interest into invaluable invent invest irradiate unloose unloosen unravel unthaw
+under until"""
+_NOT_NEGATED = frozenset(_OTHER_PREFIXES.split())
 _SHORTEST_PART = 3  # of a compound, which is the opposite of another if a part is: "grandmother", "grandfather"
 # A form of a word is the opposite of the same form of its antonym: "increased" of "decreased".
 _ENDINGS = ("", "s", "d", "ed", "ing", "ly")
@@ -57,9 +56,7 @@ def _opposites(word: str) -> frozenset[str]:
     """List what would be the opposites of a word: by a prefix, by antonyms, or by antonyms of a part of it."""
     opposites = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST} - _NOT_NEGATED
     if word not in _NOT_NEGATED:
-        opposites |= {
-            word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST
-        }
+        opposites |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}
     for ending in _ENDINGS:
         if word.endswith(ending):
             opposites |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
@@ -79,16 +76,17 @@ def opposite_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
     """
     places: dict[Meaning, list[int]] = defaultdict(list)
     vocabulary = set[str]()
-    for column, text in enumerate(gold):
-        places[meaning(text)].append(column)
-        vocabulary |= meaning(text)[0]
+    for column, phrase in enumerate(map(meaning, gold)):
+        places[phrase].append(column)
+        vocabulary |= phrase[0]
     pairs = np.zeros((len(texts), len(gold)), dtype=bool)
     for row, text in enumerate(texts):
         content, is_negated = meaning(text)
         opposites = [(content, not is_negated)]
         for word in content:
-            for other in (_opposites(word) & vocabulary) - content:
-                opposites.append((content - {word} | {other}, is_negated))
+            for other in _opposites(word) & vocabulary:
+                if other not in content:
+                    opposites.append((content - {word} | {other}, is_negated))
         for opposite in opposites:
             for column in places.get(opposite, ()):
                 pairs[row, column] = True

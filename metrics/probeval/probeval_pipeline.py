@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
     embeddings, wordnet = None, None
     signed: dict[str, str] = {}
     if settings.needs_embeddings:
-        said = {text for text in answers if normalize(text)}
+        said = set(filter(normalize, set(answers)))
         texts = sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
@@ -107,7 +108,7 @@ def match(
     weights = np.tile(np.eye(len(columns))[-1], (len(question.answers), 1))
     said = [bool(normalize(text)) for text in question.answers]
     if any(said):
-        answers = [text for text in question.answers if normalize(text)]
+        answers = list(compress(question.answers, said))
         weights[said] = _match_said(answers, question, clusters, settings, resources)
     return weights
 
@@ -121,7 +122,7 @@ def _match_said(
         vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
         scores = gp_scores(vectors, gold_vectors, clusters.counts)
         if not settings.parity:
-            # It compares no pairs: an answer that never matches one of a cluster, unless it equals another, is not in it.
+            # It compares no pairs: one answer that it never matches, unless it equals another, keeps it out of a cluster.
             signs = never_pairs(answers, gold) - exact_scores(answers, gold) * len(gold)
             scores[signs @ clusters.members > 0] = 0.0
         return assign(scores, threshold, strict=True)
@@ -223,7 +224,7 @@ def check_counts(question: Question, settings: ProbevalSettings) -> None:
         size, n, name = getattr(settings, option), counts.sum(), describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
-        if not (counts % 1).any():
+        if not (counts % 1).any() and side not in question.shares:
             continue
         if settings.smoothing and n <= 1 + ROUNDED_SUM:
             raise ValueError(

@@ -15,7 +15,7 @@ from scipy.special import expit
 from .core import ROUNDING, TIE, unit_vectors
 from .probeval_clusters import cut_tree
 from .probeval_vectors import Embeddings
-from .probeval_words import equal_pairs, look_alikes, words
+from .probeval_words import Words, equal_pairs, look_alikes, words
 
 # Constants of the soft matcher. Changing one changes every score with clustering or matcher "soft".
 #
@@ -48,7 +48,7 @@ _SHARPNESS = 2.0
 # Of features that the weights were fitted with: nearest answers that are averaged, and the similarity of spelling above
 # which it counts more. With others, the weights do not hold.
 _NEIGHBOURS, _SIMILAR_SPELLING = 6, 0.8
-# The probability of words that may be one word misspelt, or two words: half of an answer matches at the default threshold.
+# The probability of what may be one word misspelt, or two words: at the default threshold, half of it matches.
 _UNDECIDED = 0.475
 
 
@@ -65,7 +65,7 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     # For each stem, which answers have it, and for each answer the place of its head.
     known = set().union(*(answer.stems for answer in (*left, *right)))
     stems = {stem: i for i, stem in enumerate(known)}
-    has, gold_has = (np.array([[stem in answer.stems for stem in stems] for answer in side]) for side in (left, right))
+    has, gold_has = _has_stems(left, stems), _has_stems(right, stems)
     head, gold_head = (np.array([stems[answer.head] for answer in side]) for side in (left, right))
     both = has.astype(np.float64) @ gold_has.T
     features = [
@@ -78,6 +78,14 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
         has[:, gold_head] | gold_has[:, head].T,
     ]
     return np.stack(features, axis=-1)
+
+
+def _has_stems(answers: list[Words], stems: dict[str, int]) -> np.ndarray:
+    """Tell which of s stems, numbered, each of n answers has: bool array of shape (n, s)."""
+    has = np.zeros((len(answers), len(stems)), dtype=bool)
+    for row, answer in enumerate(answers):
+        has[row, [stems[stem] for stem in answer.stems]] = True
+    return has
 
 
 def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
@@ -104,7 +112,8 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
     features, weights = pair_features(texts, gold, embeddings), np.array(list(WEIGHTS.values()))
     probability = expit(features @ weights + INTERCEPT)
     spelling = features[..., _SPELLING]
-    for row, column in np.argwhere(spelling[..., 0] > _SIMILAR_SPELLING).tolist():
+    is_equal = equal_pairs(texts, gold)
+    for row, column in np.argwhere((spelling[..., 0] > _SIMILAR_SPELLING) & ~is_equal).tolist():
         pairs = look_alikes(words(texts[row]), words(gold[column]))
         if pairs:
             by_spelling = spelling[row, column] @ weights[_SPELLING]
@@ -113,7 +122,7 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
             is_other = any(word[0] != said[0] for word, said in pairs)
             most = otherwise if is_other else max(otherwise, _UNDECIDED)
             probability[row, column] = min(probability[row, column], most)
-    return np.maximum(probability, equal_pairs(texts, gold))
+    return np.maximum(probability, is_equal)
 
 
 def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:

@@ -213,6 +213,8 @@ def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
                     table[row, column] |= answer.details.differ(other.details)
                 if answer.details.signs:
                     table[row, column] |= _differ_in_sign(answer.details.signs, other)
+    if all(answer.squeezed.isascii() for answer in (*left, *right)):
+        return pairs
     places: dict[str, list[int]] = defaultdict(list)
     for column, answer in enumerate(right):
         places[_letters(answer.squeezed)].append(column)
@@ -256,7 +258,9 @@ def _letters(text: str) -> str:
     """Return a text without combining marks."""
     if text.isascii():
         return text
-    return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.category(char).startswith("M"))
+    return "".join(
+        char for char in unicodedata.normalize("NFD", text) if not unicodedata.category(char).startswith("M")
+    )
 
 
 def _marks(text: str) -> list[str]:
