@@ -22,11 +22,13 @@ _IGNORED = (STOP_WORDS - set(_CONTENT.split())) | set(_DEGREES.split())
 _MORE_PAIRS = "support/oppose favor/oppose favour/oppose for/against men/women none/all nobody/everybody before/after"
 _MORE_PAIRS += " over/under over/below above/under"
 # Words whose prefix negates nothing.
-_OTHER_PREFIXES = """discover discovered discovering discovers disease dismiss display dispose dissever illuminate immigrate impassive
+_OTHER_PREFIXES = """
+discover discovered discovering discovers disease dismiss display dispose dissever illuminate immigrate impassive
 implant import important impose impress imprint improve inborn incoming increase indebted indeed indoor indoors
 infamous infield inflammable inform inhabit inhabitable inhabited inland inmate input inset inside insight install
-instill intend intent intense interest into invaluable invent invest irradiate unloose unloosen unravel unthaw
-under until"""
+instill intend intent intense interest into invaluable invent invest irradiate unloose unloosen unravel unthaw under
+until
+"""
 _NOT_NEGATED = frozenset(_OTHER_PREFIXES.split())
 _SHORTEST_PART = 3  # of a compound, which is the opposite of another if a part is: "grandmother", "grandfather"
 # A form of a word is the opposite of the same form of its antonym: "increased" of "decreased".

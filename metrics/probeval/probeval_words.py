@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 
-from .probeval_numbers import Part, Quantity, Unit, letters_for_marks, plain_word, read_numbers, read_parts
+from .probeval_numbers import Quantity, Unit, letters_for_marks, plain_word, read_numbers, read_parts
 from .probeval_wordnet import STOP_WORDS
 
 _QUOTES = {"'": "`´‘’‚‛′ʼʹ‹›", '"': "“”„‟″〝〞〟«»「」『』"}
