@@ -122,7 +122,7 @@ def _match_said(
         vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
         scores = gp_scores(vectors, gold_vectors, clusters.counts)
         if not settings.parity:
-            # It compares no pairs: an answer that it never matches, unless it equals another, keeps it out of a cluster.
+            # It compares no pairs: what an answer never matches, unless it equals another, keeps it out of a cluster.
             signs = never_pairs(answers, gold) - exact_scores(answers, gold) * len(gold)
             scores[signs @ clusters.members > 0] = 0.0
         return assign(scores, threshold, strict=True)

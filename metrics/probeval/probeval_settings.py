@@ -40,7 +40,8 @@ class ProbevalSettings(EncoderSettings):
         parse_choice,
         choices=MATCHERS,
         help='`str`: how the model\'s answers are matched to clusters. `"exact"`: if they are equal but for case, '
-        'spaces, and the forms of quotes, dashes and Unicode, for the closed options of a poll. `"soft"`: divided among soft clusters, as people\'s are. '
+        "spaces, and the forms of quotes, dashes and Unicode, for the closed options of a poll. "
+        '`"soft"`: divided among soft clusters, as people\'s are. '
         '`"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share of parts of two '
         'phrases that are equal or share a synset. `"gp"`: Gaussian-process regression from embeddings. '
         '`"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. Ties are '
