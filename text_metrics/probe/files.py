@@ -10,6 +10,7 @@ from text_metrics.files.rows import read_rows
 from text_metrics.files.storage import open_file, parse_json
 from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
+from text_metrics.metrics.probeval.probeval_words import fold
 from text_metrics.texts import Marks, clean
 
 Rows = list[dict[str, Any]]
@@ -47,9 +48,10 @@ def read_references(path: Path) -> Rows:
     return references
 
 
-def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list[str]]]:
+def read_predictions(path: Path, references: Rows, as_said: bool = False) -> tuple[Rows, dict[str, list[str]]]:
     """Read a model's answers, as `ask` writes them or in any released format, which may be one value of JSON.
 
+    With `as_said`, a raw answer of `ask` that is equal to one of people's, such as "A great deal", is not cleaned.
     Returns the answers to questions that both have, and the ids that are "unknown" to the references or "missing" in
     the file. Raises a ValueError that names the file if it is not valid, or if they share no question.
     """
@@ -61,6 +63,8 @@ def read_predictions(path: Path, references: Rows) -> tuple[Rows, dict[str, list
         current().add(path, [path], len(released))
     except ValueError:
         released = [record for _, record in read_rows(path)]
+    if as_said:
+        released = [_as_said(record, references) for record in released]
     try:
         predictions, _, skipped = pair_rows(read_answers(released), references, unknown="skip", missing="skip")
     except (TypeError, ValueError) as error:
@@ -81,3 +85,13 @@ def strip_answers(rows: Rows, kinds: Sequence[str], questions: Mapping[Any, str]
         stripped.append({**row, "answers": answers})
         marks += of_row
     return stripped, marks
+
+
+def _as_said(record: Any, references: Rows) -> Any:
+    """Replace clean answers by raw ones that are equal to people's, in a record of `ask`."""
+    answers, raw = ((record.get(name) if isinstance(record, dict) else None) for name in ("answers", "raw"))
+    if not (isinstance(answers, list) and isinstance(raw, list) and len(raw) == len(answers)):
+        return record
+    people = {fold(answer["text"]) for row in references if row["id"] == str(record["id"]) for answer in row["answers"]}
+    said = [text if isinstance(text, str) and fold(text) in people else answers[i] for i, text in enumerate(raw)]
+    return {**record, "answers": said}

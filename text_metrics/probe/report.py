@@ -4,15 +4,16 @@
     text-metrics probe report targets.jsonl a.jsonl --setting matcher=wordnet
 
 Targets are people's answers: released files of Commonsense Frame Completion or ProtoQA, or a reference of probeval on
-each line. Answers are files that `text-metrics probe ask` wrote, or released files; they are cleaned first. Questions
-that only one side has, or to which all answers of a model are blank, are left out and named; a blank answer beside
-others is wrong.
+each line. Answers are files that `text-metrics probe ask` wrote, or released files. Both sides are cleaned by one rule
+first; with matcher=exact, neither is. Questions that only one side has, or to which all answers of a model are blank,
+are left out and named; a blank answer beside others is wrong.
 """
 
 import argparse
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,9 @@ from text_metrics import load
 from text_metrics.metrics._core.core_numbers import parse_count, tied_ranks
 from text_metrics.metrics._core.core_results import Signature, mean_estimate
 from text_metrics.metrics.probeval.probeval_formats import count_answers
+from text_metrics.metrics.probeval.probeval_words import normalize
 from text_metrics.options import add_confidence, add_strip, warn_of_marks
-from text_metrics.probe.cleaning import clean
+from text_metrics.probe.cleaning import cleaner
 from text_metrics.probe.files import Report, Rows, read_predictions, strip_answers
 from text_metrics.reporting.formats import estimate, number, p_value, percent
 from text_metrics.statistics import holm, randomization_p
@@ -51,24 +53,27 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
     """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
     parse_count(arguments.rounds, "--rounds")
     kinds = arguments.strip
+    is_exact = settings.get("matcher") == "exact"
     prompts = {row["id"]: row["question"] for row in references}
     references, marks = strip_answers(references, kinds)
     warn_of_marks(marks, what="answers of people")
-    files: dict[str, dict[str, Counter[str]]] = {}
+    cleaners = {row["id"]: str if is_exact else _cleaner_of(row) for row in references}
+    references = [_cleaned(row, cleaners[row["id"]]) for row in references]
+    files: dict[str, dict[str, Rows]] = {}
     stripped: dict[str, Marks] = {}
     for name, path in arguments.answers.items():
-        questions, skipped = read_predictions(path, references)
+        questions, skipped = read_predictions(path, references, as_said=is_exact)
         questions, stripped[name] = strip_answers(questions, kinds, prompts)
         warn_of_marks(stripped[name], (REASONING, PROMPT), f"different answers of {name}")
         still = Marks()
         files[name] = {}
         for question in questions:
-            cleaned = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
-            counts = count_answers(cleaned)
-            still += strip_answers([{**question, "answers": cleaned}], ())[1]
+            cleaned = _cleaned(question, cleaners[question["id"]])
+            still += strip_answers([cleaned], ())[1]
+            answers = cleaned["answers"]
             # A blank answer beside others is wrong.
-            if any(counts):
-                files[name][question["id"]] = counts
+            if any(normalize(answer["text"]) for answer in answers):
+                files[name][question["id"]] = answers
         # Those at the end were cleaned.
         warn_of_marks(still, (SPECIAL,), f"different answers of {name}")
         if not files[name]:
@@ -83,12 +88,12 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         compute = partial(load("probeval").compute, **{"cache_dir": folder, **settings})
         for name, by_question in files.items():
             gold = [row for row in references if row["id"] in by_question]
-            answers = [by_question[row["id"]] for row in gold]
-            given = [{"answers": counts} for counts in answers]
+            given = [{"answers": by_question[row["id"]]} for row in gold]
             result = compute(predictions=given, references=gold, confidence=arguments.confidence)
             if kinds:
                 signed = Signature.parse(result["signature"]).merge(**to_signature(kinds))
                 result |= {"signature": str(signed), "stripped": stripped[name].counts(kinds)}
+            answers = [count_answers(question["answers"]) for question in given]
             compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
             rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
     # The first of equal scores comes first.
@@ -97,6 +102,20 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         row["against_people"]["p_holm"] = p
     numbers = {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
     return numbers, _sections(rows, arguments.rounds)
+
+
+def _cleaner_of(reference: dict[str, Any]) -> Callable[[str], str]:
+    """Return the function that cleans the answers to a question."""
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for answer in reference["answers"]:
+        clusters[answer["text"]].add(answer["cluster"])
+    return cleaner({text: frozenset(labels) for text, labels in clusters.items()})
+
+
+def _cleaned(question: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """Clean the answers to a question."""
+    answers = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
+    return {**question, "answers": answers}
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
