@@ -15,7 +15,6 @@ import sqlite3
 import sys
 import textwrap
 import threading
-import torch
 import types
 import warnings
 import zlib
@@ -25,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from tqdm.auto import tqdm
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TYPE_CHECKING
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -879,15 +878,15 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 def build_network(weights: dict[str, Any]) -> Any:
     """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
-    import torch
     from torch import nn
 
-    # Nothing is allocated nor initialized: all weights are assigned. nn.Embedding on meta would import torch's compiler.
+    # Nothing is allocated nor initialized: all weights are assigned.
     empty: dict[str, Any] = {"device": "meta"}
     layer = nn.TransformerEncoderLayer(
         _SIZE, _N_HEADS, _INNER_SIZE, 0.0, "gelu", layer_norm_eps=_EPSILON, batch_first=True, **empty
     )
     parts = {
+        # On meta, an embedding would import torch's compiler.
         "words": nn.Embedding.from_pretrained(weights["words.weight"]),
         "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
         "types": nn.Embedding.from_pretrained(weights["types.weight"]),
@@ -1937,6 +1936,8 @@ class PairModel(NamedTuple):
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
+        import torch
+
         if not pairs:
             return np.empty((0, len(self.labels)))
         places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
@@ -1985,6 +1986,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
+        import torch
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -2024,6 +2026,10 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+
+if TYPE_CHECKING:
+    import torch
+
 
 def _parse_source(value: Any, name: str) -> Any:
     if isinstance(value, str) and not is_pair_model(value):
@@ -2097,15 +2103,19 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    import torch
+
     entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
+    import torch
+
     if len(loaded.labels) > 2:
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "

@@ -15,7 +15,6 @@ import sqlite3
 import sys
 import textwrap
 import threading
-import torch
 import types
 import warnings
 import zlib
@@ -879,15 +878,15 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 def build_network(weights: dict[str, Any]) -> Any:
     """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
-    import torch
     from torch import nn
 
-    # Nothing is allocated nor initialized: all weights are assigned. nn.Embedding on meta would import torch's compiler.
+    # Nothing is allocated nor initialized: all weights are assigned.
     empty: dict[str, Any] = {"device": "meta"}
     layer = nn.TransformerEncoderLayer(
         _SIZE, _N_HEADS, _INNER_SIZE, 0.0, "gelu", layer_norm_eps=_EPSILON, batch_first=True, **empty
     )
     parts = {
+        # On meta, an embedding would import torch's compiler.
         "words": nn.Embedding.from_pretrained(weights["words.weight"]),
         "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
         "types": nn.Embedding.from_pretrained(weights["types.weight"]),
@@ -1937,6 +1936,8 @@ class PairModel(NamedTuple):
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
+        import torch
+
         if not pairs:
             return np.empty((0, len(self.labels)))
         places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
@@ -1985,6 +1986,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
+        import torch
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):

@@ -15,7 +15,6 @@ import sqlite3
 import sys
 import textwrap
 import threading
-import torch
 import types
 import warnings
 import zlib
@@ -27,7 +26,7 @@ from functools import cache, partial
 from itertools import chain, count
 from pathlib import Path
 from tqdm.auto import tqdm
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TYPE_CHECKING
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -881,15 +880,15 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 def build_network(weights: dict[str, Any]) -> Any:
     """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
-    import torch
     from torch import nn
 
-    # Nothing is allocated nor initialized: all weights are assigned. nn.Embedding on meta would import torch's compiler.
+    # Nothing is allocated nor initialized: all weights are assigned.
     empty: dict[str, Any] = {"device": "meta"}
     layer = nn.TransformerEncoderLayer(
         _SIZE, _N_HEADS, _INNER_SIZE, 0.0, "gelu", layer_norm_eps=_EPSILON, batch_first=True, **empty
     )
     parts = {
+        # On meta, an embedding would import torch's compiler.
         "words": nn.Embedding.from_pretrained(weights["words.weight"]),
         "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
         "types": nn.Embedding.from_pretrained(weights["types.weight"]),
@@ -2018,6 +2017,8 @@ class PairModel(NamedTuple):
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
+        import torch
+
         if not pairs:
             return np.empty((0, len(self.labels)))
         places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
@@ -2066,6 +2067,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
+        import torch
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -2105,6 +2107,10 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+
+if TYPE_CHECKING:
+    import torch
+
 
 def _parse_source(value: Any, name: str) -> Any:
     if isinstance(value, str) and not is_pair_model(value):
@@ -2178,15 +2184,19 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    import torch
+
     entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
+    import torch
+
     if len(loaded.labels) > 2:
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
@@ -2248,6 +2258,9 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_spectra.py: Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
+if TYPE_CHECKING:
+    import torch
+
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
@@ -2258,7 +2271,7 @@ _FEW = 8
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
 # ascending and scaled to sum to 1; noise is 0.
-Spectra = tuple[np.ndarray, torch.Tensor]
+Spectra = tuple[np.ndarray, "torch.Tensor"]
 
 
 def embedding_spectra(
@@ -2281,6 +2294,8 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    import torch
+
     n, d = embeddings.shape
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
@@ -2305,6 +2320,8 @@ def kernel_spectra(
     Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
     `embedding_spectra`.
     """
+    import torch
+
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
@@ -2317,6 +2334,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
+    import torch
+
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
         of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
@@ -2334,6 +2353,8 @@ def vendi_without_each(
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
     """
+    import torch
+
     scores = np.full(len(embeddings), np.nan)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
@@ -2371,8 +2392,10 @@ def vendi_without_each(
     return scores
 
 
-def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
+def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> "torch.Tensor":
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
+    import torch
+
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
@@ -2383,9 +2406,11 @@ def _second_moments(
     rows: np.ndarray,
     weights: np.ndarray | None,
     device: str,
-    buffer: torch.Tensor | None = None,
-) -> torch.Tensor:
+    buffer: "torch.Tensor | None" = None,
+) -> "torch.Tensor":
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    import torch
+
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
@@ -2410,15 +2435,19 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
+    import torch
+
     shares = _shares(torch.from_numpy(sums[None] / n))
     return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
 
 
-def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
+def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
     """Exponential of the Rényi entropy of order q in [0, inf]; 1 is the Shannon limit.
 
     Maps shares, (..., r), that sum to 1 to (...), which never rises with q.
     """
+    import torch
+
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -2435,13 +2464,15 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
+def _shares(matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"]) -> "torch.Tensor":
     """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
     errors that are all in one direction, and for the rounding of the eigenvalues in float64.
     """
+    import torch
+
     eigenvalues = torch.linalg.eigvalsh(matrices)
     signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)
