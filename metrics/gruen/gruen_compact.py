@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import safe_open
-from scipy.special import expit
 
 from .core import (
     DEFAULT_MODEL,
@@ -176,8 +175,10 @@ class CompactBackbone(Backbone):
         )
 
     def _calibrate(self, name: str, values: np.ndarray) -> np.ndarray:
+        import torch
+
         slope, intercept = self._loaded.model.calibration[name]
-        return expit(slope * values + intercept)
+        return torch.from_numpy(slope * values + intercept).sigmoid().numpy()
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
