@@ -11,7 +11,7 @@ FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics")
 
 # Modules and names of what is imported at first use.
 _LAZY = {
-    "__version__": ("metrics._core.core_results", "VERSION"),
+    "__version__": ("core_api", "VERSION"),
     "contributions": ("questions.contributions", "contributions"),
     "rarefied": ("questions.rarefied", "rarefied"),
     "between_groups": ("questions.groups", "between_groups"),
@@ -50,7 +50,7 @@ def load(name: str, **settings: Any) -> Any:
         If there is no metric of this name.
     """
     if name not in METRICS:
-        from text_metrics.metrics._core.core_settings import suggest
+        from text_metrics.core_api import suggest
 
         raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
     from text_metrics.loading import import_evaluate

@@ -9,8 +9,7 @@ from threading import RLock
 from typing import Any
 
 from text_metrics import METRICS, load
-from text_metrics.metrics._core.core_numbers import first_line
-from text_metrics.metrics._core.core_settings import suggest
+from text_metrics.core_api import first_line, suggest
 
 _EVALUATORS = "evaluate.evaluator"
 

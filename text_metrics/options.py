@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics import METRICS, load, texts
+from text_metrics.core_api import parse_level
 from text_metrics.files.columns import OPTIONS, parse_cell
 from text_metrics.files.sets import Keys
 from text_metrics.files.storage import parse_path
-from text_metrics.metrics._core.core_numbers import parse_level
 
 
 class Options(argparse.Namespace):

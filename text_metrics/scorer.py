@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import text_metrics
+from text_metrics.core_api import CALL, PAIR, QUESTIONS, TEXTS, Declared, describe
 from text_metrics.files.columns import (
     column_of,
     columns_of,
@@ -15,9 +16,6 @@ from text_metrics.files.columns import (
     read_value,
     to_arguments,
 )
-from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
-from text_metrics.metrics._core.core_settings import CALL, PAIR, Declared
 
 
 class Scorer:
@@ -140,7 +138,7 @@ class Scorer:
 def _is_key(declared: Declared, value: Any) -> bool:
     """Tell whether the value of a setting names a column, and not a model of pairs."""
     if declared.given == PAIR and isinstance(value, str):
-        from text_metrics.metrics._core.core_pairs import is_pair_model
+        from text_metrics.core_api import is_pair_model
 
         return not is_pair_model(value)
     return declared.given != CALL and isinstance(value, str)

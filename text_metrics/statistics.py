@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from text_metrics.metrics._core.core_numbers import ROUNDING, TIE
-from text_metrics.metrics._core.core_results import UNBOUNDED, Estimate, mean_estimate
+from text_metrics.core_api import ROUNDING, TIE, UNBOUNDED, Estimate, mean_estimate
 
 RESAMPLES = 9999
 _SEED = 0

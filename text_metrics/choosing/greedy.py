@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_numbers import TIE, first_maximum, unit_vectors
+from text_metrics.core_api import TIE, first_maximum, unit_vectors
 
 # Texts of a group that are looked at together.
 _LAZY_ROWS = 512

@@ -25,15 +25,22 @@ import numpy as np
 from text_metrics import options as cli
 from text_metrics.choosing.greedy import choose, subset_score
 from text_metrics.console import Parser, command, input_checked
+from text_metrics.core_api import (
+    EmbeddedSetSettings,
+    EncoderSettings,
+    TextSets,
+    content_ranks,
+    embed_sets,
+    number_labels,
+    parse_number,
+    unit_vectors,
+)
 from text_metrics.files.columns import Column, parse_cell
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.files.storage import to_json
 from text_metrics.jobs.job import Job, Rows
 from text_metrics.jobs.saved import SavedJob
-from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, EncoderSettings, embed_sets
-from text_metrics.metrics._core.core_inputs import TextSets, content_ranks, number_labels
-from text_metrics.metrics._core.core_numbers import parse_number, unit_vectors
 
 _SEED = 0
 

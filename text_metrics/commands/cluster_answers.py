@@ -28,12 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.console import EXIT_BAD_ROWS, Parser, command
+from text_metrics.core_api import WRONG, Signature, count_answers
 from text_metrics.files.sets import Unit
 from text_metrics.files.storage import open_file, write_jsonl
 from text_metrics.jobs import kept
 from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.metrics._core.core_results import Signature
-from text_metrics.metrics.probeval.probeval_formats import WRONG, count_answers
 from text_metrics.options import warn_of_marks
 from text_metrics.probe.files import Rows, read_references, strip_answers
 from text_metrics.texts import REASONING, strip, to_signature

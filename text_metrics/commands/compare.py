@@ -20,6 +20,15 @@ import numpy as np
 
 from text_metrics import options as cli
 from text_metrics.console import Parser, command
+from text_metrics.core_api import (
+    QUESTIONS,
+    TEXTS,
+    UNBOUNDED,
+    Signature,
+    mean_by_set,
+    mean_estimate,
+    parse_confidence_by,
+)
 from text_metrics.files.columns import columns_of, to_arguments
 from text_metrics.files.listing import data_files
 from text_metrics.files.rows import Source
@@ -28,15 +37,6 @@ from text_metrics.files.storage import check_outputs, parse_path, write_text
 from text_metrics.files.systems import check_one_system, count_repeats, warn_of_repeats
 from text_metrics.files.written import mark
 from text_metrics.loading import load_metric
-from text_metrics.metrics._core.core_inputs import mean_by_set
-from text_metrics.metrics._core.core_results import (
-    QUESTIONS,
-    TEXTS,
-    UNBOUNDED,
-    Signature,
-    mean_estimate,
-    parse_confidence_by,
-)
 from text_metrics.reporting.formats import count, estimate, number, with_p
 from text_metrics.statistics import TIE, paired_test
 from text_metrics.texts import PROMPT, Marks, to_signature

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.console import Parser, command
+from text_metrics.core_api import DEFAULT_MODEL
 from text_metrics.files.storage import check_outputs, write_text
 from text_metrics.files.written import TABLES, is_evaluation
 from text_metrics.meta_eval.pairs import Sets, read_pairs
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.options import add_strip, check_strip
 from text_metrics.texts import to_signature
 

@@ -25,12 +25,18 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from text_metrics.console import EXIT_BAD_ROWS, Parser, command
+from text_metrics.core_api import (
+    TRANSFORMER,
+    Signature,
+    find_device,
+    find_model,
+    quiet_loading,
+    signature,
+    token_batches,
+)
 from text_metrics.files.rows import Row
 from text_metrics.jobs import kept
 from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
-from text_metrics.metrics._core.core_results import Signature, signature
-from text_metrics.metrics._core.core_windows import token_batches
 from text_metrics.texts import REASONING, SPECIAL, strip, to_signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."

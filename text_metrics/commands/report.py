@@ -19,9 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from text_metrics.console import EXIT_BAD_ROWS, Notices, Parser, command
+from text_metrics.core_api import parse_choice, parse_level
 from text_metrics.files.listing import named_files
 from text_metrics.files.storage import check_outputs, parse_json, parse_path, write_jsonl
-from text_metrics.metrics._core.core_numbers import parse_choice, parse_level
 from text_metrics.options import (
     add_confidence,
     add_keys,

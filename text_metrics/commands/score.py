@@ -24,6 +24,7 @@ from pathlib import Path
 
 from text_metrics import options as cli
 from text_metrics.console import EXIT_LIMIT, Parser, command, input_checked
+from text_metrics.core_api import TEXTS
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader
 from text_metrics.files.systems import SystemGuard
@@ -31,7 +32,6 @@ from text_metrics.jobs.job import Job
 from text_metrics.jobs.saved import SavedJob
 from text_metrics.jobs.scoring import RowScorer, check_limits, finish, finish_sums, output_schema, sum_up
 from text_metrics.jobs.summary import intervals, summarize, summarize_sums
-from text_metrics.metrics._core.core_results import TEXTS
 
 # One d x d sum is saved per 16 batches, because it is large.
 _SUMMED = 16

@@ -16,9 +16,7 @@ import msgspec
 from jmespath.exceptions import JMESPathError
 from jmespath.visitor import TreeInterpreter
 
-from text_metrics.metrics._core.core_numbers import describe, first_line
-from text_metrics.metrics._core.core_results import SETS, TEXTS, UNBOUNDED
-from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings
+from text_metrics.core_api import CALL, ITEM, PAIR, SETS, TEXT, TEXTS, UNBOUNDED, Settings, describe, first_line
 
 # Characters of a bad row, or of a message about it, that are shown.
 SHOWN = 1000

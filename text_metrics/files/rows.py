@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from text_metrics.core_api import describe
 from text_metrics.files import listing, tables
 from text_metrics.files import storage as files
 from text_metrics.files.columns import SHOWN, column_of, delimiter_hint, missing, read_value
 from text_metrics.files.reading import current
-from text_metrics.metrics._core.core_numbers import describe
 
 # Characters that an unclosed quote can swallow.
 _CSV_FIELD = 1_000_000

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from text_metrics.core_api import describe
 from text_metrics.files.columns import (
     OPTIONS,
     Column,
@@ -20,7 +21,6 @@ from text_metrics.files.columns import (
     read_value,
 )
 from text_metrics.files.rows import Row, Source
-from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.texts import Marks, clean
 
 # Texts of --one-set, and rows of scattered sets, which are in memory together.

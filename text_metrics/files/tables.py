@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from text_metrics.core_api import first_line
 from text_metrics.files.listing import fixed_folder
 from text_metrics.files.storage import file_format
-from text_metrics.metrics._core.core_numbers import first_line
 
 FORMATS = {".parquet": "Parquet", ".arrow": "an Arrow stream"}
 _ROWS = 1024

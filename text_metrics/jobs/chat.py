@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from text_metrics.core_api import parse_count, parse_number, signature
 from text_metrics.files.storage import check_outputs, named_writing
 from text_metrics.jobs.locks import locked
-from text_metrics.metrics._core.core_numbers import parse_count, parse_number
-from text_metrics.metrics._core.core_results import signature
 
 
 class Request(NamedTuple):

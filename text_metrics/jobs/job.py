@@ -12,13 +12,13 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from text_metrics.console import Notices
+from text_metrics.core_api import Signature
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.files.systems import count_repeats
 from text_metrics.files.writer import write_rows
 from text_metrics.jobs.on_ray import score_on_ray
 from text_metrics.jobs.saved import SavedJob, lacks_lines
-from text_metrics.metrics._core.core_results import Signature
 from text_metrics.options import warn_of_marks
 from text_metrics.texts import Marks, to_signature
 

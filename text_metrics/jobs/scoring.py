@@ -7,20 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from text_metrics.console import input_checked
+from text_metrics.core_api import CALL, QUESTIONS, TEXTS, ItemResult, result_numbers, result_values, rows_of, split_list
 from text_metrics.files.columns import Column, columns_of, to_arguments
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.jobs.job import Rows
 from text_metrics.loading import load_metric
-from text_metrics.metrics._core.core_inputs import split_list
-from text_metrics.metrics._core.core_results import (
-    QUESTIONS,
-    TEXTS,
-    ItemResult,
-    result_numbers,
-    result_values,
-    rows_of,
-)
-from text_metrics.metrics._core.core_settings import CALL
 from text_metrics.options import Options
 from text_metrics.texts import PROMPT
 
@@ -134,9 +125,7 @@ def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
     """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
-    from text_metrics.metrics._core.core_encoder import encode
-    from text_metrics.metrics._core.core_models import matrix_device
-    from text_metrics.metrics._core.core_spectra import gram_sums
+    from text_metrics.core_api import encode, gram_sums, matrix_device
 
     embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
     return gram_sums(embeddings, device=matrix_device(scorer.settings.device))

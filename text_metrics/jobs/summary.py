@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from text_metrics.core_api import Estimate, ScoreSummary, Signature, format_sizes, ratio_estimate, result_numbers
 from text_metrics.jobs.scoring import RowScorer, result_lists
-from text_metrics.metrics._core.core_results import (
-    Estimate,
-    ScoreSummary,
-    Signature,
-    format_sizes,
-    ratio_estimate,
-    result_numbers,
-)
 
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
@@ -87,8 +80,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
 
 def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Score a set from the sums of its pieces; returns the result."""
-    from text_metrics.metrics._core.core_spectra import spectra_from_sums
-    from text_metrics.metrics.vendi_embed.vendi_embed_results import name_results
+    from text_metrics.core_api import name_results, spectra_from_sums
 
     total, signature, n = np.zeros(()), "", 0
     for facts in pieces:

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from text_metrics import load
+from text_metrics.core_api import DEFAULT_MODEL, SemanticEntropySettings, find_model
 from text_metrics.loading import load_metric
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics import load
-from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
+from text_metrics.core_api import kl_divergence, parse_count, smooth
 from text_metrics.probe.files import Report, Rows
 from text_metrics.reporting.formats import number
 

@@ -15,9 +15,9 @@ from collections import defaultdict
 from itertools import count
 from pathlib import Path
 
+from text_metrics.core_api import parse_count
 from text_metrics.files.storage import write_jsonl
 from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.options import warn_of_marks
 from text_metrics.probe.cleaning import clean
 from text_metrics.probe.files import read_records

@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.console import input_checked
+from text_metrics.core_api import fold, pair_rows, parse_row, parse_target, read_answers, warn_of_unclustered
 from text_metrics.files.reading import current
 from text_metrics.files.rows import read_rows
 from text_metrics.files.storage import open_file, parse_json
-from text_metrics.metrics.probeval.probeval_formats import pair_rows, parse_row
-from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers, warn_of_unclustered
-from text_metrics.metrics.probeval.probeval_words import fold
 from text_metrics.texts import Marks, clean
 
 Rows = list[dict[str, Any]]

@@ -19,9 +19,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from text_metrics.console import EXIT_BAD_ROWS
+from text_metrics.core_api import parse_count
 from text_metrics.files.rows import read_rows
 from text_metrics.files.storage import check_outputs, open_file, write_jsonl, write_text
-from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
 
 ROLES = tuple(f"ARG{n}" for n in range(7))

@@ -20,10 +20,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics import load
-from text_metrics.metrics._core.core_numbers import parse_count, tied_ranks
-from text_metrics.metrics._core.core_results import Signature, mean_estimate
-from text_metrics.metrics.probeval.probeval_formats import count_answers
-from text_metrics.metrics.probeval.probeval_words import normalize
+from text_metrics.core_api import Signature, count_answers, mean_estimate, normalize, parse_count, tied_ranks
 from text_metrics.options import add_confidence, add_strip, warn_of_marks
 from text_metrics.probe.cleaning import cleaner
 from text_metrics.probe.files import Report, Rows, read_predictions, strip_answers

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
+from text_metrics.core_api import ranked_scores
 from text_metrics.probe.annotators import from_people, score_people
 from text_metrics.probe.files import Report, Rows
 from text_metrics.reporting.formats import number

@@ -6,11 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_encoder import is_other_script
-from text_metrics.metrics._core.core_language import find_unread
-from text_metrics.metrics._core.core_ngrams import is_unspaced
-from text_metrics.metrics._core.core_numbers import TIE, first_maximum
-from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE, tokenize
+from text_metrics.core_api import TIE, WHITESPACE, find_unread, first_maximum, is_other_script, is_unspaced, tokenize
 from text_metrics.questions.groups import FEW_SETS
 from text_metrics.reporting.formats import count, listed, number
 from text_metrics.reporting.inputs import Inputs

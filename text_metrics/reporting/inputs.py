@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from text_metrics.core_api import TextSets, describe, flatten, parse_number, parse_sets, split_list
 from text_metrics.files.columns import Column
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader, Unit, common_size
 from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
-from text_metrics.metrics._core.core_inputs import TextSets, flatten, parse_sets, split_list
-from text_metrics.metrics._core.core_numbers import describe, parse_number
 from text_metrics.options import form_of
 from text_metrics.reporting.results import Origin
 from text_metrics.texts import PROMPT, Marks, clean

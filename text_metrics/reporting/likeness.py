@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, embed_sets
-from text_metrics.metrics._core.core_inputs import LIMITS, TextSets, batches_by_size
-from text_metrics.metrics._core.core_numbers import tied_ranks, unit_vectors
-from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate, signature
+from text_metrics.core_api import (
+    LIMITS,
+    EmbeddedSetSettings,
+    TextSets,
+    batches_by_size,
+    embed_sets,
+    mean_estimate,
+    ratio_estimate,
+    signature,
+    tied_ranks,
+    unit_vectors,
+)
 from text_metrics.questions.groups import FEW_SETS, between_groups
 from text_metrics.reporting.inputs import Inputs
 from text_metrics.reporting.results import Likeness, Pair, Partition, People, Similarity

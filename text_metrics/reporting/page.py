@@ -11,10 +11,9 @@ from typing import NamedTuple
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 
+from text_metrics.core_api import Signature, parse_choice
 from text_metrics.files.storage import write_text, written_whole
 from text_metrics.loading import load_metric
-from text_metrics.metrics._core.core_numbers import parse_choice
-from text_metrics.metrics._core.core_results import Signature
 from text_metrics.reporting.formats import count, decimals, interval, listed, number, p_value, printable, with_p
 from text_metrics.reporting.markup import latex, latex_escaped, markdown
 from text_metrics.reporting.pictures import pictures

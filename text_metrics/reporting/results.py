@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from text_metrics.core_api import Bounds
 from text_metrics.files.written import mark
-from text_metrics.metrics._core.core_results import Bounds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from text_metrics.console import input_checked
+from text_metrics.core_api import (
+    UNBOUNDED,
+    VERSION,
+    WHITESPACE,
+    EncoderSettings,
+    SemanticEntropySettings,
+    Signature,
+    is_other_script,
+    mean_by_set,
+    mean_estimate,
+    parse_choice,
+    parse_flag,
+    parse_level,
+    signature,
+    split_list,
+    tied_ranks,
+)
 from text_metrics.loading import load_metric
-from text_metrics.metrics._core.core_encoder import EncoderSettings, is_other_script
-from text_metrics.metrics._core.core_inputs import mean_by_set, split_list
-from text_metrics.metrics._core.core_numbers import parse_choice, parse_flag, parse_level, tied_ranks
-from text_metrics.metrics._core.core_results import UNBOUNDED, VERSION, Signature, mean_estimate, signature
-from text_metrics.metrics.self_bleu.self_bleu_tokenizers import WHITESPACE
-from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 from text_metrics.questions.rarefied import rarefied
 from text_metrics.reporting.caveats import MOST, find_caveats, find_short_texts
 from text_metrics.reporting.inputs import SETTINGS, Inputs, read_sets

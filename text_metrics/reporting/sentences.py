@@ -1,7 +1,6 @@
 """The lines that head a report, which claim no more than a test shows."""
 
-from text_metrics.metrics._core.core_numbers import TIE
-from text_metrics.metrics._core.core_results import Signature
+from text_metrics.core_api import TIE, Signature
 from text_metrics.reporting.formats import count, decimals, estimate, listed, number, percent, with_p
 from text_metrics.reporting.results import Likeness, Metric, Report
 

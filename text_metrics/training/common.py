@@ -10,10 +10,7 @@ from typing import Any
 from torch import distributed
 
 import text_metrics
-from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_pairs import is_pair_model
-from text_metrics.metrics._core.core_results import TEXTS, Signature, result_numbers
-from text_metrics.metrics._core.core_settings import CALL
+from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers
 from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from text_metrics.metrics._core.core_inputs import as_list
-from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count, parse_number
-from text_metrics.metrics._core.core_results import SETS, Signature
+from text_metrics.core_api import SETS, Signature, as_list, describe, parse_choice, parse_count, parse_number
 from text_metrics.questions.contributions import score_contributions
 from text_metrics.training.common import (
     CONTEXTS,

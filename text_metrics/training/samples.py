@@ -10,10 +10,8 @@ import numpy as np
 import torch
 from transformers import TrainerCallback
 
+from text_metrics.core_api import QUESTIONS, as_list, parse_count, split_list
 from text_metrics.files.storage import parse_json, write_jsonl
-from text_metrics.metrics._core.core_inputs import as_list, split_list
-from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS
 from text_metrics.training.common import (
     CONTEXTS,
     Stripper,

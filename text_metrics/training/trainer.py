@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_inputs import split_list
-from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
+from text_metrics.core_api import QUESTIONS, TEXTS, describe, parse_choice, parse_count, split_list
 from text_metrics.training.common import (
     CONTEXTS,
     Stripper,
