@@ -62,13 +62,18 @@ class Loaded(NamedTuple):
         with model_registry().lock:
             return self.tokenizer(*columns, truncation=cut, max_length=self.limit if cut else None, verbose=False)
 
+    def pad(self, tokens: Any, batch: np.ndarray, device: str) -> Any:
+        """Pad the tokens of the sequences of a batch, as the model takes them."""
+        unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
+        return self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False).to(device)
+
     def read_windows(self, sentences: list[str], change: Callable[[str], str] = str) -> tuple[Windows, Any]:
         """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too.
 
         `change` is what the model reads in place of a window.
         """
         with model_registry().lock:
-            room = self.limit - self.tokenizer.num_special_tokens_to_add()
+            room = self.limit - self.tokenizer.num_special_tokens_to_add(False)
             windows = split_windows(self.tokenizer, sentences, room)
         return windows, self.tokenize([(change(part),) for part in windows.parts])
 
@@ -82,9 +87,8 @@ class Loaded(NamedTuple):
         bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)
         with torch.inference_mode(), bar:
             for batch in token_batches(lengths, device, settings.batch_size):
-                unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
-                inputs = self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False)
-                values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
+                inputs = self.pad(tokens, batch, device)
+                values.append(forward(batch, inputs).double().cpu().numpy())
                 order.append(batch)
                 bar.update(len(batch))
         return np.concatenate(values)[np.argsort(np.concatenate(order))]

@@ -5,16 +5,28 @@ One forward pass gives the likelihood of a sentence, its acceptability, and the 
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from scipy.special import expit
 from torch import nn
 from torch.nn import functional
 
-from .core import DEFAULT_MODEL, EncoderSettings, find_device, find_model, load_once, quiet_loading
+from .core import (
+    DEFAULT_MODEL,
+    EncoderSettings,
+    find_device,
+    find_model,
+    hidden_states,
+    load_minilm,
+    load_once,
+    model_registry,
+    pad_tokens,
+)
 from .gruen_backbone import Backbone, Loaded, SentenceScores
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -33,7 +45,7 @@ _NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-|['’]t)")
 
 
 class CompactModel(nn.Module):
-    """A BERT with the heads of this backbone.
+    """The network of the default encoder, with the heads of this backbone.
 
     The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
     sequences of t tokens, size d of a hidden state, n tokens of all sequences.
@@ -45,10 +57,10 @@ class CompactModel(nn.Module):
 
     calibration: dict[str, tuple[float, float]]
 
-    def __init__(self, bert: Any) -> None:
+    def __init__(self, network: nn.ModuleDict) -> None:
         super().__init__()
-        size, vocabulary = bert.config.hidden_size, bert.config.vocab_size
-        self.bert = bert
+        vocabulary, size = network["words"].weight.shape
+        self.network = network
         self.soundness, self.acceptability = (
             nn.Sequential(nn.Linear(3 * size, size), nn.GELU(), nn.Linear(size, 1)) for _ in range(2)
         )
@@ -91,7 +103,7 @@ class CompactModel(nn.Module):
         reports its error.
         """
         rows = self.norm(functional.gelu(self.transform(hidden)))
-        embeddings = self.bert.embeddings.word_embeddings.weight[expected]
+        embeddings = self.network["words"].weight[expected]
         logits = (rows * embeddings).sum(1) + self.vocabulary_bias[expected]
         return (self.log_total(rows)[:, 0] - logits).float()
 
@@ -117,11 +129,11 @@ class CompactBackbone(Backbone):
         spans: list[list[tuple[int, int]]] = [[] for _ in windows.parts]
 
         def forward(batch: np.ndarray, inputs: Any) -> torch.Tensor:
-            ids, mask = inputs["input_ids"], inputs["attention_mask"]
-            hidden = model.bert(input_ids=ids, attention_mask=mask).last_hidden_state
+            ids, mask = inputs
+            hidden = hidden_states(model.network, ids, mask)
             is_fault = (model.word_fault(hidden)[..., 0] > 0) & functional.pad(mask[:, 2:], (1, 1)).bool()
             for row, place in is_fault.nonzero().tolist():
-                spans[batch[row]].append(tokens.token_to_chars(batch[row], place))
+                spans[batch[row]].append(tokens["encodings"][batch[row]].token_to_chars(place))
             return model.sentence_values(ids, mask, hidden)
 
         values = windows.average(self._loaded.run(tokens, forward, self._settings, "Sentences"))
@@ -164,25 +176,30 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
 
 
-def read_model(weights: Path, device: str) -> Loaded:
-    """Read the model, with its adapters added to the weights of the encoder."""
-    from safetensors import safe_open
-    from transformers import AutoTokenizer, BertModel
+class CompactLoaded(Loaded):
+    """The compact model in memory, with a Tokenizer of the library `tokenizers`."""
 
-    base = find_model(DEFAULT_MODEL)
-    # The checkpoint has a pooling layer, of which a warning says that it is not used.
-    with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
-        bert: Any = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
-    model = CompactModel(bert)
+    def tokenize(self, parts: Sequence[tuple[str, ...]], cut: bool = False) -> dict[str, Any]:
+        """Tokenize n texts, whole; their `encodings` know the places of the tokens."""
+        texts = [text for (text,) in parts]
+        with model_registry().lock:
+            encodings = self.tokenizer.encode_batch(texts)
+        return {"input_ids": [encoding.ids for encoding in encodings], "encodings": encodings}
+
+    def pad(self, tokens: dict[str, Any], batch: np.ndarray, device: str) -> Any:
+        """Pad the tokens of the sequences of a batch: ids and mask."""
+        return pad_tokens([tokens["input_ids"][i] for i in batch], device)
+
+
+def read_model(weights: Path, device: str) -> CompactLoaded:
+    """Read the model, with its adapters added to the weights of the encoder."""
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        model.calibration = json.loads(file.metadata()["calibration"])
-    adapted = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
+        calibration = json.loads(file.metadata()["calibration"])
+    adapters = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
+    encoder = load_minilm(find_model(DEFAULT_MODEL), device).with_adapters(adapters)
+    model = CompactModel(encoder.network)
+    model.calibration = calibration
     # The file does not hold the weights of the encoder.
     model.load_state_dict(tensors, strict=False)
-    # An adapter of a layer, (out, in), is `up` (out, r) times `down` (r, in).
-    with torch.no_grad():
-        for layer in {name.rpartition(".")[0] for name in adapted}:
-            bert.get_submodule(layer).weight.add_(adapted[f"{layer}.up"] @ adapted[f"{layer}.down"])
-    tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model.eval().to(device), tokenizer, _LIMIT)
+    return CompactLoaded(model.eval().to(device), encoder.tokenizer, _LIMIT)
