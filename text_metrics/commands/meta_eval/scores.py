@@ -12,7 +12,8 @@ import pandas as pd
 
 from text_metrics import load
 from text_metrics.commands.shared.cli import load_metric
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics._core.core_content import find_encoder
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
@@ -96,7 +97,7 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield Column("self-CosSim", 1 - distances, -1, "content", result["signature"])
     yield Column("Chamfer", result["scores"], 1, "content", result["signature"])
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
-    if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
+    if find_encoder(encoder["model"]).identity != find_encoder(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
     threshold = SemanticEntropySettings(contexts=encoder.get("contexts")).threshold
     result = load("semantic_entropy").compute(predictions=sets, same=threshold, **encoder)
