@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SETS, encode
-from text_metrics.metrics._core import core_encoder, core_models
+from text_metrics.metrics._core import core_models
 from text_metrics.metrics._core.core_windows import split_windows
 
 TEXTS = [text for members in SETS for text in members]

@@ -136,15 +136,24 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 def build_network(weights: dict[str, Any]) -> Any:
     """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
-    import torch
     from torch import nn
+    from torch.nn import functional
 
-    # Nothing is allocated nor initialized: all weights are assigned. nn.Embedding on meta would import torch's compiler.
+    # Nothing is allocated nor initialized: all weights are assigned.
     empty: dict[str, Any] = {"device": "meta"}
+    # torch recognizes "gelu", and computes its approximation by tanh on a GPU.
     layer = nn.TransformerEncoderLayer(
-        _SIZE, _N_HEADS, _INNER_SIZE, 0.0, "gelu", layer_norm_eps=_EPSILON, batch_first=True, **empty
+        _SIZE,
+        _N_HEADS,
+        _INNER_SIZE,
+        0.0,
+        lambda values: functional.gelu(values),
+        layer_norm_eps=_EPSILON,
+        batch_first=True,
+        **empty,
     )
     parts = {
+        # On meta, an embedding would import torch's compiler.
         "words": nn.Embedding.from_pretrained(weights["words.weight"]),
         "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
         "types": nn.Embedding.from_pretrained(weights["types.weight"]),

@@ -7,13 +7,16 @@ memory does not grow with the square of a set.
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from .core_encoder import unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import ROW_ERRORS
+
+if TYPE_CHECKING:
+    import torch
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
@@ -25,7 +28,7 @@ _FEW = 8
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
 # ascending and scaled to sum to 1; noise is 0.
-Spectra = tuple[np.ndarray, torch.Tensor]
+Spectra = tuple[np.ndarray, "torch.Tensor"]
 
 
 def embedding_spectra(
@@ -48,6 +51,8 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    import torch
+
     n, d = embeddings.shape
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
@@ -72,6 +77,8 @@ def kernel_spectra(
     Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
     `embedding_spectra`.
     """
+    import torch
+
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
@@ -84,6 +91,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
+    import torch
+
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
         of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
@@ -101,6 +110,8 @@ def vendi_without_each(
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
     """
+    import torch
+
     scores = np.full(len(embeddings), np.nan)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
@@ -138,8 +149,10 @@ def vendi_without_each(
     return scores
 
 
-def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
+def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> "torch.Tensor":
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
+    import torch
+
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
@@ -150,9 +163,11 @@ def _second_moments(
     rows: np.ndarray,
     weights: np.ndarray | None,
     device: str,
-    buffer: torch.Tensor | None = None,
-) -> torch.Tensor:
+    buffer: "torch.Tensor | None" = None,
+) -> "torch.Tensor":
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    import torch
+
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
@@ -177,15 +192,19 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
+    import torch
+
     shares = _shares(torch.from_numpy(sums[None] / n))
     return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
 
 
-def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
+def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
     """Exponential of the Rényi entropy of order q in [0, inf]; 1 is the Shannon limit.
 
     Maps shares, (..., r), that sum to 1 to (...), which never rises with q.
     """
+    import torch
+
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -202,13 +221,15 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
+def _shares(matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"]) -> "torch.Tensor":
     """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
     errors that are all in one direction, and for the rounding of the eigenvalues in float64.
     """
+    import torch
+
     eigenvalues = torch.linalg.eigvalsh(matrices)
     signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)

@@ -18,7 +18,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import torch
 import types
 import warnings
 import zlib
@@ -28,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from tqdm.auto import tqdm
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TYPE_CHECKING
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -573,15 +572,24 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 def build_network(weights: dict[str, Any]) -> Any:
     """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
-    import torch
     from torch import nn
+    from torch.nn import functional
 
-    # Nothing is allocated nor initialized: all weights are assigned. nn.Embedding on meta would import torch's compiler.
+    # Nothing is allocated nor initialized: all weights are assigned.
     empty: dict[str, Any] = {"device": "meta"}
+    # torch recognizes "gelu", and computes its approximation by tanh on a GPU.
     layer = nn.TransformerEncoderLayer(
-        _SIZE, _N_HEADS, _INNER_SIZE, 0.0, "gelu", layer_norm_eps=_EPSILON, batch_first=True, **empty
+        _SIZE,
+        _N_HEADS,
+        _INNER_SIZE,
+        0.0,
+        lambda values: functional.gelu(values),
+        layer_norm_eps=_EPSILON,
+        batch_first=True,
+        **empty,
     )
     parts = {
+        # On meta, an embedding would import torch's compiler.
         "words": nn.Embedding.from_pretrained(weights["words.weight"]),
         "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
         "types": nn.Embedding.from_pretrained(weights["types.weight"]),
@@ -1564,6 +1572,9 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 # What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
+# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
+_CACHED_NUMBERS = 131_072
+
 
 class UnknownWordsWarning(UserWarning):
     """Texts consist of words that the model does not know."""
@@ -1738,15 +1749,36 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
     the type of the rows, all of length 1. The error is of ROW_ERRORS.
     """
-    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    n, d = rows.shape
+    projected = np.empty_like(rows)
+    directions = unit_vectors(contexts)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
-    for start in range(0, len(rows), LIMITS.block_rows):
-        part = slice(start, start + LIMITS.block_rows)
-        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
-        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    n_block = max(1, _CACHED_NUMBERS // d)
+    buffers = np.empty((3, n_block, d))
+    for start in range(0, n, n_block):
+        part = slice(start, start + n_block)
+        owners = set_of[part]
+        vectors, rest, products = buffers[:, : len(owners)]
+        vectors[:] = rows[part]
+        vectors /= _row_lengths(vectors, products)
+        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.multiply(vectors, rest, out=products)
+        rest *= products.sum(axis=1, keepdims=True)
+        np.subtract(vectors, rest, out=rest)
+        lengths = _row_lengths(rest, products)
+        is_context = lengths <= error
+        lengths[is_context] = 1
+        rest /= lengths
+        if is_context.any():
+            np.copyto(rest, vectors, where=is_context)
+        projected[part] = rest
     return projected
+
+
+def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """Return the lengths of rows (n, d) as (n, 1); `products`, of the same shape, is overwritten."""
+    np.multiply(rows, rows, out=products)
+    return np.sqrt(products.sum(axis=1, keepdims=True))
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -2059,6 +2091,8 @@ class PairModel(NamedTuple):
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
+        import torch
+
         if not pairs:
             return np.empty((0, len(self.labels)))
         places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
@@ -2107,6 +2141,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
+        import torch
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -2146,6 +2181,10 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+
+if TYPE_CHECKING:
+    import torch
+
 
 def _parse_source(value: Any, name: str) -> Any:
     if isinstance(value, str) and not is_pair_model(value):
@@ -2219,15 +2258,19 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    import torch
+
     entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
+    import torch
+
     if len(loaded.labels) > 2:
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "

@@ -2,16 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from tqdm.auto import tqdm
 
 from .core import EncoderSettings, Windows, find_device, model_registry, split_windows, token_batches
 
+if TYPE_CHECKING:
+    import torch
+
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
-Forward = Callable[[np.ndarray, Any], torch.Tensor]
+Forward = Callable[[np.ndarray, Any], "torch.Tensor"]
 
 
 class SentenceScores(NamedTuple):
@@ -82,6 +84,8 @@ class Loaded(NamedTuple):
 
         `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
         """
+        import torch
+
         device, lengths = find_device(settings.device), count_tokens(tokens)
         values, order = [], []
         bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from .core import TIE, first_maximum, load_once, load_vectors, unit_vectors
 
@@ -168,6 +167,8 @@ class WordMover:
 
     def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:
         """Word Mover's distance (Kusner et al. 2015): the minimum mean cost of moving words to words."""
+        from scipy.spatial.distance import cdist
+
         (u, p), (v, q) = (map(np.array, zip(*document, strict=True)) for document in (first, second))
         return max(0.0, float(self._emd2(p / p.sum(), q / q.sum(), cdist(u, v))))
 

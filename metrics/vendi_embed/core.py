@@ -18,7 +18,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import torch
 import types
 import warnings
 import zlib
@@ -30,7 +29,7 @@ from functools import cache, partial
 from itertools import chain, count
 from pathlib import Path
 from tqdm.auto import tqdm
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TYPE_CHECKING
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -575,15 +574,24 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 def build_network(weights: dict[str, Any]) -> Any:
     """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
-    import torch
     from torch import nn
+    from torch.nn import functional
 
-    # Nothing is allocated nor initialized: all weights are assigned. nn.Embedding on meta would import torch's compiler.
+    # Nothing is allocated nor initialized: all weights are assigned.
     empty: dict[str, Any] = {"device": "meta"}
+    # torch recognizes "gelu", and computes its approximation by tanh on a GPU.
     layer = nn.TransformerEncoderLayer(
-        _SIZE, _N_HEADS, _INNER_SIZE, 0.0, "gelu", layer_norm_eps=_EPSILON, batch_first=True, **empty
+        _SIZE,
+        _N_HEADS,
+        _INNER_SIZE,
+        0.0,
+        lambda values: functional.gelu(values),
+        layer_norm_eps=_EPSILON,
+        batch_first=True,
+        **empty,
     )
     parts = {
+        # On meta, an embedding would import torch's compiler.
         "words": nn.Embedding.from_pretrained(weights["words.weight"]),
         "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
         "types": nn.Embedding.from_pretrained(weights["types.weight"]),
@@ -1566,6 +1574,9 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 # What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
+# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
+_CACHED_NUMBERS = 131_072
+
 
 class UnknownWordsWarning(UserWarning):
     """Texts consist of words that the model does not know."""
@@ -1740,15 +1751,36 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
     the type of the rows, all of length 1. The error is of ROW_ERRORS.
     """
-    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    n, d = rows.shape
+    projected = np.empty_like(rows)
+    directions = unit_vectors(contexts)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
-    for start in range(0, len(rows), LIMITS.block_rows):
-        part = slice(start, start + LIMITS.block_rows)
-        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
-        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    n_block = max(1, _CACHED_NUMBERS // d)
+    buffers = np.empty((3, n_block, d))
+    for start in range(0, n, n_block):
+        part = slice(start, start + n_block)
+        owners = set_of[part]
+        vectors, rest, products = buffers[:, : len(owners)]
+        vectors[:] = rows[part]
+        vectors /= _row_lengths(vectors, products)
+        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.multiply(vectors, rest, out=products)
+        rest *= products.sum(axis=1, keepdims=True)
+        np.subtract(vectors, rest, out=rest)
+        lengths = _row_lengths(rest, products)
+        is_context = lengths <= error
+        lengths[is_context] = 1
+        rest /= lengths
+        if is_context.any():
+            np.copyto(rest, vectors, where=is_context)
+        projected[part] = rest
     return projected
+
+
+def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """Return the lengths of rows (n, d) as (n, 1); `products`, of the same shape, is overwritten."""
+    np.multiply(rows, rows, out=products)
+    return np.sqrt(products.sum(axis=1, keepdims=True))
 
 
 def load_encoder(files: Any, device: str) -> Any:
@@ -2140,6 +2172,8 @@ class PairModel(NamedTuple):
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
+        import torch
+
         if not pairs:
             return np.empty((0, len(self.labels)))
         places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
@@ -2188,6 +2222,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
+        import torch
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -2227,6 +2262,10 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+
+if TYPE_CHECKING:
+    import torch
+
 
 def _parse_source(value: Any, name: str) -> Any:
     if isinstance(value, str) and not is_pair_model(value):
@@ -2300,15 +2339,19 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    import torch
+
     entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
+    import torch
+
     if len(loaded.labels) > 2:
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
@@ -2370,6 +2413,9 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_spectra.py: Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
+if TYPE_CHECKING:
+    import torch
+
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
 # Of the integral over resolvents, with steps of 0.37 in log t.
@@ -2380,7 +2426,7 @@ _FEW = 8
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
 # ascending and scaled to sum to 1; noise is 0.
-Spectra = tuple[np.ndarray, torch.Tensor]
+Spectra = tuple[np.ndarray, "torch.Tensor"]
 
 
 def embedding_spectra(
@@ -2403,6 +2449,8 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    import torch
+
     n, d = embeddings.shape
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
@@ -2427,6 +2475,8 @@ def kernel_spectra(
     Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
     `embedding_spectra`.
     """
+    import torch
+
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
@@ -2439,6 +2489,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
+    import torch
+
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
         of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
@@ -2456,6 +2508,8 @@ def vendi_without_each(
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
     """
+    import torch
+
     scores = np.full(len(embeddings), np.nan)
     t = torch.logspace(-37, 37, _RESOLVENT_NODES, math.e, dtype=torch.float64, device=device)
     step = 74 / (_RESOLVENT_NODES - 1)
@@ -2493,8 +2547,10 @@ def vendi_without_each(
     return scores
 
 
-def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
+def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> "torch.Tensor":
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
+    import torch
+
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
@@ -2505,9 +2561,11 @@ def _second_moments(
     rows: np.ndarray,
     weights: np.ndarray | None,
     device: str,
-    buffer: torch.Tensor | None = None,
-) -> torch.Tensor:
+    buffer: "torch.Tensor | None" = None,
+) -> "torch.Tensor":
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    import torch
+
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
@@ -2532,15 +2590,19 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
+    import torch
+
     shares = _shares(torch.from_numpy(sums[None] / n))
     return vendi_scores([(np.arange(1), shares)], 1, orders)[0]
 
 
-def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
+def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
     """Exponential of the Rényi entropy of order q in [0, inf]; 1 is the Shannon limit.
 
     Maps shares, (..., r), that sum to 1 to (...), which never rises with q.
     """
+    import torch
+
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -2557,13 +2619,15 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _shares(matrices: torch.Tensor, error: float = ROW_ERRORS["float32"]) -> torch.Tensor:
+def _shares(matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"]) -> "torch.Tensor":
     """Return the eigenvalues of (b, r, r), of which the lower half is read, ascending and scaled to sum to 1: (b, r).
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
     errors that are all in one direction, and for the rounding of the eigenvalues in float64.
     """
+    import torch
+
     eigenvalues = torch.linalg.eigvalsh(matrices)
     signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)

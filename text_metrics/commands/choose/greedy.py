@@ -11,19 +11,24 @@ from text_metrics.metrics._core.core_numbers import TIE, first_maximum, unit_vec
 _LAZY_ROWS = 512
 
 
-def subset_score(similarities: np.ndarray, quality: np.ndarray) -> float:
+def subset_score(vectors: np.ndarray, quality: np.ndarray) -> float:
     """Score a subset of k texts: mean quality times the Vendi score of order 2.
+
+    The score needs the sum of the squared cosines, which is that of the squares of XXᵀ and of XᵀX: memory grows with
+    the smaller of k and d.
 
     Parameters
     ----------
-    similarities : ndarray of shape (k, k), cosines
+    vectors : ndarray of shape (k, d), rows of length 1
     quality : ndarray of shape (k,), in [0, 1]
 
     Returns
     -------
     float, in [0, k]; higher is better
     """
-    return float(quality.mean() * len(quality) ** 2 / np.square(similarities).sum())
+    n, d = vectors.shape
+    products = vectors @ vectors.T if n <= d else vectors.T @ vectors
+    return float(quality.mean() * n**2 / np.square(products).sum())
 
 
 def choose(

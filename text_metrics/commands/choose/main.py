@@ -129,7 +129,7 @@ def _total_score(
     total = 0.0
     for start, places in zip(starts, subsets, strict=True):
         vectors = unit_vectors(embeddings[start + places])
-        total += subset_score(vectors @ vectors.T, quality[start + places])
+        total += subset_score(vectors, quality[start + places])
     return total
 
 
