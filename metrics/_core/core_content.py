@@ -10,7 +10,7 @@ from .core_weights import bring_weights
 CONTENT_MODEL = "content"
 CONTENT_FILE = "content.safetensors"
 # Of the file that scripts/training/content.py wrote.
-CONTENT_SHA256 = "ab0c7c0b6c0cda4e969cd19d9fa072563ac26a7ba45de8602e76b56694c73cda"
+CONTENT_SHA256 = "fd9e681999bf0823d1d75746550ad23a681b9c1253a50d5507654572a7a09245"
 CONTENT_IDENTITY = f"{CONTENT_MODEL}@{CONTENT_SHA256[:8]}"
 _ADAPTERS = "adapters."
 

@@ -690,7 +690,7 @@ def _from_space(module: str, name: str) -> Path:
 CONTENT_MODEL = "content"
 CONTENT_FILE = "content.safetensors"
 # Of the file that scripts/training/content.py wrote.
-CONTENT_SHA256 = "a52482c83393bbc05d2eabc8db2af761361082cdcd56fe13f55529fb69e21688"
+CONTENT_SHA256 = "fd9e681999bf0823d1d75746550ad23a681b9c1253a50d5507654572a7a09245"
 CONTENT_IDENTITY = f"{CONTENT_MODEL}@{CONTENT_SHA256[:8]}"
 _ADAPTERS = "adapters."
 
