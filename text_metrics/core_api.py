@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from text_metrics.metrics._core.core_content import find_encoder as find_encoder
     from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings as EmbeddedSetSettings
     from text_metrics.metrics._core.core_encoder import EncoderSettings as EncoderSettings
     from text_metrics.metrics._core.core_encoder import embed_sets as embed_sets
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
 
 # The names by their modules in text_metrics.metrics.
 _MODULES = {
+    "_core.core_content": ("find_encoder",),
     "_core.core_encoder": (
         "EmbeddedSetSettings",
         "EncoderSettings",

@@ -4,6 +4,7 @@ Each different text is encoded once, in order of length over all sets, in batche
 longer than the model reads, in windows.
 """
 
+import contextlib
 import math
 import re
 import warnings
@@ -14,6 +15,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
+from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, load_content
 from .core_inputs import LIMITS, TextSets, parse_context_rows, parse_contexts, parse_embeddings
 from .core_minilm import MiniLM, load_minilm
 from .core_models import (
@@ -21,7 +23,6 @@ from .core_models import (
     DEFAULT_MODEL,
     DEFAULT_NAMES,
     find_device,
-    find_model,
     load_once,
     model_registry,
     quiet_loading,
@@ -48,9 +49,10 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
-        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
-        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub; "
+        '`"content"`, the default with adapters for what people call the same content, in English; or any object '
+        "with a method `encode` that maps a list of n strings to an array of shape (n, d). The signature reports an "
+        "object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -86,11 +88,22 @@ class EncoderSettings(Settings):
         """Whether the default model is the encoder."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
+    @property
+    def is_english(self) -> bool:
+        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        return self.is_default or is_content(self.model)
+
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
         find_device(self.device)
         if not self.is_given and not self.is_default:
-            find_model(self.model)
+            find_encoder(self.model)
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Bring the adapters of "content" beside the code; if they are missing, the error comes at use."""
+        with contextlib.suppress(ValueError):
+            find_content()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,9 +245,11 @@ def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
 
 
 def load_encoder(files: Any, device: str) -> Any:
-    """Load a model found by `find_model`, once in a process: the default, or a SentenceTransformer in float32."""
+    """Load a model found by `find_encoder`, once in a process: one of our own, or a SentenceTransformer in float32."""
     if files.identity == DEFAULT_IDENTITY:
         return load_minilm(files, device)
+    if files.identity == CONTENT_IDENTITY:
+        return load_content(files, device)
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -257,7 +272,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
     windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
-    files = find_model(settings.model)
+    files = find_encoder(settings.model)
     signed = {"model": files.identity, **windows}
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
@@ -277,7 +292,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
             warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
+    if settings.is_english and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed

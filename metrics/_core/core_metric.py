@@ -94,6 +94,10 @@ class TextMetric:
             reference_urls=urls,
         )
 
+    def _download_and_prepare(self, dl_manager: Any) -> None:
+        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        self.settings.prepare()
+
     def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)

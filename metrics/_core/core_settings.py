@@ -87,6 +87,10 @@ class Settings:
     def check_found(self) -> None:
         """Raise an error for a model or a device that cannot be found, without loading anything."""
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+
     @property
     def pooled_by(self) -> str | None:
         """The setting by which a score does not follow from those of batches: it pools all items."""

@@ -14,6 +14,7 @@ from .core import (
     ScoreSummary,
     TextMetric,
     as_list,
+    bring_weights,
     describe,
     describe_results,
     describe_settings,
@@ -32,7 +33,6 @@ from .gruen_released import ReleasedBackbone
 from .gruen_released import split as split_as_released
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Text, split
-from .gruen_weights import bring_weights
 
 _DESCRIPTION = """\
 How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
@@ -125,12 +125,15 @@ class Gruen(TextMetric, evaluate.Metric):
         return {"predictions": _parse_texts(predictions)}
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
+        super()._download_and_prepare(dl_manager)
         # Without them the other backbone and the other components still work: the error comes at use.
         with contextlib.suppress(ValueError):
             self._weights()
 
     def _weights(self) -> Path:
-        return bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
+        use = "backbone='compact'"
+        instead = "backbone='bert'"
+        return bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256, use, instead)
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")

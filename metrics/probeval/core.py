@@ -7,12 +7,15 @@ import evaluate
 import hashlib
 import inspect
 import itertools
+import json
 import math
 import numpy as np
 import os
 import re
+import shutil
 import sqlite3
 import sys
+import tempfile
 import textwrap
 import threading
 import types
@@ -251,315 +254,6 @@ def _key(text: str) -> bytes:
 
 def _with_checksum(key: bytes, row: bytes) -> bytes:
     return row + zlib.crc32(row, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_inputs.py: Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
-
-@dataclass
-class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
-
-    block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
-    pairs_per_call : pairs that a user-supplied function sees together
-    cached_texts : texts that are computed and stored together: a kill loses at most these
-    """
-
-    block_rows: int = 2048
-    pairs_per_call: int = 10_000
-    cached_texts: int = 10_000
-
-
-LIMITS = Limits()
-# Squares of more, or less than its inverse, lose digits in float64.
-_LARGEST_NORM = 1e200
-
-
-class TextSets(NamedTuple):
-    """A flat list of texts, set after set.
-
-    texts : list of n strings
-    sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
-    nested : whether predictions is a list of lists
-    """
-
-    texts: list[str]
-    sizes: np.ndarray
-    nested: bool
-
-    def where(self, index: int) -> str:
-        """Name the text at a flat index for an error."""
-        set_index, text_index = locate(index, self.sizes)
-        return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
-
-
-def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
-    """Convert the flat index of a text to the index of its set and its index within the set."""
-    ends = np.cumsum(sizes)
-    set_index = int(np.searchsorted(ends, index, side="right"))
-    return set_index, int(index - (ends[set_index] - sizes[set_index]))
-
-
-def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
-    """Read `predictions` as sets of texts.
-
-    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
-    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
-    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
-    """
-    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
-    if isinstance(items[0], str):
-        check_characters(items, lambda i: f"predictions[{i}]")
-        size = set_size or len(items)
-        if len(items) % size:
-            raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
-        return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
-    expected = "a list of texts, if any is, or a text"
-    members = [
-        item if type(item) is list else as_list(item, f"predictions[{i}]", expected) for i, item in enumerate(items)
-    ]
-    sizes = np.fromiter(map(len, members), np.int64, len(members))
-    if not sizes.all():
-        raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
-    if set_size is not None and (sizes != set_size).any():
-        i = int(np.argmax(sizes != set_size))
-        raise ValueError(f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts.")
-    sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
-    check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
-    return sets
-
-
-def as_list(value: Any, name: str, expected: str) -> list:
-    """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
-    return value if isinstance(value, list) else list(value)
-
-
-def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
-    """Raise a TypeError for an item that is not a string, and a ValueError for an unpaired surrogate.
-
-    A text with one, as in broken JSON, cannot be encoded.
-    """
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name(i)} must be a string. Got {describe(text)}.")
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                problem = f"an unpaired surrogate at character {error.start}"
-                raise ValueError(f"{name(i)} holds {problem}. Got {describe(text)}.") from None
-
-
-def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
-    """Read one number per text, nested like the predictions or as one flat list.
-
-    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an item is not a number, and a
-    ValueError if the shape is another, or a number is out of range.
-    """
-    flat = flatten(values, sets, name, "number", are_lists=False)
-    # The entries of a list of a tensor are tensors.
-    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
-    for i, value in enumerate(flat):
-        if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
-            parse_number(value, f"{name} ({sets.where(i)})", 0, high)
-    return np.asarray(flat, dtype=np.float64)
-
-
-def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
-    """Read one value per text, nested like the predictions or as one flat list: a flat list.
-
-    `are_lists` says whether a value may itself be a list, such as the log-probabilities of tokens. Raises a TypeError
-    if it is not a list, and a ValueError if its shape fits neither. Errors call a value by the noun.
-    """
-    rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
-    nested = bool(rows) and all(_is_list(row) for row in rows)
-    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
-    if not nested or is_flat:
-        if len(rows) != len(sets.texts):
-            raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
-        return rows
-    if len(rows) != len(sets.sizes):
-        raise ValueError(f"{name} must have a list for each of {len(sets.sizes)} sets. Got {len(rows)}.")
-    flat: list = []
-    for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
-        members = as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
-        if len(members) != size:
-            raise ValueError(f"{name}[{i}] must have {size} {noun}s. Got {len(members)}.")
-        flat += members
-    return flat
-
-
-def _is_list(value: Any) -> bool:
-    return getattr(value, "ndim", 0) > 0 or (isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
-
-
-def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
-    """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
-    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
-    sums = sum_by_set(numbers, sets.sizes)
-    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
-    if bad.size:
-        i = int(bad[0])
-        raise ValueError(
-            f"{name} must sum to 1 over a set. Those of set {i} sum to {sums[i]:.6g}. "
-            "Pass ratings of the texts as quality=."
-        )
-    return numbers / np.repeat(sums, sets.sizes)
-
-
-def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
-    """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
-
-    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
-    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
-    cosine is undefined, or float64 cannot hold its square.
-    """
-    matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
-    for start in range(0, len(matrix), LIMITS.block_rows):
-        block = matrix[start : start + LIMITS.block_rows]
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", block, block)
-            is_odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
-        for i in (start + np.flatnonzero(is_odd)).tolist():
-            # In float32, squares of small or large numbers are 0 or infinite.
-            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
-                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
-                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
-    return matrix
-
-
-def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
-    """Concatenate embeddings that are nested like the predictions; others stay as they are."""
-    is_list = isinstance(embeddings, (list, tuple)) and len(embeddings) == len(sets.sizes)
-    if not is_list and getattr(embeddings, "ndim", 0) != 3:
-        return embeddings
-    try:
-        parts = [to_array(part) for part in embeddings]
-    except (TypeError, ValueError):
-        return embeddings
-    if any(part.ndim != 2 for part in parts):
-        return embeddings
-    for i, (part, size) in enumerate(zip(parts, sets.sizes.tolist(), strict=False)):
-        if len(part) != size:
-            raise ValueError(f"{name}[{i}] must have {size} rows, one for each text. Got {len(part)}.")
-    return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
-
-
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
-    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
-
-    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
-    string or None, or there is not one for each set.
-    """
-    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
-        contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
-    if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
-    texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
-    return [text if text.strip() else "" for text in texts]
-
-
-def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
-    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
-
-    One flat set may have a bare vector. Raises as `parse_embeddings`.
-    """
-    name, n_sets = "context_embeddings", len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
-    is_missing = np.zeros(n_sets, dtype=bool)
-    if isinstance(rows, list) and len(rows) == n_sets:
-        is_missing = np.array([row is None for row in rows])
-        rows = [np.ones(d) if row is None else row for row in rows]
-    contexts_as_sets = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
-    matrix = parse_embeddings(rows, contexts_as_sets, name).astype(np.float64)
-    if matrix.shape[1] != d:
-        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
-    matrix[is_missing] = 0.0
-    return matrix
-
-
-def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
-    """Find the sets of two texts or more, whose texts can be compared: (m,), bool.
-
-    Raises a ValueError if a set has one text and `singletons` is "error" and not "skip".
-    """
-    scored = sets.sizes > 1
-    if singletons == "error" and not scored.all():
-        raise ValueError(
-            f"predictions (set {int(scored.argmin())}) has one text, which is compared with none. "
-            "Pass singletons='skip' to leave such sets out of the mean."
-        )
-    return scored
-
-
-def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group sets of equal size, to compute them in one array operation.
-
-    Yields
-    ------
-    members : ndarray of shape (b,), indices of sets
-    rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
-    """
-    starts = np.cumsum(sizes) - sizes
-    for size in np.unique(sizes).tolist():
-        same = np.flatnonzero(sizes == size)
-        step = max(1, max_rows // size)
-        for i in range(0, len(same), step):
-            members = same[i : i + step]
-            yield members, starts[members, None] + np.arange(size)
-
-
-def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Average the values of each set's texts: (n,) to (m,)."""
-    return sum_by_set(values, sizes) / sizes
-
-
-def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
-    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
-
-
-def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
-    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
-    if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
-    return split_list(values.tolist(), sizes)
-
-
-def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
-    ends = np.cumsum(sizes).tolist()
-    return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
-
-
-def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
-    """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
-
-    Raises a TypeError for another label, of which `where` names the place.
-    """
-    for i, label in enumerate(labels):
-        if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
-            raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
-
-
-def content_ranks(texts: list[str]) -> np.ndarray:
-    """Rank texts by their content, for an order that does not depend on theirs: (n,), int64, equal for equal texts."""
-    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
-    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -939,6 +633,412 @@ def cut_tokens(ids: list[int]) -> list[int]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# core_weights.py: Weights files beside the code of a metric: `evaluate` copies code to its cache, and no data files.
+
+# Seconds.
+_SPACE_TIMEOUT = 5
+
+
+def bring_weights(script: str, module: str, name: str, sha256: str, use: str, instead: str) -> Path:
+    """Return the path of a weights file beside a script of a metric, where it is copied to unless it is there.
+
+    `script` is the path of the script, `module` its Python module, whose name holds the id of its Space. Raises a
+    ValueError if the file is missing or differs, which says what needs it, `use`, and what to do `instead`.
+    """
+    place = Path(script).with_name(name)
+    if place.is_file() and file_digest(place) == sha256:
+        return place
+    try:
+        source = _beside_original(place) or _from_space(module, name)
+        if file_digest(source) != sha256:
+            raise ValueError(f"{source} is another file: its SHA-256 is not {sha256}")
+        # Atomic, since other processes may copy it too.
+        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+            os.replace(shutil.copy(source, Path(folder) / name), place)
+    # The errors of the Hub's client and of its HTTP library have no other base class in common.
+    except Exception as error:
+        reason = first_line(error)
+        raise ValueError(
+            f"{use} needs the weights {name}, which are missing: {reason}. Load the metric from a folder that holds "
+            f"them, put the file there again, or pass {instead}."
+        ) from error
+    return place
+
+
+def _beside_original(place: Path) -> Path | None:
+    """Look beside the files that `evaluate` copied the code from: it records the path as typed at the first load."""
+    for note in sorted(place.parent.glob("*.json")):
+        original = json.loads(note.read_text(encoding="utf-8")).get("original file path")
+        weights = Path(original).with_name(place.name) if original else None
+        if weights is not None and weights.is_file():
+            return weights
+    return None
+
+
+def _from_space(module: str, name: str) -> Path:
+    """Download the weights from the Space in the name of a module: `...owner--name.<hash>.name`."""
+    from huggingface_hub import HfApi, constants, hf_hub_download
+
+    match = re.search(r"(?:^|\.)([\w-]+)--([\w-]+)\.", module)
+    if match is None:
+        raise ValueError("no folder and no Space is known that holds them")
+    space = f"{match[1]}/{match[2]}"
+    if not constants.HF_HUB_OFFLINE:
+        # One request with a short timeout first: without a network, the download would retry for a minute.
+        HfApi().space_info(space, timeout=_SPACE_TIMEOUT)
+    return Path(hf_hub_download(space, name, repo_type="space"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_content.py: The encoder `model="content"`: the default encoder with adapters that learned what people call the same content.
+
+CONTENT_MODEL = "content"
+CONTENT_FILE = "content.safetensors"
+# Of the file that scripts/training/content.py wrote.
+CONTENT_SHA256 = "fd9e681999bf0823d1d75746550ad23a681b9c1253a50d5507654572a7a09245"
+CONTENT_IDENTITY = f"{CONTENT_MODEL}@{CONTENT_SHA256[:8]}"
+_ADAPTERS = "adapters."
+
+
+def is_content(model: Any) -> bool:
+    """Tell whether an argument names this encoder; a folder of this name is "./content"."""
+    return isinstance(model, str) and model == CONTENT_MODEL
+
+
+def find_encoder(model: Any) -> ModelFiles:
+    """Find the files of a sentence encoder, as `find_model` does; those of "content" are its adapters."""
+    return find_content() if is_content(model) else find_model(model)
+
+
+def find_content() -> ModelFiles:
+    """Find the adapters, which `evaluate` does not copy; a ValueError says what to do if they are missing."""
+    use = f'model="{CONTENT_MODEL}"'
+    path = bring_weights(__file__, __name__, CONTENT_FILE, CONTENT_SHA256, use, f'model="{DEFAULT_MODEL}"')
+    return ModelFiles(path, CONTENT_IDENTITY)
+
+
+def load_content(files: ModelFiles, device: str) -> MiniLM:
+    """Load the default encoder with the adapters of a file added to its weights, once in a process."""
+    return load_once((files.identity, device), lambda: _read_adapters(files.path, device))
+
+
+def _read_adapters(path: Path, device: str) -> MiniLM:
+    from safetensors.torch import load_file
+
+    adapters = {name.removeprefix(_ADAPTERS): tensor for name, tensor in load_file(path).items()}
+    return load_minilm(find_model(DEFAULT_MODEL), device).with_adapters(adapters)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_inputs.py: Read the texts of a call as a flat list and the size of each set, and the numbers of each text.
+
+@dataclass
+class Limits:
+    """Sizes of what is computed at a time: they bound the memory, and change no number.
+
+    block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
+    pairs_per_call : pairs that a user-supplied function sees together
+    cached_texts : texts that are computed and stored together: a kill loses at most these
+    """
+
+    block_rows: int = 2048
+    pairs_per_call: int = 10_000
+    cached_texts: int = 10_000
+
+
+LIMITS = Limits()
+# Squares of more, or less than its inverse, lose digits in float64.
+_LARGEST_NORM = 1e200
+
+
+class TextSets(NamedTuple):
+    """A flat list of texts, set after set.
+
+    texts : list of n strings
+    sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
+    nested : whether predictions is a list of lists
+    """
+
+    texts: list[str]
+    sizes: np.ndarray
+    nested: bool
+
+    def where(self, index: int) -> str:
+        """Name the text at a flat index for an error."""
+        set_index, text_index = locate(index, self.sizes)
+        return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
+    """Convert the flat index of a text to the index of its set and its index within the set."""
+    ends = np.cumsum(sizes)
+    set_index = int(np.searchsorted(ends, index, side="right"))
+    return set_index, int(index - (ends[set_index] - sizes[set_index]))
+
+
+def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
+    """Read `predictions` as sets of texts.
+
+    Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
+    consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
+    ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
+    """
+    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
+    if isinstance(items[0], str):
+        check_characters(items, lambda i: f"predictions[{i}]")
+        size = set_size or len(items)
+        if len(items) % size:
+            raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
+        return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
+    expected = "a list of texts, if any is, or a text"
+    members = [
+        item if type(item) is list else as_list(item, f"predictions[{i}]", expected) for i, item in enumerate(items)
+    ]
+    sizes = np.fromiter(map(len, members), np.int64, len(members))
+    if not sizes.all():
+        raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
+    if set_size is not None and (sizes != set_size).any():
+        i = int(np.argmax(sizes != set_size))
+        raise ValueError(f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts.")
+    sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
+    check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
+    return sets
+
+
+def as_list(value: Any, name: str, expected: str) -> list:
+    """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
+    return value if isinstance(value, list) else list(value)
+
+
+def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
+    """Raise a TypeError for an item that is not a string, and a ValueError for an unpaired surrogate.
+
+    A text with one, as in broken JSON, cannot be encoded.
+    """
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name(i)} must be a string. Got {describe(text)}.")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                problem = f"an unpaired surrogate at character {error.start}"
+                raise ValueError(f"{name(i)} holds {problem}. Got {describe(text)}.") from None
+
+
+def parse_values(values: Any, sets: TextSets, name: str, high: float = 1.0) -> np.ndarray:
+    """Read one number per text, nested like the predictions or as one flat list.
+
+    Returns an ndarray of shape (n,), float64, all in [0, high]. Raises a TypeError if an item is not a number, and a
+    ValueError if the shape is another, or a number is out of range.
+    """
+    flat = flatten(values, sets, name, "number", are_lists=False)
+    # The entries of a list of a tensor are tensors.
+    flat = [value.item() if hasattr(value, "detach") and value.ndim == 0 else value for value in flat]
+    for i, value in enumerate(flat):
+        if isinstance(value, bool) or not isinstance(value, NUMBERS) or not 0 <= value <= high:
+            parse_number(value, f"{name} ({sets.where(i)})", 0, high)
+    return np.asarray(flat, dtype=np.float64)
+
+
+def flatten(values: Any, sets: TextSets, name: str, noun: str, *, are_lists: bool = True) -> list:
+    """Read one value per text, nested like the predictions or as one flat list: a flat list.
+
+    `are_lists` says whether a value may itself be a list, such as the log-probabilities of tokens. Raises a TypeError
+    if it is not a list, and a ValueError if its shape fits neither. Errors call a value by the noun.
+    """
+    rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
+    nested = bool(rows) and all(_is_list(row) for row in rows)
+    is_flat = are_lists and len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    if not nested or is_flat:
+        if len(rows) != len(sets.texts):
+            raise ValueError(f"{name} must have a {noun} for each of {len(sets.texts)} texts. Got {len(rows)}.")
+        return rows
+    if len(rows) != len(sets.sizes):
+        raise ValueError(f"{name} must have a list for each of {len(sets.sizes)} sets. Got {len(rows)}.")
+    flat: list = []
+    for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
+        members = as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
+        if len(members) != size:
+            raise ValueError(f"{name}[{i}] must have {size} {noun}s. Got {len(members)}.")
+        flat += members
+    return flat
+
+
+def _is_list(value: Any) -> bool:
+    return getattr(value, "ndim", 0) > 0 or (isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
+
+
+def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
+    """Read the probability of each text within its set: (n,), float64, scaled to sum to 1 exactly."""
+    numbers = parse_values(values, sets, name, high=_LARGEST_NORM)
+    sums = sum_by_set(numbers, sets.sizes)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > ROUNDED_SUM)
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(
+            f"{name} must sum to 1 over a set. Those of set {i} sum to {sums[i]:.6g}. "
+            "Pass ratings of the texts as quality=."
+        )
+    return numbers / np.repeat(sums, sets.sizes)
+
+
+def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
+    """Read an (n, d) array with a row for each text, or a list of (k, d) arrays for the sets.
+
+    Returns an ndarray of shape (n, d), float32 or float64: no copy where it is that already. Raises a TypeError if it
+    is not an array of numbers, and a ValueError if its shape is wrong, or a row is not finite, or zero, so that its
+    cosine is undefined, or float64 cannot hold its square.
+    """
+    matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
+    for start in range(0, len(matrix), LIMITS.block_rows):
+        block = matrix[start : start + LIMITS.block_rows]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", block, block)
+            is_odd = ~((squares > 1 / _LARGEST_NORM) & (squares < _LARGEST_NORM))
+        for i in (start + np.flatnonzero(is_odd)).tolist():
+            # In float32, squares of small or large numbers are 0 or infinite.
+            if not 1 / _LARGEST_NORM < float(np.square(matrix[i], dtype=np.float64).sum()) < _LARGEST_NORM:
+                problem = f"must be finite, and not zero. Got {describe(matrix[i])}"
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) {problem}.")
+    return matrix
+
+
+def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
+    """Concatenate embeddings that are nested like the predictions; others stay as they are."""
+    is_list = isinstance(embeddings, (list, tuple)) and len(embeddings) == len(sets.sizes)
+    if not is_list and getattr(embeddings, "ndim", 0) != 3:
+        return embeddings
+    try:
+        parts = [to_array(part) for part in embeddings]
+    except (TypeError, ValueError):
+        return embeddings
+    if any(part.ndim != 2 for part in parts):
+        return embeddings
+    for i, (part, size) in enumerate(zip(parts, sets.sizes.tolist(), strict=False)):
+        if len(part) != size:
+            raise ValueError(f"{name}[{i}] must have {size} rows, one for each text. Got {len(part)}.")
+    return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
+
+
+def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+    """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
+
+    One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
+    string or None, or there is not one for each set.
+    """
+    if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
+        contexts = [contexts]
+    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    if len(values) != len(sets.sizes):
+        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+    texts = ["" if value is None else value for value in values]
+    check_characters(texts, lambda i: f"contexts[{i}]")
+    return [text if text.strip() else "" for text in texts]
+
+
+def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
+    """Read the embedding of the context of each set: (m, d), float64, zero for a set without one, which is None.
+
+    One flat set may have a bare vector. Raises as `parse_embeddings`.
+    """
+    name, n_sets = "context_embeddings", len(sets.sizes)
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    if is_vector and n_sets == 1 and not sets.nested:
+        rows = [rows]
+    is_missing = np.zeros(n_sets, dtype=bool)
+    if isinstance(rows, list) and len(rows) == n_sets:
+        is_missing = np.array([row is None for row in rows])
+        rows = [np.ones(d) if row is None else row for row in rows]
+    contexts_as_sets = TextSets([""] * n_sets, np.ones(n_sets, dtype=np.int64), nested=True)
+    matrix = parse_embeddings(rows, contexts_as_sets, name).astype(np.float64)
+    if matrix.shape[1] != d:
+        raise ValueError(f"{name} must have {d} columns, as embeddings. Got {matrix.shape[1]}.")
+    matrix[is_missing] = 0.0
+    return matrix
+
+
+def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
+    """Find the sets of two texts or more, whose texts can be compared: (m,), bool.
+
+    Raises a ValueError if a set has one text and `singletons` is "error" and not "skip".
+    """
+    scored = sets.sizes > 1
+    if singletons == "error" and not scored.all():
+        raise ValueError(
+            f"predictions (set {int(scored.argmin())}) has one text, which is compared with none. "
+            "Pass singletons='skip' to leave such sets out of the mean."
+        )
+    return scored
+
+
+def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Group sets of equal size, to compute them in one array operation.
+
+    Yields
+    ------
+    members : ndarray of shape (b,), indices of sets
+    rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
+    """
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes).tolist():
+        same = np.flatnonzero(sizes == size)
+        step = max(1, max_rows // size)
+        for i in range(0, len(same), step):
+            members = same[i : i + step]
+            yield members, starts[members, None] + np.arange(size)
+
+
+def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Average the values of each set's texts: (n,) to (m,)."""
+    return sum_by_set(values, sizes) / sizes
+
+
+def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+
+
+def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
+    """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
+    if has_value is not None:
+        known, values = values, np.full(sizes.sum(), None, dtype=object)
+        values[has_value] = known
+    return split_list(values.tolist(), sizes)
+
+
+def split_list(values: list, sizes: np.ndarray) -> list[list]:
+    """Split the values of n texts into those of each set."""
+    ends = np.cumsum(sizes).tolist()
+    return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
+
+
+def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
+    """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
+
+    Raises a TypeError for another label, of which `where` names the place.
+    """
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
+            raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+
+
+def content_ranks(texts: list[str]) -> np.ndarray:
+    """Rank texts by their content, for an order that does not depend on theirs: (n,), int64, equal for equal texts."""
+    ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
 
 _SETS_OF_TEXTS = (
@@ -1012,6 +1112,10 @@ class Settings:
 
     def check_found(self) -> None:
         """Raise an error for a model or a device that cannot be found, without loading anything."""
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
 
     @property
     def pooled_by(self) -> str | None:
@@ -1514,9 +1618,10 @@ class EncoderSettings(Settings):
 
     model: Any = setting(
         DEFAULT_MODEL,
-        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub, or "
-        "any object with a method `encode` that maps a list of n strings to an array of shape (n, d). The "
-        "signature reports an object as `given(<class>)`, or by its attribute `signature_name`.",
+        help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub; "
+        '`"content"`, the default with adapters for what people call the same content, in English; or any object '
+        "with a method `encode` that maps a list of n strings to an array of shape (n, d). The signature reports an "
+        "object as `given(<class>)`, or by its attribute `signature_name`.",
     )
     batch_size: int | None = setting(
         None,
@@ -1552,11 +1657,22 @@ class EncoderSettings(Settings):
         """Whether the default model is the encoder."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
+    @property
+    def is_english(self) -> bool:
+        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        return self.is_default or is_content(self.model)
+
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
         find_device(self.device)
         if not self.is_given and not self.is_default:
-            find_model(self.model)
+            find_encoder(self.model)
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Bring the adapters of "content" beside the code; if they are missing, the error comes at use."""
+        with contextlib.suppress(ValueError):
+            find_content()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1698,9 +1814,11 @@ def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
 
 
 def load_encoder(files: Any, device: str) -> Any:
-    """Load a model found by `find_model`, once in a process: the default, or a SentenceTransformer in float32."""
+    """Load a model found by `find_encoder`, once in a process: one of our own, or a SentenceTransformer in float32."""
     if files.identity == DEFAULT_IDENTITY:
         return load_minilm(files, device)
+    if files.identity == CONTENT_IDENTITY:
+        return load_content(files, device)
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -1723,7 +1841,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
     windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
-    files = find_model(settings.model)
+    files = find_encoder(settings.model)
     signed = {"model": files.identity, **windows}
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
@@ -1743,7 +1861,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
             warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
-    if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
+    if settings.is_english and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
         warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed
@@ -1877,6 +1995,10 @@ class TextMetric:
             features=datasets.Features(stored) if stored else features,
             reference_urls=urls,
         )
+
+    def _download_and_prepare(self, dl_manager: Any) -> None:
+        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""

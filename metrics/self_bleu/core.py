@@ -553,6 +553,10 @@ class Settings:
     def check_found(self) -> None:
         """Raise an error for a model or a device that cannot be found, without loading anything."""
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+
     @property
     def pooled_by(self) -> str | None:
         """The setting by which a score does not follow from those of batches: it pools all items."""
@@ -1010,6 +1014,10 @@ class TextMetric:
             features=datasets.Features(stored) if stored else features,
             reference_urls=urls,
         )
+
+    def _download_and_prepare(self, dl_manager: Any) -> None:
+        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""

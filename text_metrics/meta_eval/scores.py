@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from text_metrics import load
-from text_metrics.core_api import DEFAULT_MODEL, SemanticEntropySettings, find_model
+from text_metrics.core_api import DEFAULT_MODEL, SemanticEntropySettings, find_encoder
 from text_metrics.loading import load_metric
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
@@ -95,7 +95,7 @@ def content_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
     yield Column("self-CosSim", 1 - distances, -1, "content", result["signature"])
     yield Column("Chamfer", result["scores"], 1, "content", result["signature"])
     yield from _vendi_columns("VS-Embed", "content", predictions=sets, **encoder)
-    if find_model(encoder["model"]).identity != find_model(DEFAULT_MODEL).identity:
+    if find_encoder(encoder["model"]).identity != find_encoder(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
     threshold = SemanticEntropySettings(contexts=encoder.get("contexts")).threshold
     result = load("semantic_entropy").compute(predictions=sets, same=threshold, **encoder)

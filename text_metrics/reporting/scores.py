@@ -167,14 +167,14 @@ def build(
     """
     encoder = {name: settings[name] for name in ("model", "long_texts", "batch_size", "device") if name in settings}
     with input_checked():
-        is_default = EncoderSettings(**encoder).is_default
+        encoding = EncoderSettings(**encoder)
         if settings.get("same") is not None and inputs.classes is not None:
             raise ValueError("same and classes cannot be combined: pass one of them.")
-        if settings.get("same") is None and inputs.classes is None and not is_default:
+        if settings.get("same") is None and inputs.classes is None and not encoding.is_default:
             raise ValueError("another model needs same, its threshold for texts that say the same, or same=none.")
         if settings.get("same") != NO_MEANINGS and inputs.classes is None:
             SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
-    caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
+    caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), encoding.is_english, by_gruen)
     unread = _unread(caveats)
     with tempfile.TemporaryDirectory() as folder:
         encoder["cache_dir"] = str(settings["cache_dir"] or folder)
@@ -214,7 +214,7 @@ def build(
         likeness=likeness,
         people=people,
         collapse=[
-            least_diverse(inputs.ids, value.scores, sets, is_default, shows_texts)
+            least_diverse(inputs.ids, value.scores, sets, encoding.is_english, shows_texts)
             for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
         ],
         caveats=caveats,
@@ -281,11 +281,11 @@ def _signed(report: Report, strip: Sequence[str]) -> Report:
 
 
 def least_diverse(
-    ids: list[str], scores: list[float], sets: list[list[str]], is_default: bool, shows_texts: bool
+    ids: list[str], scores: list[float], sets: list[list[str]], is_english: bool, shows_texts: bool
 ) -> list[Collapse]:
-    """Find the prompts of least diversity, without those most of whose texts the default encoder cannot read."""
+    """Find the prompts of least diversity, without those most of whose texts an encoder for English cannot read."""
     order = np.argsort(tied_ranks(scores), kind="stable").tolist()
-    readable = (p for p in order if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST)
+    readable = (p for p in order if not is_english or np.mean(list(map(is_other_script, sets[p]))) < MOST)
     entries = []
     for p in islice(readable, _SHOWN):
         equal = sum(n for n in Counter(sets[p]).values() if n > 1)
