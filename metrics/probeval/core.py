@@ -624,7 +624,9 @@ def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
 
     ids = [torch.tensor(sequence, dtype=torch.long) for sequence in tokens]
     mask = [torch.ones_like(sequence) for sequence in ids]
-    return tuple(pad_sequence(part, batch_first=True).to(device) for part in (ids, mask))
+    padded_ids = pad_sequence(ids, batch_first=True).to(device)
+    padded_mask = pad_sequence(mask, batch_first=True).to(device)
+    return padded_ids, padded_mask
 
 
 def cut_tokens(ids: list[int]) -> list[int]:

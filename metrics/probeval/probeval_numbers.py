@@ -5,6 +5,7 @@ Answers are in lower case and normalized: `probeval_words.fold`.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -89,7 +90,7 @@ class Unit(NamedTuple):
 
 
 def _read_units() -> dict[str, Unit]:
-    units = {}
+    units: dict[str, Unit] = {}
     for line in _UNITS.strip().splitlines():
         heading, names = line.split(": ")
         dimension, size = heading.split()
@@ -315,7 +316,7 @@ def _kind(parts: list[Part], place: int) -> str:
     return parts[place].kind if 0 <= place < len(parts) else ""
 
 
-def _phrase(parts: list[Part], place: int, phrases: list[tuple[tuple[str, ...], str]]) -> tuple[str, int]:
+def _phrase(parts: list[Part], place: int, phrases: Sequence[tuple[tuple[str, ...], str]]) -> tuple[str, int]:
     """Find the longest of some phrases at a place: what it stands for, and its end."""
     for phrase, sign in phrases:
         if all(_text(parts, place + i) == word for i, word in enumerate(phrase)):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import TIE, ScoreSummary, Spectra, format_order, rows_of, sum_by_set, vendi_scores
+from .core import TIE, Spectra, format_order, rows_of, sum_by_set, vendi_scores
 from .vendi_embed_settings import VendiSettings
 
 
@@ -13,7 +13,7 @@ def name_results(
     spectra: Sequence[Spectra],
     sizes: np.ndarray,
     settings: VendiSettings,
-    summary: ScoreSummary,
+    summary: Any,
     weights: np.ndarray | None = None,
     quality: np.ndarray | None = None,
 ) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Case:
     """
 
     title, peer, metric = "", "", ""
-    claim: float | None = None
+    claim = None
     make: Callable[[int], Any]
     param_names = ("side", "n")
     params = SIDES, [2_000, 20_000]
@@ -144,7 +144,7 @@ class ContributionsOfSet(Contributions):
 
 class Chamfer(Case):
     title, peer = "Chamfer diversity of one set of n × 384", "scikit-learn, full matrix"
-    claim: float | None = None
+    claim = None
     params = SIDES, [5_000, 20_000]
     metric = "chamfer_diversity"
 
@@ -348,7 +348,8 @@ class FirstScore(Case):
     A ratio of .5 is 3.2 seconds where torch's import takes 1.6.
     """
 
-    peer, claim = "import torch", 0.5
+    peer = "import torch"
+    claim: float | None = 0.5
     params = SIDES, [1]
     timer = staticmethod(_children_seconds)
     given: dict[str, Any]
@@ -392,19 +393,19 @@ class FirstGruen(FirstScore):
 
 class FirstProbeval(FirstScore):
     title, metric = "First ProbEval in a new process, CPU time", "probeval"
-    claim: float | None = None
+    claim = None
     given = {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]}  # noqa: RUF012
 
 
 class FirstSelfBleu(FirstScore):
     title, metric = "First Self-BLEU in a new process, CPU time", "self_bleu"
-    claim: float | None = None
+    claim = None
     given = {"predictions": _TEXTS}  # noqa: RUF012
 
 
 class ScoreCaptions(FirstScore):
     title = "`text-metrics score` of n captions, four a set, by vendi_embed, CPU time"
-    claim: float | None = None
+    claim = None
     params = SIDES, [400]
 
     def setup(self, side: str, n: int) -> None:
@@ -429,7 +430,7 @@ class ScoreFile(Case):
 
         words = [str(given), "--metric", "self_bleu", "--text-key", "generations", "--restart", "--quiet"]
         with redirect_stdout(io.StringIO()):
-            return score.main([*words, "--out", str(given.with_name("scores.jsonl"))])
+            return score([*words, "--out", str(given.with_name("scores.jsonl"))])
 
     def theirs(self, given: Path) -> Any:
         import pandas

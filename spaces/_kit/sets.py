@@ -128,7 +128,14 @@ def marker_box() -> gr.Checkbox:
 
 def space(settings: dict[str, Any], **given: Any) -> Space:
     """Describe a demo over sets of texts."""
-    shared = {"limits": LIMITS, "boxes": BOXES, "examples": EXAMPLES, "steps": STEPS, "rows": rows_of, "sample": SAMPLE}
+    shared: dict[str, Any] = {
+        "limits": LIMITS,
+        "boxes": BOXES,
+        "examples": EXAMPLES,
+        "steps": STEPS,
+        "rows": rows_of,
+        "sample": SAMPLE,
+    }
     return Space(settings=settings, **(shared | given))
 
 
