@@ -1,6 +1,5 @@
 """The numbers of self_bleu for each set and over all sets, their interval, and details."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from .core import (
     mean_over_sets,
     ngram_tables,
     sum_by_set,
+    warn,
 )
 from .self_bleu_ngrams import BleuStatistics, bleu, bleu_statistics, count_distinct, distinct, entropy
 from .self_bleu_repetition import compression_ratios, rouge_sums, self_repetition
@@ -44,10 +44,9 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
     sizes, order, smoothing = sets.sizes, settings.max_order, settings.smoothed_by
     n_short = int((sum_by_set((tokens.lengths >= order).astype(np.int64), sizes) < 2).sum())
     if n_short:
-        warnings.warn(
+        warn(
             f"{n_short} of {len(sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu is "
-            "the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
-            stacklevel=5,
+            "the same for equal and for different texts, or nearly so. Pass a smaller max_order."
         )
     tables = list(ngram_tables(tokens, sizes, order))
     statistics = bleu_statistics(tables, tokens.lengths, sizes)

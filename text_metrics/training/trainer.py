@@ -10,10 +10,16 @@ from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name_numbers, read_metric, shared_context
 
 
-class TrainerMetric:
-    """A `compute_metrics` for the Trainer of `transformers` that scores generations: `text_metrics.for_trainer`.
-
-    `signature` is that of the last evaluation.
+def for_trainer(
+    metric: Any,
+    tokenizer: Any,
+    /,
+    set_size: int | None = None,
+    group_by: str | None = None,
+    n_examples: int | None = None,
+    **settings: Any,
+) -> "TrainerMetric":
+    """Make a `compute_metrics` for the Trainer of `transformers` that scores generations.
 
     Parameters
     ----------
@@ -23,6 +29,23 @@ class TrainerMetric:
     group_by : "inputs" or "labels": generations whose inputs or labels are equal make a set
     n_examples : number of examples in the dataset; needed with several processes, which repeat some at the end
     **settings : of `compute`; `contexts` may be "inputs" or "labels", which must be equal in a set
+
+    Returns
+    -------
+    TrainerMetric
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are invalid or not known before training.
+    """
+    return TrainerMetric(metric, tokenizer, set_size=set_size, group_by=group_by, n_examples=n_examples, **settings)
+
+
+class TrainerMetric:
+    """A `compute_metrics` for the Trainer of `transformers`; `for_trainer` makes it, and has its parameters.
+
+    `signature` is that of the last evaluation.
 
     Raises
     ------
