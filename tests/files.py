@@ -13,7 +13,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.shared.columns import parse_cell
+from text_metrics.files.columns import parse_cell
 
 
 def write_jsonl(path, values):

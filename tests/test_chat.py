@@ -14,7 +14,8 @@ import pytest
 from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, small_files, write_jsonl
-from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, few_shot
+from text_metrics import __main__ as cli
+from text_metrics.jobs.chat import Chat, Journal, Request, add_arguments, few_shot
 
 
 def requests(*texts, sample=0):
@@ -179,6 +180,32 @@ def test_without_any_answer_an_output_stays_as_it_is(monkeypatch, tmp_path, caps
     assert code == 2
     assert f"{out} is not written" in capsys.readouterr().err
     assert out.read_text(encoding="utf-8") == "of an earlier run\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
+    """The second is refused, as by score, while the first one asks."""
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    line, options = COMMANDS[command]
+    given.write_text(f"{line}\n", encoding="utf-8")
+    words = [*command.split(), given, "--out", out, *options, "--model", "m", "--workers", 1]
+    answers = {"probe ask": "a dog", "rate-quality": "Yes", "cluster-answers": '{"1": "a", "2": "b"}'}
+    ends = []
+
+    def reply(_question, number):
+        if number == 0:
+            ends.append((cli.main([*map(str, words), "--base-url", server.url]), capsys.readouterr().err))
+        return answers[command]
+
+    with serve(reply) as server:
+        words = [*words, "--base-url", server.url]
+        assert run_command(monkeypatch, *words) == 0
+        assert len(server.requests) == (2 if command == "probe ask" else 1)
+        # The lock ends with the command, and the next one pays for nothing.
+        assert run_command(monkeypatch, *words) == 0
+        assert len(server.requests) == (2 if command == "probe ask" else 1)
+    ((code, shown),) = ends
+    assert (code, f"{out}.journal is in use by another process" in shown) == (2, True)
 
 
 # The journal.

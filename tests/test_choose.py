@@ -1,6 +1,7 @@
 """text-metrics choose: the greedy choice, the files, and going on after a kill."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from tests.commands import choose, results_of
 from tests.conftest import SETS
 from tests.files import read_data, write_data, write_jsonl
 from tests.references import diversity
-from text_metrics.commands.choose import greedy
-from text_metrics.commands.choose.greedy import choose as choose_greedily
-from text_metrics.commands.choose.greedy import subset_score
+from text_metrics.choosing import greedy
+from text_metrics.choosing.greedy import choose as choose_greedily
+from text_metrics.choosing.greedy import subset_score
+from text_metrics.metrics._core.core_numbers import unit_vectors
 
 
 def plain_greedy(similarities, quality, keep, ranks):
@@ -20,7 +22,7 @@ def plain_greedy(similarities, quality, keep, ranks):
     for _ in range(keep):
         rest = [i for i in np.argsort(ranks, kind="stable").tolist() if i not in chosen]
         scores = [
-            round(subset_score(similarities[np.ix_(subset, subset)], quality[subset]), 12)
+            round(quality[subset].mean() * len(subset) ** 2 / np.square(similarities[np.ix_(subset, subset)]).sum(), 12)
             for subset in ([*chosen, i] for i in rest)
         ]
         chosen.append(rest[int(np.argmax(scores))])
@@ -70,9 +72,22 @@ def test_a_large_group_is_chosen_from_as_a_small_one(rng, monkeypatch, kind, min
 
 
 def test_the_score_is_quality_times_vendi(rng):
-    vectors, quality = rng.standard_normal((5, 3)), rng.random(5)
-    expected = quality.mean() * diversity.vendi(vectors, 2)
-    assert subset_score(diversity.cosines(vectors), quality) == pytest.approx(expected)
+    for n in (2, 5):
+        vectors, quality = rng.standard_normal((n, 3)), rng.random(n)
+        expected = quality.mean() * diversity.vendi(vectors, 2)
+        assert subset_score(unit_vectors(vectors), quality) == pytest.approx(expected)
+
+
+def test_memory_does_not_grow_with_the_square_of_what_is_chosen(rng):
+    vectors = unit_vectors(rng.standard_normal((20_000, 4)))
+    tracemalloc.start()
+    try:
+        score = subset_score(vectors, np.ones(20_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert score == pytest.approx(4, abs=0.1)
+    assert peak < 10_000_000
 
 
 ROWS = [

@@ -14,8 +14,8 @@ from tests.commands import results_of, run_command, score
 from tests.conftest import SETS
 from tests.files import write_data, write_jsonl
 from text_metrics import METRICS
-from text_metrics.commands.shared.columns import OPTIONS
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.files.columns import OPTIONS
 from text_metrics.metrics._core.core_settings import CALL
 
 PEOPLE = [[{"text": "a dog", "cluster": "c0"}, {"text": "the sea", "cluster": "c1"}]] * len(SETS)

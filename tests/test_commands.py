@@ -4,15 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from encodings.aliases import aliases
 from pathlib import Path
 
 import pytest
 
 from tests.commands import run_command
 from tests.conftest import SETS
-from tests.files import KINDS_OF_PIPES, pipe_of, write_jsonl
+from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
-from text_metrics.commands.shared.command import command as returning_code
+from text_metrics import load
+from text_metrics.console import command as returning_code
+from text_metrics.loading import import_evaluate
+from text_metrics.metrics._core.core_models import find_device
+from text_metrics.metrics._core.core_numbers import first_line
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -91,6 +96,65 @@ def test_a_setting_of_another_type_is_named_and_a_bug_has_a_traceback(run, words
     assert_one_sentence(*run(*words.split(), "good.jsonl", "--setting", "batch_size=x"), "batch_size")
     with pytest.raises(TypeError, match="len"):
         returning_code(len)(0)
+
+
+class SilentError(ValueError):
+    """An error without a message, as libraries raise it."""
+
+    def __str__(self):
+        return ""
+
+
+def test_an_error_without_a_message_is_one_sentence(run, monkeypatch):
+    """Wherever its first line is shown: its type is named instead."""
+    errors = (SilentError(), ValueError(" \n"), ValueError("a\nb"))
+    assert list(map(first_line, errors)) == ["SilentError", "ValueError", "a"]
+
+    def fail(*arguments, **named):
+        raise SilentError
+
+    # A module of `evaluate`, and a device.
+    monkeypatch.setattr(import_evaluate(), "load", fail)
+    assert_one_sentence(*run("compare", "good.jsonl", "good.jsonl", "--metric", "./none", "--by-line"), "SilentError")
+    import torch
+
+    monkeypatch.setattr(torch, "empty", fail)
+    with pytest.raises(ValueError, match=r"device is not available .*: SilentError"):
+        find_device("cuda")
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_a_score_that_fails_without_a_message_is_no_score(run, monkeypatch, command):
+    """No row is lost: the one that fails is a bad row, or the command ends."""
+    metric = type(load("self_bleu"))
+    compute = metric._compute
+
+    def fail_at_rain(self, **named):
+        if any("rain" in " ".join(texts).lower() for texts in named["predictions"]):
+            raise SilentError
+        return compute(self, **named)
+
+    monkeypatch.setattr(metric, "_compute", fail_at_rain)
+    words = {
+        "score": ("score", "good.jsonl", *SETS_OF, "--quiet"),
+        "compare": ("compare", "good.jsonl", "good.jsonl", *SETS_OF, "--by-line"),
+    }[command]
+    code, shown = run(*words)
+    assert (code, "SilentError" in shown, "Traceback" in shown) == (3 if command == "score" else 2, True, False)
+    if command == "score":
+        (bad,) = read_jsonl(Path("good.jsonl.self_bleu.jsonl.bad.jsonl"))
+        assert (bad["row"], "SilentError" in bad["error"]) == (2, True)
+
+
+def test_every_encoding_of_python_reads_a_file_or_is_refused(run):
+    """Those of bytes, such as hex, encode no text."""
+    some = sorted(set(aliases.values()))[::4]
+    for encoding in [*some, "hex", "base64", "rot13", "zip", "undefined", "idna", "none", ""]:
+        code, shown = run("score", "good.jsonl", *SETS_OF, "--encoding", encoding, "--out", "out.jsonl", "--restart")
+        assert code in (0, 2, 3), encoding
+        assert "Traceback" not in shown, encoding
+        if encoding in ("hex", "base64", "rot13", "none"):
+            assert (code, "--encoding" in shown) == (2, True), encoding
 
 
 JOB = ("--text-key", "set1", "--out", "out.jsonl")

@@ -86,6 +86,13 @@ def test_readme_commands(command, output, tmp_path, monkeypatch, capsys):
     assert doctest.OutputChecker().check_output(output, printed, flags), printed
 
 
+def test_readme_names_the_commands_of_a_fresh_machine():
+    """Where a newcomer installs: each is a target that makes its own environment."""
+    (install,) = re.findall(r"^## Install\n(.*?)^## ", README, flags=re.MULTILINE | re.DOTALL)
+    named = re.findall(r"(?:^|`)(make [a-z-]+)", install, flags=re.MULTILINE)
+    assert set(named) >= {"make demo", "make test"}
+
+
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("metrics/*/*.md")]
 every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 

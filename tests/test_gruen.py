@@ -258,6 +258,8 @@ CODE = "def double(x):\n    y = 2 * x\n    return y\n\nprint(double(3))"
         (["Der Arzt hat mir die Nachricht gesagt. Ich ging nach Hause.", GOOD], [0], []),
         (["我喜欢猫，因为它们 很安静。狗也很好 玩，它们每天都想出去。", GOOD], [0], []),
         ([GOOD, "Кошка спит на печи. Она любит тепло."], [1], []),
+        (["我喜欢这首歌，歌名是 the end of the road，它们很安静。狗也很好玩，它们每天都想出去。"], [0], []),
+        (["Der Arzt liest the Times, und dann geht er mit seinem alten Hund nach Hause.", GOOD], [0], []),
         # Short texts are judged together, and by themselves say nothing.
         (["Ja, sehr gut.", "Nein, danke.", "Vielleicht morgen.", GOOD], [0, 1, 2], []),
         (["Ja, gut.", "Ça va, merci.", "🐈 🐕 🐎", ""], [], []),

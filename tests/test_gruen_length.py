@@ -122,6 +122,62 @@ def test_what_is_said_once_is_no_loop_in_any_form(load, form):
     assert load("gruen").compute(predictions=[joined(form)], components=["non_redundancy"])["gruen"] == 1.0
 
 
+# Loops inside one sentence, where no mark divides the copies.
+
+CLAUSES = [sentence.rstrip(".").replace(",", "") for sentence in STORY]
+JOINTS = [" ", " and ", " or ", " and then ", " - ", " + ", " = ", " -> ", ", and ", "\n", "\n\n", "<newline>"]
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_a_clause_that_follows_itself_is_a_loop(load, joint):
+    texts = [joint.join([clause] * n) for clause in CLAUSES for n in (1, 2, 5)]
+    scores = load("gruen").compute(predictions=texts, components=["non_redundancy"])["scores"]
+    assert scores[::3] == [1.0] * len(CLAUSES)
+    assert max(scores[1::3]) < 1.0
+    assert max(scores[2::3]) == 0.0
+
+
+def test_a_loop_after_other_text_is_one(load):
+    copies = " and ".join([CLAUSES[4]] * 5)
+    lines = "\n".join(CLAUSES[4:6] * 4)
+    texts = [f"{STORY[0]} {STORY[1]} We asked and {copies}.", f"{STORY[0]} {STORY[1]}\n\n{lines}"]
+    assert load("gruen").compute(predictions=texts, components=["non_redundancy"])["gruen"] == 0.0
+
+
+@pytest.mark.parametrize("n_words", [2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_words_at_the_end_of_a_text_that_follow_themselves_are_a_loop(load, n_words, is_cut):
+    copies = [clause.split()[-n_words:] * 6 for clause in CLAUSES]
+    tails = [" ".join(words[: len(words) - is_cut]) for words in copies]
+    texts = [f"{STORY[0]} {clause} {tail}" for clause, tail in zip(CLAUSES, tails, strict=True)]
+    assert max(load("gruen").compute(predictions=texts, components=["non_redundancy"])["scores"]) == 0.0
+
+
+# Of function words, and one word.
+@pytest.mark.parametrize("loop", ["and so it is what it is", "what is it that", "very"])
+def test_a_loop_needs_no_content_words(load, loop):
+    text = f"{STORY[0]} They said {' '.join([loop] * 10)}"
+    assert load("gruen").compute(predictions=[text], components=["non_redundancy"])["gruen"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "They turned the same stone over and over and over and over again.",
+        "It was a very, very, very, very good year.",
+        "Zero plus zero plus zero plus zero is zero.",
+        "He spends one day a week with his sister in Leeds and one day a week with his sister in York.",
+        "The north side of the old bridge is wet and the south side of the old bridge is dry.",
+        "The more we learn about the sea the more we want to learn about the sky.",
+        "We sailed to the island at dawn and nobody saw us and so we sailed from the island at noon.",
+        "Some came for the music, some came for the food, and some came for the dancing.",
+        "She is one of the best cooks that I know and one of the worst drivers that I know.",
+    ],
+)
+def test_a_figure_of_speech_is_no_loop(load, sentence):
+    assert load("gruen").compute(predictions=[f"{STORY[0]} {sentence}"], components=["non_redundancy"])["gruen"] == 1.0
+
+
 CATS = [
     "Liger: A cross between a male lion and a female tiger.",
     "Tigon: A cross between a male tiger and a female lion.",

@@ -51,6 +51,19 @@ def test_line_breaks_end_a_sentence_where_the_layout_says_so():
     assert sentences_of("The sea is wide\nThe sea is deep") == ["The sea is wide", "The sea is deep"]
     assert sentences_of("Shopping list:\n• two eggs\n• some milk") == ["Shopping list:", "• two eggs", "• some milk"]
     assert sentences_of("Dear Ann,\n\nthank you for the book.") == ["Dear Ann,", "thank you for the book."]
+    # A line that comes again is not wrapped, however long it is.
+    line = "the members of the council want a new bridge over the river"
+    assert sentences_of("\n".join([line] * 3)) == [line] * 3
+    assert sentences_of(f"{line}\nand another one over the wide road to the town\n{line}") == [
+        line,
+        "and another one over the wide road to the town",
+        line,
+    ]
+
+
+@pytest.mark.parametrize("line_break", ["<newline>", " <newline> ", "<NEWLINE/>", "<nl>", "<n>", "\\n", "<br>"])
+def test_a_line_break_may_be_written_out(line_break):
+    assert sentences_of(f"My first day{line_break}I got up early.") == ["My first day", "I got up early."]
 
 
 def test_dialogue_survives():
@@ -146,3 +159,27 @@ def test_turns_need_not_keep_to_one_subject(load, speakers):
     first = result["details"][0]
     assert [sentence["text"] for sentence in first["sentences"]] == TURNS
     assert first["grammaticality"] == pytest.approx(result["details"][1]["grammaticality"], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("The answer is simple", "The answer is simple"),
+        ("Warning", "Warning"),
+        ("Warning", "Note"),
+        ("**Warning**", "**Tip**"),
+        ("Here is the plan", "What comes next"),
+        ("Breaking news", "Breaking news"),
+    ],
+)
+def test_labels_are_not_speakers(labels):
+    text = gruen_text.split("\n".join(f"{labels[i % 2]}: {turn}" for i, turn in enumerate(TURNS)))
+    assert not text.is_dialogue
+    assert text.pieces[0] == f"{labels[0]}: {TURNS[0]}".replace("*", "")
+
+
+def test_another_voice_may_have_a_long_name():
+    names = ["Guy", "Woman, to everybody in the room", "Guy", "5-year-old boy"]
+    text = "\n".join(f"{name}: {turn}" for name, turn in zip(names, TURNS, strict=True))
+    assert gruen_text.split(text).is_dialogue
+    assert not gruen_text.split("\n".join(f"Guy: {turn}" for turn in TURNS)).is_dialogue

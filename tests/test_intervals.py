@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from tests.conftest import SETS, inputs_of, items_of, metrics_of
-from text_metrics.commands.shared.statistics import mean_p
 from text_metrics.metrics._core.core_results import (
     Estimate,
     Signature,
@@ -15,6 +14,7 @@ from text_metrics.metrics._core.core_results import (
     parse_confidence_by,
     ratio_estimate,
 )
+from text_metrics.statistics import mean_p
 
 SAMPLES = 2000
 

@@ -16,8 +16,8 @@ from tests.programs import FORKS
 from tests.test_score import make_rows, outputs
 from text_metrics.commands.choose import main as choose_main
 from text_metrics.commands.score import main as score_main
-from text_metrics.commands.shared import files as _files
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.files import storage as _files
 
 
 def die_at(main, words, at, before):

@@ -10,9 +10,9 @@ from tests.commands import run_command
 from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
 from text_metrics.commands.meta_eval import agreement, scores
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
-from text_metrics.commands.meta_eval.scores import Column
+from text_metrics.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
+from text_metrics.meta_eval.pairs import Sets, read_pairs
+from text_metrics.meta_eval.scores import Column
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
 PAPER_METRICS = ["self-BLEU-3", "self-BLEU-4", "Distinct-4", "Entropy-2", "VS-ngram-0.5", "VS-ngram-1", "VS-ngram-∞"]
@@ -325,6 +325,27 @@ def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypa
     assert {path.name for path in out.iterdir()} == {f"{name}.csv" for name in names}
     kappa = pd.read_csv(out / "kappa.csv")
     assert set(kappa["first"]) == {JUDGE, "n_words", "self_bleu", *PAPER_METRICS, *CLASS_METRICS}
+
+
+@pytest.mark.parametrize("name", ["agreement.csv", "people.csv", "signatures.csv"])
+def test_tables_of_others_are_not_replaced(tmp_path, monkeypatch, capsys, name):
+    """But those of an earlier evaluation are, and what the new one lacks is removed."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine\n")
+    (out / "notes.csv").write_text("mine, too\n")
+    words = ("meta-eval", OWN, "--no-gruen", "--out", out)
+    assert run_command(monkeypatch, *words) == 2
+    assert str(out / name) in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in out.iterdir()} == {name: "mine\n", "notes.csv": "mine, too\n"}
+    (out / name).unlink()
+    if name == "agreement.csv":
+        assert run_command(monkeypatch, *words) == 0
+        tables = sorted(path.name for path in out.iterdir())
+        (out / "people.csv").write_text("of an earlier evaluation\n")
+        assert run_command(monkeypatch, *words) == 0
+        assert sorted(path.name for path in out.iterdir()) == tables
+    assert (out / "notes.csv").read_text() == "mine, too\n"
 
 
 def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import choose, run_command, score
 from tests.files import read_data, small_files, write_data, write_jsonl
-from text_metrics.commands.shared.files import check_outputs
+from text_metrics.files.storage import check_outputs
 
 LINE = {
     **{"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."},
@@ -186,6 +186,23 @@ def test_what_a_job_did_not_write_is_never_touched(run, name, words, restarts):
     Path("out.jsonl.bad.jsonl").write_text('{"row": 1, "error": "e", "text": "t"}\n')
     assert run(*words, "--out", "out.jsonl", "--restart")[0] == 0
     assert not Path("out.jsonl.bad.jsonl").exists()
+
+
+@pytest.mark.parametrize("words", [SCORE, ONE_SET, CHOOSE], ids=["score", "score --one-set", "choose"])
+@pytest.mark.parametrize("content", ["mine\n", '{"x": 1}\n'])
+def test_nobody_is_told_to_overwrite_what_a_job_did_not_write(run, words, content):
+    words, name = words[:-1], "mine.json" if words is ONE_SET else "mine.jsonl"
+    Path(name).write_text(content)
+    before = contents()
+    code, shown = run(*words, "--out", name)
+    assert code == 2
+    assert name in shown
+    assert "--restart" not in shown
+    assert contents() == before
+    # Of its own output, of other settings, it is told.
+    Path(name).unlink()
+    assert run(*words, "--out", name)[0] == 0
+    assert "--restart" in run(*words, "--out", name, "--batch-size", "7")[1]
 
 
 COMPARE_SETS = [*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts"]

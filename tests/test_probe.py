@@ -14,11 +14,11 @@ from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import pipe_of, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
-from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.report import against_people, draw, halve
-from text_metrics.commands.probe.sensitivity import changes
 from text_metrics.metrics._core.core_encoder import load_encoder
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_device, find_model
+from text_metrics.probe.cleaning import clean
+from text_metrics.probe.report import against_people, draw, halve
+from text_metrics.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -270,6 +270,35 @@ def test_polls_are_reported(run, result_of, tmp_path):
     code, _, said = run(*words)
     assert code == 2
     assert "'total'" in said
+
+
+ASYMMETRIC = {"A great deal": 10, "A fair amount": 20, "12. December": 30, "13. December": 5, "- 5": 5, "5": 9}
+ASYMMETRIC |= {"(no answer)": 7, "B) Disagree": 8, "...": 3, "The Who": 4, "Who": 2}
+
+
+@pytest.mark.parametrize("setting", [("--setting", "matcher=exact"), ()], ids=str)
+def test_both_sides_are_cleaned_by_one_rule(result_of, tmp_path, setting):
+    for answers in (ASYMMETRIC, *({text: n} for text, n in ASYMMETRIC.items())):
+        rows = [{"id": "q1", "answers": answers}]
+        people, model = (write_jsonl(tmp_path / f"{name}.jsonl", rows) for name in ("people", "m"))
+        (row,) = result_of("report", people, model, "--rounds", 1, *setting)[0]["rows"]
+        assert (row["probeval"], row["wrong_rate"]) == (pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
+
+
+@pytest.mark.parametrize("setting", [("--setting", "matcher=exact"), ()], ids=str)
+def test_numbers_that_people_gave_are_not_cleaned(result_of, tmp_path, setting):
+    people = write_jsonl(tmp_path / "people.jsonl", [{"id": "q1", "answers": {"12. December": 90}}])
+    model = write_jsonl(tmp_path / "m.jsonl", [{"id": "q1", "answers": {"13. December": 90}}])
+    (row,) = result_of("report", people, model, "--rounds", 1, *setting)[0]["rows"]
+    assert row["wrong_rate"] == 1
+
+
+def test_exact_reads_what_a_model_said(result_of, tmp_path):
+    people = write_jsonl(tmp_path / "people.jsonl", [{"id": "q1", "answers": {"A great deal": 9, "None": 1}}])
+    asked = {"id": "q1", "answers": ["great deal", "None"], "raw": ["A great deal", "None."]}
+    model = write_jsonl(tmp_path / "m.jsonl", [asked])
+    (row,) = result_of("report", people, model, "--rounds", 1, "--setting", "matcher=exact")[0]["rows"]
+    assert (row["wrong_rate"], row["coverage"]) == (0, 1)
 
 
 REPORT = ("report", TARGETS, f"a={PREDICTIONS}")

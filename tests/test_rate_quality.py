@@ -1,5 +1,6 @@
 """Ratings by a chat service, and by a tiny real causal language model."""
 
+import json
 import math
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from tests import tiny_causal
 from tests.chat_server import serve
 from tests.commands import run_command
-from tests.files import read_jsonl, write_jsonl
+from tests.files import read_data, read_jsonl, write_data, write_jsonl
 from text_metrics.commands.rate_quality import read_answer
+from text_metrics.console import EXIT_BAD_ROWS
 
 TAUGHT = "the cat sat on the mat"
 SHUFFLED = "mat the on sat cat the"
@@ -28,7 +30,10 @@ def run(tmp_path, monkeypatch, capsys):
 
 def test_bad_input_is_named(run, tmp_path):
     chat = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-    assert "line 1 must be a string, or an object with 'text'. Got 7" in run([7], *chat)[2]
+    assert "line 1 'text' must be a text or a list of texts. Got 7" in run([7], *chat)[2]
+    code, _, shown = run([{"text": "a", "quality": 1}], *chat)
+    assert (code, "line 1 has a column 'quality' already" in shown) == (2, True)
+    assert "--out must be a file that ends in .jsonl" in run(["a"], *chat, "--out", tmp_path / "rated.txt")[2]
     code, _, shown = run(["a"], "--likelihood", "--model", tmp_path / "nowhere")
     assert (code, "--model" in shown) == (2, True)
 
@@ -113,7 +118,12 @@ def test_other_answers_and_errors_of_a_service_are_reported_and_the_rest_kept(ru
         assert "the text 'vague': none of 2 answers can be parsed" in shown
         assert "the text 'refused': " in shown
         assert "1 of 3 different texts are rated" in shown
-        assert [(line["text"], line["quality"]) for line in written] == [("good", pytest.approx(0.75))] * 2
+        assert [(line["text"], line["quality"]) for line in written] == [
+            ("good", pytest.approx(0.75)),
+            ("vague", None),
+            ("refused", None),
+            ("good", pytest.approx(0.75)),
+        ]
         # One request for the good text, two for the vague one, and one with and one without log-probabilities.
         assert len(server.requests) == 5
         # What was answered is not asked again.
@@ -122,6 +132,87 @@ def test_other_answers_and_errors_of_a_service_are_reported_and_the_rest_kept(ru
         assert code == 0, shown
         assert len(server.requests) == 7
     assert [line["quality"] for line in written] == pytest.approx([0.75, 0, 0, 0.75])
+
+
+# How good each text is, by the service.
+GOOD = {"A dog barks.": 1, "It rains all night.": 1, "Dog a night.": 0, "He sells apples.": 1, "Apples sell it.": 0}
+DOG, RAIN, NO_DOG, APPLES, NO_APPLES = GOOD
+
+
+def rate(question, _number=0):
+    """Answer by `GOOD`; nothing that can be read about other texts."""
+    return {1: "Yes", 0: "No"}.get(GOOD.get(question.rpartition("\n")[2]), "Who knows?")
+
+
+SETS = [
+    {"n": 7, "prompt": "a", "answers": [DOG, NO_DOG, DOG], "note": None},
+    {"prompt": "b", "answers": [APPLES, "vague", RAIN], "note": "kept", "n": 8},
+]
+
+
+def test_rows_keep_their_columns_and_order(run):
+    with serve(rate) as server:
+        code, written, shown = ask(run, server, SETS, "--text-key", "answers", "--attempts", 1)
+    assert (code, "4 of 5 different texts are rated" in shown) == (1, True)
+    assert [{name: row[name] for name in before} for row, before in zip(written, SETS, strict=True)] == SETS
+    assert [list(row) for row in written] == [[*row, "quality", "signature"] for row in SETS]
+    assert [row["quality"] for row in written] == [[1, 0, 1], [1, None, 1]]
+
+
+@pytest.mark.parametrize("name", ["data.json", "data.csv", "data.parquet"])
+def test_files_are_those_of_score(monkeypatch, tmp_path, name):
+    """By their keys: nested ones, and rows inside of an object."""
+    rows = [{"id": i, "answer": text} for i, text in enumerate(GOOD)]
+    data, words = tmp_path / name, ("--text-key", "answer")
+    if name == "data.json":
+        data.write_text(json.dumps({"rows": [{"id": row["id"], "of": {"answer": row["answer"]}} for row in rows]}))
+        words = ("--rows", "rows", "--text-key", "of.answer")
+    else:
+        write_data(data, rows)
+    out = tmp_path / f"rated{'.jsonl' if name == 'data.json' else data.suffix}"
+    with serve(rate) as server:
+        words = (*words, "--id-key", "id", "--out", out, "--model", "m", "--base-url", server.url)
+        assert run_command(monkeypatch, "rate-quality", data, *words) == 0
+    written = read_data(out)
+    assert [(row["id"], row["quality"]) for row in written] == list(enumerate(GOOD.values()))
+
+
+def test_a_bad_row_is_skipped_with_the_others_of_its_prompt(run, tmp_path):
+    """As by score: it is named, and written to a file of bad rows."""
+    rows = [{"id": "a", "text": DOG}, {"id": "a"}, {"id": "b", "text": RAIN}, {"id": "a", "text": APPLES}]
+    bad = tmp_path / "rated.jsonl.bad.jsonl"
+    for more, left, skipped in (((), [DOG, RAIN, APPLES], [2]), (("--id-key", "id"), [RAIN], [1, 2, 4])):
+        with serve(rate) as server:
+            code, written, shown = ask(run, server, rows, *more)
+            assert len(server.requests) == len(left)
+        assert (code, "line 2 has no 'text'" in shown) == (EXIT_BAD_ROWS, True)
+        assert [(row["text"], row["quality"]) for row in written] == [(text, 1) for text in left]
+        assert [row["row"] for row in read_jsonl(bad)] == skipped
+    bad.write_text('{"id": "mine"}\n', encoding="utf-8")
+    assert (run(rows, "--model", "m", "--base-url", "http://[::1]:9")[0], len(read_jsonl(bad))) == (2, 1)
+
+
+FORMS = {
+    "sets.jsonl": SETS,
+    "texts.csv": [{"prompt": row["prompt"], "answers": text} for row in SETS for text in row["answers"]],
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_ratings_go_straight_into_a_report(monkeypatch, tmp_path, name, capsys):
+    """A text without a rating, and its set, are skipped there."""
+    data = write_data(tmp_path / name, [*FORMS[name], *({**row, "prompt": "c"} for row in FORMS[name][:1] * 2)])
+    rated, out = tmp_path / f"rated{data.suffix}", tmp_path / "report"
+    keys = ("--text-key", "answers", "--id-key", "prompt")
+    with serve(rate) as server:
+        words = (*keys, "--out", rated, "--model", "m", "--base-url", server.url, "--attempts", 1)
+        assert run_command(monkeypatch, "rate-quality", data, *words) == 1
+    words = (*keys, "--quality-key", "quality", "--setting", "same=none", "--out", out, "--quiet")
+    assert run_command(monkeypatch, "report", rated, *words) == EXIT_BAD_ROWS
+    report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    quality = next(metric for metric in report["metrics"] if metric["name"] == "quality")
+    assert report["prompts"] == ["a", "c"]
+    assert quality["values"][0]["scores"] == pytest.approx([2 / 3, 2 / 3 if name == "sets.jsonl" else 1])
 
 
 @pytest.mark.parametrize(

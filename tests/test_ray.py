@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -19,9 +20,8 @@ from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
 from tests.test_grouping import rows_of_equal_texts
 from tests.test_score import WORDS, make_rows, outputs
-from text_metrics.commands.jobs import job
-from text_metrics.commands.score import scoring
-from text_metrics.commands.shared.command import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
+from text_metrics.jobs import job, scoring
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
 ONE_SET = [
@@ -282,6 +282,12 @@ def test_the_program_of_the_page_runs(cluster, load, tmp_path):
     environment = {"env_vars": {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}}
     with ray.init(address=cluster, log_to_driver=False, runtime_env=environment):
         exec(compile(program, "cluster.md", "exec"), names)
+        # Rows without texts end no job.
+        rows = [*names["rows"], {"prompt": "Null.", "answers": None}, {"prompt": "Nothing.", "answers": []}]
+        settings = {"metric": "self_bleu", "text_key": "answers"}
+        data = ray.data.from_items(rows).map_batches(names["Scorer"], fn_constructor_kwargs=settings, concurrency=1)
+        without = {row["prompt"] for row in data.take_all() if np.isnan(row["self_bleu"])}
+        assert without == {"Null.", "Nothing."}
     scored = pd.read_parquet(tmp_path / "scored").sort_values("prompt")
     rows = sorted(names["rows"], key=lambda row: row["prompt"])
     expected = load("vendi_embed").compute(predictions=[row["answers"] for row in rows])["scores"]

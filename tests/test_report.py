@@ -12,13 +12,14 @@ from tests.conftest import encode
 from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
 from text_metrics.__main__ import main
-from text_metrics.commands.report.inputs import read_inputs
-from text_metrics.commands.report.likeness import shuffled
-from text_metrics.commands.report.main import parse_options
-from text_metrics.commands.report.model import MEASURES
-from text_metrics.commands.report.scores import least_diverse, summarize
-from text_metrics.commands.shared.statistics import holm, paired_test
+from text_metrics.commands.report import parse_options
 from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate
+from text_metrics.reporting.inputs import read_inputs
+from text_metrics.reporting.lengths import count_words, cut
+from text_metrics.reporting.likeness import shuffled
+from text_metrics.reporting.results import MEASURES
+from text_metrics.reporting.scores import least_diverse, summarize
+from text_metrics.statistics import holm, paired_test
 
 NAME = "all-MiniLM-L6-v2"
 PLACES = ["the park", "the sea", "the old town", "a small shop", "the station", "a field of maize"]
@@ -668,6 +669,89 @@ def test_the_lengths_that_differ_most_are_named(cache):
     (said,) = (caveat.sentence for caveat in made.caveats if caveat.kind == "different lengths")
     assert "Texts of n have" in said
     assert "of m 10.0" in said
+    # Their order is in doubt by all measures of diversity, but these say something.
+    (caveat,) = (caveat for caveat in made.caveats if caveat.kind == "different lengths")
+    assert caveat.systems == [0, 1, 2]
+    assert caveat.metrics == [metric.name for metric in made.section("diversity") if metric.name != "length"]
+    assert all(metric.is_reliable for metric in made.metrics)
+    assert "--same-length" in said
+    assert "GRUEN" not in made.sentences["quality"]
+
+
+def test_systems_of_like_lengths_are_in_no_doubt(cache):
+    made = text_metrics.report({name: ordered(SYSTEMS[name]) for name in SYSTEMS}, quality=None, cache_dir=cache)
+    assert [caveat for caveat in made.caveats if caveat.kind == "different lengths"] == []
+    assert made.same_length is None
+
+
+@pytest.mark.parametrize(
+    ("text", "n_words", "expected"),
+    [
+        ("A dog barks. It rains. We all go home now.", 9, "A dog barks. It rains. We all go home"),
+        ("A dog barks. It rains. We all go home now.", 6, "A dog barks. It rains."),
+        ("A dog barks at Dr. Ray. We go home.", 5, "A dog barks at Dr."),
+        ("A dog barks at Dr. Ray. We go home.", 8, "A dog barks at Dr. Ray."),
+        ("A dog barks. It rains.", 5, "A dog barks. It rains."),
+        ("A dog\n barks  at us", 3, "A dog\n barks"),
+        ("\u6211\u4eec\u56de\u5bb6", 2, "\u6211\u4eec"),
+        ("A dog barks.", 0, ""),
+        ("", 3, ""),
+    ],
+)
+def test_a_text_is_cut_to_words_at_the_end_of_a_sentence_if_it_can(text, n_words, expected):
+    assert cut(text, n_words) == expected
+    assert count_words(expected) <= n_words
+
+
+LONG = {
+    place: [f"{text} Nobody had expected that at all." for text in texts] for place, texts in SYSTEMS["wide"].items()
+}
+# A text without words counts for no length.
+LONG["the park"] = [*LONG["the park"], ""]
+
+
+def test_texts_of_the_same_length(cache, tmp_path):
+    systems = {"long": ordered(LONG), "narrow": ordered(SYSTEMS["narrow"])}
+    settings = {"quality": None, "cache_dir": cache}
+    made = text_metrics.report(systems, same_length=True, out=tmp_path, **settings)
+    whole = text_metrics.report(systems, **settings)
+    assert made.metrics == whole.metrics
+    expected = [min(count_words(text) for text in texts if text) for texts in ordered(SYSTEMS["narrow"])]
+    assert made.same_length.n_words == expected
+    texts = {
+        name: [[cut(text, n) for text in texts] for texts, n in zip(sets, expected, strict=True)]
+        for name, sets in systems.items()
+    }
+    of_cut = {metric.name: metric for metric in text_metrics.report(texts, **settings).metrics}
+    assert {metric.name for metric in made.same_length.metrics} == of_cut.keys()
+    for metric in made.same_length.metrics:
+        for value, of_value in zip(metric.values, of_cut[metric.name].values, strict=True):
+            # The compression ratio depends on the order of texts, which is that of whole ones.
+            tolerance = 0.1 if metric.name == "compression_ratio" else 1e-6
+            assert value.scores == pytest.approx(of_value.scores, abs=tolerance), metric.name
+        assert "|texts:cut-to-shortest|" in metric.signature
+    by_title = {metric.name: metric for metric in made.same_length.metrics}
+    assert max(by_title["length"].values[0].scores) <= max(expected) < min(made.metrics[-1].values[0].scores)
+    assert "Cut to the same length" in made.sentences["misleading"]
+    assert "shortest text of their prompt" in " ".join((tmp_path / "methods.tex").read_text(encoding="utf-8").split())
+
+
+def test_the_command_cuts_texts_to_the_same_length(make):
+    code, report = make({"long": LONG, "narrow": SYSTEMS["narrow"]}, "--same-length")
+    assert code == 0
+    assert report["options"]["same_length"] is True
+    assert len(report["same_length"]["n_words"]) == len(PLACES)
+    code, report = make({"long": LONG, "narrow": SYSTEMS["narrow"]})
+    assert report["same_length"] is None
+
+
+def test_texts_cut_to_too_few_words_say_nothing_of_pairs_of_words(cache):
+    systems = {"one": [["Yes.", "A dog barks here today."]] * 3, "two": [["It rains a lot.", "We all go home."]] * 3}
+    made = text_metrics.report(systems, quality=None, cache_dir=cache, same_length=True)
+    unread = {metric.name for metric in made.same_length.metrics if not metric.is_reliable}
+    assert unread == {"self_bleu", "distinct"}
+    with pytest.raises(TypeError, match="same_length must be True or False"):
+        text_metrics.report(systems, quality=None, same_length="yes")
 
 
 def test_contexts_are_passed_to_every_metric_of_meaning(make):

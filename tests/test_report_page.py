@@ -17,12 +17,11 @@ import text_metrics
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
-from text_metrics.commands.report import page
-from text_metrics.commands.report.model import Report
-from text_metrics.commands.report.page import tables, write_pages
-from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.shared import formats
-from text_metrics.commands.shared.tables import latex, markdown
+from text_metrics.reporting import formats, page
+from text_metrics.reporting.markup import latex, markdown
+from text_metrics.reporting.page import tables, write_pages
+from text_metrics.reporting.results import Report
+from text_metrics.reporting.sentences import sentences
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -89,6 +88,15 @@ def with_systems(report, n):
     every = combinations_with_replacement(range(n), 2)
     likeness["similarity"] = [{**likeness["similarity"][0], "a": i, "b": j} for i, j in every]
     return changed(report)
+
+
+def with_same_length(report):
+    """Return the report with scores of texts of the same length, by which the last system is first."""
+    metrics = [copy.deepcopy(metric) for metric in report["metrics"] if metric["section"] == "diversity"]
+    for metric in metrics:
+        metric["values"].reverse()
+        metric["best"] = len(metric["values"]) - 1
+    return changed(report, same_length={"n_words": [3, 9, 4, 4, 5, 5], "metrics": metrics})
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +201,27 @@ def test_each_table_holds_what_the_report_holds(report):
 def number_of(cell):
     """The number of a cell, without what is below it."""
     return float(cell.partition("\n")[0].replace("−", "-"))
+
+
+def test_both_tables_stand_side_by_side(report, tmp_path):
+    made = with_same_length(report)
+    page_of(made, tmp_path)
+    shown = tables(parse(made))
+    whole, cut = shown["diversity"], shown["same_length"]
+    assert "3 to 9 words" in cut.caption
+    # Rows are in the same order, so that they can be compared.
+    assert cut.frame["System"].tolist() == whole.frame["System"].tolist()
+    n = len(made["systems"])
+    cells = dict(zip(cut.frame["System"], cut.frame.iloc[:, 1], strict=True))
+    expected = dict(zip(whole.frame["System"], whole.frame.iloc[:, 1], strict=True))
+    for i, name in enumerate(made["systems"]):
+        value = cells[name].replace("*", "").split("\n")
+        assert value == expected[made["systems"][n - 1 - i]].replace("*", "").split("\n")
+    assert f"Cut to the same length, {made['systems'][-1]} is first by Vendi score." in made["sentences"]["misleading"]
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert text.count('<div class="beside halves">') == 1
+    assert (tmp_path / "table.md").read_text(encoding="utf-8").count("3 to 9 words") == 1
+    assert "halves" not in page_of(report, tmp_path / "plain").partition("</style>")[2]
 
 
 def test_sentences_claim_what_a_test_shows(report):
@@ -304,12 +333,13 @@ def test_the_page_in_chromium(report, alone, chromium, tmp_path):
     from axe_playwright_python.sync_playwright import Axe
 
     reports = {"plain": report, "hostile": hostile(report), "many": with_systems(report, 20), "alone": alone}
+    reports["cut"] = with_same_length(report)
     for name, each in reports.items():
         write_pages(parse(each), tmp_path / name)
     requests, messages, faults = [], [], []
     views = {"light": LAPTOP, "dark": PHONE}
     for name in reports:
-        for scheme, size in views.items() if name in ("plain", "hostile") else [("dark", PHONE)]:
+        for scheme, size in views.items() if name in ("plain", "hostile", "cut") else [("dark", PHONE)]:
             page = chromium.new_page(viewport=size, color_scheme=scheme)
             page.on("request", lambda request: requests.append(request.url))
             page.on("console", lambda message: messages.append(message.text))
@@ -320,7 +350,7 @@ def test_the_page_in_chromium(report, alone, chromium, tmp_path):
                 page.evaluate(f"document.querySelectorAll('details').forEach(part => part.open = {opened})")
                 wide = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
                 assert wide[0] <= wide[1], state
-            if name in ("plain", "hostile"):
+            if name in ("plain", "hostile", "cut"):
                 for violation in Axe().run(page).response["violations"]:
                     if violation["impact"] in ("serious", "critical"):
                         faults.append((state, violation["id"], [node["html"][:200] for node in violation["nodes"]][:3]))

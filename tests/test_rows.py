@@ -11,11 +11,11 @@ import pytest
 
 from tests.files import compress, pipe_of, read_jsonl, write_data
 from tests.fuzzing import cases, damage_lines
-from text_metrics.commands.score.main import main
-from text_metrics.commands.shared.columns import SHOWN, read_value
-from text_metrics.commands.shared.command import EXIT_USAGE
-from text_metrics.commands.shared.files import named_files
-from text_metrics.commands.shared.rows import Source
+from text_metrics.commands import score as main
+from text_metrics.console import EXIT_USAGE
+from text_metrics.files.columns import SHOWN, read_value
+from text_metrics.files.listing import named_files
+from text_metrics.files.rows import Source
 
 ROWS = [
     {"id": 1, "text": "a café\n\u2028 by the sea", "q": 0.1, "more": [None, True, {"a": [1, "😀"]}]},

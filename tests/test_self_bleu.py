@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from tests import programs
-from tests.conftest import ROOT, SETS
+from tests.conftest import ROOT, SETS, approx
 from tests.references import diversity as reference
 from text_metrics.metrics._core import core_ngrams
 from text_metrics.metrics.self_bleu import self_bleu_ngrams
@@ -98,6 +98,53 @@ def test_corpus_mode_pools_the_sets(load):
     everything = [text for group in groups for text in group]
     assert result["distinct_2"] == pytest.approx(reference.distinct(everything, 2))
     assert result["entropy_2"] == pytest.approx(reference.entropy(everything, 2))
+
+
+@pytest.mark.parametrize("aggregate", ["set", "sentence", "corpus"])
+def test_a_single_text_has_what_compares_no_texts(load, aggregate):
+    settings = {"repetition": True, "homogenization": True, "vocabulary_size": 50}
+    settings |= {"max_order": 2, "details": True, "aggregate": aggregate}
+    alone, pair = ["a b a b c"], ["a b c", "d b c"]
+    result = load("self_bleu").compute(predictions=[alone, pair], singletons="skip", **settings)
+    expected = load("self_bleu").compute(predictions=pair, **settings)
+    compared = ["self_bleu", "self_bleu_1", "self_bleu_2", "self_repetition_1", "self_repetition_2", "rouge_l"]
+    assert [result[name] for name in compared] == approx([expected[name] for name in compared])
+    assert [result["details"][0][name] for name in compared[1:]] == [None] * 5
+    if aggregate == "sentence":
+        assert result["details"][0]["text_scores"] == [None]
+    assert result["details"][1] == approx(expected["details"][0])
+
+    words = alone[0].split()
+    row = result["details"][0]
+    assert row["distinct_1"] == pytest.approx(3 / 5)
+    assert row["entropy_2"] == pytest.approx(reference.entropy([words], 2))
+    assert row["ead"] == pytest.approx(3 / (50 * (1 - (49 / 50) ** 5)))
+    assert 0 < row["compression_ratio"] < 1
+    for name, plain in (("distinct_2", reference.distinct), ("entropy_2", reference.entropy)):
+        groups = [[text.split() for text in texts] for texts in (alone, pair)]
+        of_sets = np.mean([plain(group, 2) for group in groups])
+        assert result[name] == pytest.approx(plain(groups[0] + groups[1], 2) if aggregate == "corpus" else of_sets)
+
+
+def test_sets_of_one_text_alone(load):
+    result = load("self_bleu").compute(predictions=[["a b"], ["a a"]], singletons="skip", max_order=1, confidence=0.9)
+    assert (result["self_bleu"], result["self_bleu_1"], result["confidence_interval"]) == (None, None, None)
+    assert result["distinct_1"] == 0.75
+    pooled = load("self_bleu").compute(predictions=[["a b"], ["a a"]], singletons="skip", aggregate="corpus")
+    assert (pooled["self_bleu"], pooled["distinct_1"]) == (None, 0.5)
+
+
+def test_only_bleu_is_that_of_each_text_in_sentence_mode(load):
+    sets = [["a a b", "a a b"], ["a b c d", "d c b a", "a b d c"]]
+    settings = {"repetition": True, "vocabulary_size": 50, "max_order": 2, "smoothing": "method1"}
+    by_set = load("self_bleu").compute(predictions=sets, **settings)
+    by_text = load("self_bleu").compute(predictions=sets, aggregate="sentence", **settings)
+    assert by_text["self_bleu"] != by_set["self_bleu"]
+    pooled = [name for name in by_set if name.startswith(("distinct", "entropy", "ead", "compression", "self_rep"))]
+    assert len(pooled) == 8
+    assert [by_text[name] for name in pooled] == [by_set[name] for name in pooled]
+    # Equal texts are not diverse, though neither says a word pair twice.
+    assert by_text["distinct_2"] < 1
 
 
 def test_identical_texts_repeat_all_and_different_texts_nothing(load):

@@ -1,14 +1,16 @@
 """semantic_entropy: the classes of slow references, likelihoods as weights, entropies in nats, utility, and errors."""
 
 import copy
+import doctest
 import math
+import re
 from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 
-from tests.conftest import encode
+from tests.conftest import ROOT, encode
 from tests.references import classes as reference
 from tests.references.diversity import cosines
 
@@ -373,3 +375,34 @@ def test_coverage_adjusted_entropy(load):
     plain = load("semantic_entropy").compute(predictions=sets, classes=sets, estimator="plugin", confidence=0.9)
     assert "estimator" not in plain["signature"]
     assert plain["n_classes_scores"] == result["n_classes_scores"]
+
+
+def test_the_recipe_of_the_page_is_a_classifier_with_a_threshold(load, pair_models):
+    """docs/semantic-entropy.md shows it for the classifiers of benchmarks."""
+    page = (ROOT / "docs" / "semantic-entropy.md").read_text(encoding="utf-8")
+    (recipe,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "class Classifier" in block]
+    names = {}
+    exec("".join(example.source for example in doctest.DocTestParser().get_examples(recipe)), names)
+    folder, model, tokenizer = pair_models["two"]
+    sets = [["cab", "a cab fed dad", "A bad cab", "dad fed a bad bee", "a bee"], ["ace face", "bee deaf", "cab"]]
+    metric = load("semantic_entropy")
+    shares = []
+
+    def classes_of(texts, threshold):
+        def same(later, first):
+            with torch.no_grad():
+                logits = model(**tokenizer(texts[first], texts[later], return_tensors="pt")).logits[0].double()
+            shares.append(float(torch.softmax(logits, -1)[1]))
+            return shares[-1] > threshold
+
+        return reference.greedy_classes(len(texts), same)
+
+    for threshold in (0.5, 0.102, 0.9):
+        given = {"predictions": sets, "grouping": "greedy", "details": True}
+        result = metric.compute(**given, same=names["Classifier"](str(folder), threshold))
+        assert [row["classes"] for row in result["details"]] == [classes_of(texts, threshold) for texts in sets]
+        assert f"same:custom({folder} > {threshold})|grouping:greedy" in result["signature"]
+        if threshold == 0.5:
+            by_rule = metric.compute(**given, same=f"pairs:{folder}")
+            assert by_rule["details"] == result["details"]
+    assert min(shares) < 0.5 < max(shares)

@@ -80,6 +80,26 @@ def test_a_built_demo_is_a_metric_from_its_folder(built, load, name):
         assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
+def test_a_demo_names_what_is_not_the_answer(kit, load):
+    marked, plain = ["<think>Rivers.</think>Paris.", "Lyon</s>", "Where is it? Nice"], ["Paris", "Lyon", "Nice"]
+    given = {
+        "self_bleu": lambda texts: {"predictions": [texts]},
+        "probeval": lambda texts: {
+            "predictions": [{"id": "0", "answers": [{"text": text, "count": 1} for text in texts]}],
+            "references": [{"id": "0", "question": "", "answers": [{"text": "Paris", "count": 1}]}],
+            "matcher": "exact",
+        },
+    }
+    for name, arguments in given.items():
+        compute = kit.scoring.compute
+        (note,) = [said for said in compute(load(name), **arguments(marked)).result["warnings"] if "<think>" in said]
+        assert "1 of 3 texts hold reasoning" in note
+        assert "1 of 3 texts hold special tokens (</s>)" in note
+        assert not any("--strip" in said for said in compute(load(name), **arguments(plain)).result["warnings"])
+    scored = kit.scoring.compute(load("vendi_embed"), predictions=[marked], contexts=["Where is it?"])
+    assert any("begin with their prompt" in said for said in scored.result["warnings"])
+
+
 # An encoder of one's own, which knows letters only.
 LETTERS = """
 import numpy as np

@@ -124,6 +124,15 @@ def test_a_call_may_leave_settings_out_and_odd_texts_are_scored(demo, load):
 
 
 @in_every_demo
+def test_what_is_not_the_answer_is_named(demo):
+    texts = ["<think>Rivers.</think>Paris is the capital.", "Paris is the capital.</s>"]
+    answer = call(demo, {"gruen": [texts], "probeval": [["Paris"], texts]}.get(demo.name, [[texts]]))
+    (note,) = [warning for warning in answer["warnings"] if "<think>" in warning]
+    assert "1 of 2 texts hold reasoning" in note
+    assert "--strip reasoning,special " in note
+
+
+@in_every_demo
 def test_requests_past_the_page(demo):
     """Large bodies, files outside of the uploads, other people's files, and bodies that are no JSON."""
     address = f"{demo.url}gradio_api/"

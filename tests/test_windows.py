@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SETS, encode
-from text_metrics.metrics._core import core_encoder, core_models
+from text_metrics.metrics._core import core_models
 from text_metrics.metrics._core.core_windows import split_windows
 
 TEXTS = [text for members in SETS for text in members]
@@ -19,7 +19,9 @@ ENDS = ("The stock market fell.", "A cat sleeps on the sofa.")
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return core_encoder.load_encoder(core_models.find_model("all-MiniLM-L6-v2"), "cpu").tokenizer
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(core_models.find_model("all-MiniLM-L6-v2").path)
 
 
 def split(tokenizer, text, limit):

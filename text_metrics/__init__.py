@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from text_metrics.commands.report.scores import describe, report
     from text_metrics.questions.contributions import contributions
     from text_metrics.questions.groups import between_groups
     from text_metrics.questions.rarefied import rarefied
+    from text_metrics.reporting.scores import describe, report
     from text_metrics.scorer import Scorer
     from text_metrics.training.rewards import for_rewards
     from text_metrics.training.samples import SampleCallback
@@ -43,21 +43,24 @@ _LAZY = {
     "Scorer": "text_metrics.scorer",
     "between_groups": "text_metrics.questions.groups",
     "contributions": "text_metrics.questions.contributions",
-    "describe": "text_metrics.commands.report.scores",
+    "describe": "text_metrics.reporting.scores",
     "for_rewards": "text_metrics.training.rewards",
     "for_trainer": "text_metrics.training.trainer",
     "rarefied": "text_metrics.questions.rarefied",
-    "report": "text_metrics.commands.report.scores",
+    "report": "text_metrics.reporting.scores",
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Return a name of the package at its first use, or the version, which is that of the signatures."""
-    if name == "__version__":
-        return importlib.import_module("text_metrics.metrics._core.core_results").VERSION
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+# Type checkers would take any name for one of the package.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a name of the package at its first use, or the version, which is that of the signatures."""
+        if name == "__version__":
+            return importlib.import_module("text_metrics.core_api").VERSION
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(_LAZY[name]), name)
 
 
 def __dir__() -> list[str]:
@@ -83,9 +86,9 @@ def load(name: str, **settings: Any) -> Any:
         If there is no metric of this name.
     """
     if name not in METRICS:
-        from text_metrics.metrics._core.core_settings import suggest
+        from text_metrics.core_api import suggest
 
         raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
-    from text_metrics.imports import import_evaluate
+    from text_metrics.loading import import_evaluate
 
     return import_evaluate().load(str(FOLDER / name), **settings)

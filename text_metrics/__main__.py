@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
-from text_metrics.commands.shared.command import Parser
+from text_metrics.console import Parser
 
 # The modules in `text_metrics.commands` whose `main` runs them, and their purposes.
 COMMANDS = {
     "demo": ("demo", "score two sets of sentences by the metrics of diversity"),
-    "score": ("score.main", "score a file of texts, of any size"),
-    "report": ("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
+    "score": ("score", "score a file of texts, of any size"),
+    "report": ("report", "compare many systems in one report: diversity, quality, likeness, collapse"),
     "compare": ("compare", "compare two systems"),
-    "choose": ("choose.main", "choose a diverse subset of texts"),
-    "probe": ("probe.main", "ask a model questions, and compare its answers with people's"),
-    "cluster-answers": ("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
-    "meta-eval": ("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
+    "choose": ("choose", "choose a diverse subset of texts"),
+    "probe": ("probe", "ask a model questions, and compare its answers with people's"),
+    "cluster-answers": ("cluster_answers", "cluster people's answers, or a model's texts, by a chat model"),
+    "meta-eval": ("meta_eval", "evaluate metrics of diversity on pairs of sets"),
     "rate-quality": ("rate_quality", "rate texts by a language model: which make sense"),
 }
 

@@ -1,4 +1,4 @@
-"""Sentence embeddings of texts, by sentence-transformers or a user-supplied encoder, also without their contexts.
+"""Sentence embeddings of texts, by the default model, sentence-transformers or a user's encoder; without contexts.
 
 Each different text is encoded once, in order of length over all sets, in batches of a token budget; a text that is
 longer than the model reads, in windows.
@@ -14,7 +14,17 @@ from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
 from .core_inputs import LIMITS, TextSets, parse_context_rows, parse_contexts, parse_embeddings
-from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, find_device, find_model, load_once, model_registry, quiet_loading
+from .core_minilm import MiniLM, load_minilm
+from .core_models import (
+    DEFAULT_IDENTITY,
+    DEFAULT_MODEL,
+    DEFAULT_NAMES,
+    find_device,
+    find_model,
+    load_once,
+    model_registry,
+    quiet_loading,
+)
 from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix, unit_vectors
 from .core_results import UNBOUNDED, caller_name
 from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
@@ -23,6 +33,9 @@ from .core_windows import split_windows, token_batches
 
 # What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
+
+# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
+_CACHED_NUMBERS = 131_072
 
 
 class UnknownWordsWarning(UserWarning):
@@ -186,19 +199,42 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
     the type of the rows, all of length 1. The error is of ROW_ERRORS.
     """
-    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    n, d = rows.shape
+    projected = np.empty_like(rows)
+    directions = unit_vectors(contexts)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
-    for start in range(0, len(rows), LIMITS.block_rows):
-        part = slice(start, start + LIMITS.block_rows)
-        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
-        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    n_block = max(1, _CACHED_NUMBERS // d)
+    buffers = np.empty((3, n_block, d))
+    for start in range(0, n, n_block):
+        part = slice(start, start + n_block)
+        owners = set_of[part]
+        vectors, rest, products = buffers[:, : len(owners)]
+        vectors[:] = rows[part]
+        vectors /= _row_lengths(vectors, products)
+        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.multiply(vectors, rest, out=products)
+        rest *= products.sum(axis=1, keepdims=True)
+        np.subtract(vectors, rest, out=rest)
+        lengths = _row_lengths(rest, products)
+        is_context = lengths <= error
+        lengths[is_context] = 1
+        rest /= lengths
+        if is_context.any():
+            np.copyto(rest, vectors, where=is_context)
+        projected[part] = rest
     return projected
 
 
+def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """Return the lengths of rows (n, d) as (n, 1); `products`, of the same shape, is overwritten."""
+    np.multiply(rows, rows, out=products)
+    return np.sqrt(products.sum(axis=1, keepdims=True))
+
+
 def load_encoder(files: Any, device: str) -> Any:
-    """Load a SentenceTransformer, by `find_model`, in float32, or return the one that this process has loaded."""
+    """Load a model found by `find_model`, once in a process: the default, or a SentenceTransformer in float32."""
+    if files.identity == DEFAULT_IDENTITY:
+        return load_minilm(files, device)
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -257,17 +293,25 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         order, rows = [], []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
-            rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
+            rows.append(_embed_batch(model, parts))
             order.append(batch)
             bar.update(len(batch))
     return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
 
 
+def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
+    """Embed n texts in one batch: (n, d)."""
+    # Not isinstance: another metric's copy of the class may have made the model.
+    if type(model).__name__ == MiniLM.__name__:
+        return model.encode(texts)
+    return model.encode(texts, batch_size=len(texts), show_progress_bar=False)
+
+
 def _reader(model: Any) -> tuple[Any, float]:
     """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
     tokenizer: Any = getattr(model, "tokenizer", None)
-    is_limited = model.max_seq_length and callable(tokenizer)
-    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
+    is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
+    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any = None) -> Any:

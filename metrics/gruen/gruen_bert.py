@@ -4,14 +4,16 @@ Each is a transformer that the user names, loaded with its Auto class.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from .core import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit, warn
 from .gruen_backbone import Backbone, Forward, Loaded, SentenceScores, count_tokens
 from .gruen_settings import GruenSettings
+
+if TYPE_CHECKING:
+    import torch
 
 LM_MODEL = "bert-base-cased"
 COLA_MODEL = "textattack/bert-base-uncased-CoLA"
@@ -65,9 +67,11 @@ class BertBackbone(Backbone):
 
     def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
         """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
+        import torch
+
         tokens = tokenize_cut(self._sop, pairs, "pairs of sentences", "sop_model")
 
-        def forward(_: np.ndarray, inputs: Any) -> torch.Tensor:
+        def forward(_: np.ndarray, inputs: Any) -> "torch.Tensor":
             # Class 0 is the given order, class 1 the reverse.
             return torch.softmax(self._sop.model(**inputs).sop_logits.double(), dim=-1)[:, 0]
 
@@ -75,6 +79,8 @@ class BertBackbone(Backbone):
 
     def _load(self, parameter: str, model: Any) -> Loaded:
         """Load a model with its trained head in float32, and note what decides its scores."""
+        import torch
+
         device, files = find_device(self._settings.device), find_model(model, parameter, TRANSFORMER)
         auto_class, kind = _HEADS[parameter]
         self.identity[parameter] = files.identity
@@ -97,14 +103,16 @@ class BertBackbone(Backbone):
 
         return load_once((auto_class, files.identity, device), load)
 
-    def _token_loss(self, _: np.ndarray, inputs: Any) -> torch.Tensor:
+    def _token_loss(self, _: np.ndarray, inputs: Any) -> "torch.Tensor":
         """Average the losses of all tokens of each sequence, none masked; special tokens count, as in the original."""
+        import torch
+
         ids, mask = inputs["input_ids"], inputs["attention_mask"]
         logits = self._lm.model(**inputs).logits.float()
         losses = torch.logsumexp(logits, dim=-1) - logits.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
         return (losses * mask).sum(1) / mask.sum(1)
 
-    def _acceptable_logit(self, _: np.ndarray, inputs: Any) -> torch.Tensor:
+    def _acceptable_logit(self, _: np.ndarray, inputs: Any) -> "torch.Tensor":
         return self._cola.model(**inputs).logits[:, self._acceptable].double()
 
     def _acceptable_label(self) -> int:

@@ -5,17 +5,28 @@ One forward pass gives the likelihood of a sentence, its acceptability, and the 
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from scipy.special import expit
-from torch import nn
-from torch.nn import functional
+from safetensors import safe_open
 
-from .core import DEFAULT_MODEL, EncoderSettings, find_device, find_model, load_once, quiet_loading
+from .core import (
+    DEFAULT_MODEL,
+    EncoderSettings,
+    find_device,
+    find_model,
+    hidden_states,
+    load_minilm,
+    load_once,
+    model_registry,
+    pad_tokens,
+)
 from .gruen_backbone import Backbone, Loaded, SentenceScores
+
+if TYPE_CHECKING:
+    import torch
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
 # Most tokens of a window, special tokens included, as in training.
@@ -32,68 +43,94 @@ _INSIDE = r"(?<=[a-z0-9,;] )|^(?=(?:Nice|Will) (?:is|was|has)\b|Will \w{2,}[^aio
 _NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-|['’]t)")
 
 
-class CompactModel(nn.Module):
-    """A BERT with the heads of this backbone.
+class CompactModel:
+    """The network of the default encoder, with adapters, and the heads of this backbone.
 
     The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
     sequences of t tokens, size d of a hidden state, n tokens of all sequences.
 
-    `calibration` has (slope, intercept) of the logistic curves that make probabilities of "likelihood", the mean loss
-    of a token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
-    held out from training.
+    network : that of a MiniLM
+    heads : nn.ModuleDict of `build_heads`
+    calibration : (slope, intercept) of the logistic curves that make probabilities of "likelihood", the mean loss of a
+        token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
+        held out from training
     """
 
-    calibration: dict[str, tuple[float, float]]
+    def __init__(self, network: Any, heads: Any, calibration: dict[str, tuple[float, float]]) -> None:
+        self.network = network
+        self.heads = heads
+        self.calibration = calibration
 
-    def __init__(self, bert: Any) -> None:
-        super().__init__()
-        size, vocabulary = bert.config.hidden_size, bert.config.vocab_size
-        self.bert = bert
-        self.soundness, self.acceptability = (
-            nn.Sequential(nn.Linear(3 * size, size), nn.GELU(), nn.Linear(size, 1)) for _ in range(2)
-        )
-        self.word_fault = nn.Linear(size, 1)
-        self.transform = nn.Linear(size, size)
-        self.norm = nn.LayerNorm(size)
-        self.vocabulary_bias = nn.Parameter(torch.zeros(vocabulary))
-        self.log_frequency: torch.Tensor
-        self.register_buffer("log_frequency", torch.zeros(vocabulary))
-        # Fitted after all other parameters are trained.
-        self.log_total = nn.Sequential(
-            nn.utils.skip_init(nn.Linear, size, 2 * size), nn.GELU(), nn.utils.skip_init(nn.Linear, 2 * size, 1)
-        )
-
-    def sentence_values(self, ids: torch.Tensor, mask: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    def sentence_values(self, ids: "torch.Tensor", mask: "torch.Tensor", hidden: "torch.Tensor") -> "torch.Tensor":
         """Score the sequences of a batch, by their contextual embeddings: (b, 4).
 
         The columns are the mean loss of the tokens between the special tokens, the mean logarithm of their frequencies,
         and the two logits. The sum of the first two is SLOR (Kann et al. 2018) with its sign changed: it does not
         penalize a sentence for a rare name.
         """
-        # All tokens but the first, the last and padding.
-        inner = functional.pad(mask[:, 2:], (1, 1)).bool()
+        import torch
+
+        inner = inner_tokens(mask)
         losses = torch.zeros(ids.shape, dtype=torch.float64, device=ids.device)
         if inner.any():
             losses[inner] = self._token_losses(hidden[inner], ids[inner]).double()
         count = inner.sum(1).clamp(min=1)
-        frequency = (self.log_frequency[ids].double() * inner).sum(1) / count
+        frequency = (self.heads.log_frequency[ids].double() * inner).sum(1) / count
         weights = mask.unsqueeze(-1).to(hidden.dtype)
         mean = (hidden * weights).sum(1) / weights.sum(1)
         maximum = hidden.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
         pooled = torch.cat([hidden[:, 0], mean, maximum], dim=-1)
-        logits = [head(pooled)[:, 0].double() for head in (self.soundness, self.acceptability)]
+        logits = [self.heads[name](pooled)[:, 0].double() for name in ("soundness", "acceptability")]
         return torch.stack([losses.sum(1) / count, frequency, *logits], dim=1)
 
-    def _token_losses(self, hidden: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    def _token_losses(self, hidden: "torch.Tensor", expected: "torch.Tensor") -> "torch.Tensor":
         """Return the cross-entropy of tokens, (n,), from their contextual embeddings, (n, d): (n,).
 
         A head estimates the log-sum-exp over the vocabulary, which would cost as much as the encoder; the model card
         reports its error.
         """
-        rows = self.norm(functional.gelu(self.transform(hidden)))
-        embeddings = self.bert.embeddings.word_embeddings.weight[expected]
-        logits = (rows * embeddings).sum(1) + self.vocabulary_bias[expected]
-        return (self.log_total(rows)[:, 0] - logits).float()
+        from torch.nn import functional
+
+        rows = self.heads["norm"](functional.gelu(self.heads["transform"](hidden)))
+        embeddings = self.network["words"].weight[expected]
+        logits = (rows * embeddings).sum(1) + self.heads.vocabulary_bias[expected]
+        return (self.heads["log_total"](rows)[:, 0] - logits).float()
+
+
+def inner_tokens(mask: "torch.Tensor") -> "torch.Tensor":
+    """Tell which tokens of padded sequences are neither the first, nor the last, nor padding: (b, t), bool."""
+    from torch.nn import functional
+
+    return functional.pad(mask[:, 2:], (1, 1)).bool()
+
+
+def build_heads(weights: dict[str, Any]) -> Any:
+    """Build the heads around their weights, which it does not copy: an nn.ModuleDict."""
+    import torch
+    from torch import nn
+
+    n_words = len(weights["log_frequency"])
+    size = len(weights["norm.weight"])
+    # Nothing is allocated nor initialized: all weights are assigned.
+    empty: dict[str, Any] = {"device": "meta"}
+
+    def layers(n_in: int, n_inner: int) -> nn.Sequential:
+        return nn.Sequential(nn.Linear(n_in, n_inner, **empty), nn.GELU(), nn.Linear(n_inner, 1, **empty))
+
+    parts = {
+        "soundness": layers(3 * size, size),
+        "acceptability": layers(3 * size, size),
+        "word_fault": nn.Linear(size, 1, **empty),
+        "transform": nn.Linear(size, size, **empty),
+        "norm": nn.LayerNorm(size, **empty),
+        # Fitted after all other parameters are trained.
+        "log_total": layers(size, 2 * size),
+    }
+    heads = nn.ModuleDict(parts)
+    heads.register_parameter("vocabulary_bias", nn.Parameter(torch.empty(n_words, **empty)))
+    heads.register_buffer("log_frequency", torch.empty(n_words, **empty))
+    heads.load_state_dict(weights, assign=True)
+    return heads.eval()
 
 
 class CompactBackbone(Backbone):
@@ -116,12 +153,12 @@ class CompactBackbone(Backbone):
         windows, tokens = self._loaded.read_windows(sentences, _rename)
         spans: list[list[tuple[int, int]]] = [[] for _ in windows.parts]
 
-        def forward(batch: np.ndarray, inputs: Any) -> torch.Tensor:
-            ids, mask = inputs["input_ids"], inputs["attention_mask"]
-            hidden = model.bert(input_ids=ids, attention_mask=mask).last_hidden_state
-            is_fault = (model.word_fault(hidden)[..., 0] > 0) & functional.pad(mask[:, 2:], (1, 1)).bool()
+        def forward(batch: np.ndarray, inputs: Any) -> "torch.Tensor":
+            ids, mask = inputs
+            hidden = hidden_states(model.network, ids, mask)
+            is_fault = (model.heads["word_fault"](hidden)[..., 0] > 0) & inner_tokens(mask)
             for row, place in is_fault.nonzero().tolist():
-                spans[batch[row]].append(tokens.token_to_chars(batch[row], place))
+                spans[batch[row]].append(tokens["encodings"][batch[row]].token_to_chars(place))
             return model.sentence_values(ids, mask, hidden)
 
         values = windows.average(self._loaded.run(tokens, forward, self._settings, "Sentences"))
@@ -138,8 +175,10 @@ class CompactBackbone(Backbone):
         )
 
     def _calibrate(self, name: str, values: np.ndarray) -> np.ndarray:
+        import torch
+
         slope, intercept = self._loaded.model.calibration[name]
-        return expit(slope * values + intercept)
+        return torch.from_numpy(slope * values + intercept).sigmoid().numpy()
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
@@ -164,25 +203,28 @@ def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
 
 
-def read_model(weights: Path, device: str) -> Loaded:
-    """Read the model, with its adapters added to the weights of the encoder."""
-    from safetensors import safe_open
-    from transformers import AutoTokenizer, BertModel
+class CompactLoaded(Loaded):
+    """The compact model in memory, with a Tokenizer of the library `tokenizers`."""
 
-    base = find_model(DEFAULT_MODEL)
-    # The checkpoint has a pooling layer, of which a warning says that it is not used.
-    with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
-        bert: Any = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
-    model = CompactModel(bert)
-    with safe_open(weights, framework="pt") as file:
+    def tokenize(self, parts: Sequence[tuple[str, ...]], cut: bool = False) -> dict[str, Any]:
+        """Tokenize n texts, whole; their `encodings` know the places of the tokens."""
+        texts = [text for (text,) in parts]
+        with model_registry().lock:
+            encodings = self.tokenizer.encode_batch(texts)
+        return {"input_ids": [encoding.ids for encoding in encodings], "encodings": encodings}
+
+    def pad(self, tokens: dict[str, Any], batch: np.ndarray, device: str) -> Any:
+        """Pad the tokens of the sequences of a batch: ids and mask."""
+        return pad_tokens([tokens["input_ids"][i] for i in batch], device)
+
+
+def read_model(weights: Path, device: str) -> CompactLoaded:
+    """Read the model, with its adapters added to the weights of the encoder."""
+    with safe_open(weights, framework="pt", device=device) as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        model.calibration = json.loads(file.metadata()["calibration"])
-    adapted = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
+        calibration = json.loads(file.metadata()["calibration"])
+    adapters = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
     # The file does not hold the weights of the encoder.
-    model.load_state_dict(tensors, strict=False)
-    # An adapter of a layer, (out, in), is `up` (out, r) times `down` (r, in).
-    with torch.no_grad():
-        for layer in {name.rpartition(".")[0] for name in adapted}:
-            bert.get_submodule(layer).weight.add_(adapted[f"{layer}.up"] @ adapted[f"{layer}.down"])
-    tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model.eval().to(device), tokenizer, _LIMIT)
+    encoder = load_minilm(find_model(DEFAULT_MODEL), device).with_adapters(adapters)
+    model = CompactModel(encoder.network, build_heads(tensors), calibration)
+    return CompactLoaded(model, encoder.tokenizer, _LIMIT)

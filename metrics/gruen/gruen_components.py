@@ -9,7 +9,7 @@ import numpy as np
 from .core import encode
 from .gruen_backbone import Backbone, SentenceScores
 from .gruen_bert import BertBackbone
-from .gruen_focus import FOCUS_IDENTITY, WordMover, embedding_breaks
+from .gruen_focus import FOCUS_RULE, WordMover, embedding_breaks
 from .gruen_redundancy import find_repeats, shared_passages
 from .gruen_released import ReleasedWordMover, find_redundancy
 from .gruen_settings import COMPONENTS, GruenSettings
@@ -97,7 +97,7 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         signed["vectors"] = mover.identity
         breaks = [[] if text.is_dialogue else mover.breaks(text.sentences, settings.threshold) for text in texts]
     else:
-        signed["focus_rule"] = FOCUS_IDENTITY
+        signed["focus_rule"] = FOCUS_RULE
         # A sentence without others to be compared with is not embedded.
         compared = [text.sentences if len(text.places) > 1 and not text.is_dialogue else [] for text in texts]
         embedded = _unique(compared)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from .core import TIE, first_maximum, load_once, load_vectors, unit_vectors
 
@@ -22,7 +21,8 @@ FOCUS_THRESHOLD = 0.108
 _OFFSET, _BREVITY = 0.25, 0.05  # of a sentence: its offset from its neighbors, and a bonus if it is short
 _WITHIN, _SIDE = 0.25, 0.045  # of two parts: the mean cosine inside, and the sentences of the shorter one
 _BOND, _SLOPE = -0.105, 0.02  # threshold of a bond less that of a tie; lower slope: longer texts lose focus more often
-FOCUS_IDENTITY = f"{_OFFSET}/{_BREVITY}/{_WITHIN}/{_SIDE}/{_BOND}/{_SLOPE}"
+# The name of the rule in signatures: a change of a constant, or of what is a dialogue, needs a new one.
+FOCUS_RULE = "v3"
 
 _LONG_SENTENCE = 20
 _NEAREST = 3
@@ -168,6 +168,8 @@ class WordMover:
 
     def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:
         """Word Mover's distance (Kusner et al. 2015): the minimum mean cost of moving words to words."""
+        from scipy.spatial.distance import cdist
+
         (u, p), (v, q) = (map(np.array, zip(*document, strict=True)) for document in (first, second))
         return max(0.0, float(self._emd2(p / p.sum(), q / q.sum(), cdist(u, v))))
 

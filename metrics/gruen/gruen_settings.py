@@ -8,7 +8,7 @@ from typing import Any
 
 from .core import EncoderSettings, describe, parse_choice, parse_flag, parse_number, setting
 from .gruen_focus import FOCUS_THRESHOLD, WMS_THRESHOLD
-from .gruen_redundancy import REPEATS_IDENTITY
+from .gruen_redundancy import REPEATS_RULE
 from .gruen_text import MARKUPS
 
 COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
@@ -129,4 +129,4 @@ class GruenSettings(EncoderSettings):
         entries["splitter"] = f"sentencex-{version('sentencex')}"
         parser = "" if self.markup == "plain" else f"-markdown-it-{version('markdown-it-py')}"
         entries["markup"] = f"{self.markup}{parser}"
-        return entries | ({"repeats": REPEATS_IDENTITY} if "non_redundancy" in self.scored else {})
+        return entries | ({"repeats": REPEATS_RULE} if "non_redundancy" in self.scored else {})

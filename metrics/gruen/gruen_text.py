@@ -28,8 +28,11 @@ _LEAST_ITEMS = 2
 _CODE = frozenset({"fence", "code_block"})
 _BREAKS = {"softbreak": "\n", "hardbreak": "\n\n"}
 _TEXT_TOKENS = frozenset({"text", "code_inline", "text_special", "html_inline", "html_block", *_BREAKS})
-# HTML: elements that are blocks, those within a line, and a line break that was escaped twice.
-_BLOCK_TAG = re.compile(r"</?(?:br|p|li|ul|ol|div|h[1-6]|tr|td|th|table|blockquote|hr)\b[^<>]*>", re.IGNORECASE)
+# HTML: elements that are blocks, those within a line, and a line break that was escaped twice. <newline>, <nl> and <n>
+# are line breaks of data sets of stories and summaries.
+_BLOCK_TAG = re.compile(
+    r"</?(?:br|p|li|ul|ol|div|h[1-6]|tr|td|th|table|blockquote|hr|newline|nl|n)\b[^<>]*>", re.IGNORECASE
+)
 _INLINE_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|font|sup|sub|code|html|body)\b[^<>]*>", re.IGNORECASE)
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?![a-z])")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
@@ -55,7 +58,21 @@ _LEAST_CLAUSE = 4
 # data. Lower: long headings are judged as sentences.
 _FRAGMENT_WORDS = 8
 _NUMBER = re.compile(r"\(?(?:\d+|[A-Za-z])[.)]")
+# Before a colon, these make a sentence and no name: "The answer is simple: ...".
+_CLAUSE_WORDS = """
+am is are was were be been has have had do does did will would can could shall should may might must
+here there how what when where why
+"""
+_NO_NAMES = frozenset(_CLAUSE_WORDS.split())
+_LABEL_WORDS = """
+advice caution conclusion danger definition disclaimer example explanation fact hint important info information key
+lesson moral motto note notice observation problem proof reason recommendation reminder remark result rule solution
+spoiler step summary tip title update verdict warning
+"""
+_LABELS = frozenset(_LABEL_WORDS.split())
 _SPEAKER = re.compile(r"(?:\*\*)?([A-Z#][\w .'’#-]{0,24}?)(?:\*\*)?:(?:\*\*)?\s+(?=\S)")
+# Also "Woman in red, to her friend:".
+_VOICE = re.compile(r"(?:\*\*)?([A-Z#\d][^:.!?\n]{0,60}?)(?:\*\*)?:\s")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # Control and format characters but those that are space or join parts of a sign.
 _CONTROLS = {
@@ -95,9 +112,7 @@ class Text(NamedTuple):
 def split(text: str, markup: str = "auto") -> Text:
     """Split a text into sentences and fragments; `markup` as in `read_blocks`."""
     blocks, n_code = read_blocks(text.translate(_CONTROLS), markup)
-    speakers = Counter(match[1] for block in blocks if (match := _SPEAKER.match(block)))
-    # Somebody speaks twice; the names in a list stand there once.
-    is_dialogue = len(speakers) < speakers.total() >= len(blocks) / 2
+    is_dialogue = _is_dialogue(blocks)
     pieces: list[str] = []
     is_fragment: list[bool] = []
     lines: list[int] = []
@@ -117,6 +132,27 @@ def split(text: str, markup: str = "auto") -> Text:
     if 2 * out > sum(len(piece.split()) for piece in pieces):
         is_fragment = [False] * len(pieces)
     return Text(pieces, is_fragment, lines, n_code, is_dialogue)
+
+
+def _is_dialogue(blocks: list[str]) -> bool:
+    """Whether half of the blocks are turns of speakers, one of whom speaks twice, and another at all.
+
+    The names in a list stand there once, and a label such as "Warning" alone.
+    """
+    speakers = Counter(_names(_SPEAKER, blocks))
+    voices = {*speakers, *_names(_VOICE, blocks)}
+    return len(voices) > 1 and len(speakers) < speakers.total() >= len(blocks) / 2
+
+
+def _names(pattern: re.Pattern[str], blocks: list[str]) -> list[str]:
+    """List the names that begin blocks, and not what else stands before a colon: a sentence, or a label."""
+    matches = [pattern.match(block) for block in blocks]
+    return [match[1] for match in matches if match and _is_name(match[1])]
+
+
+def _is_name(name: str) -> bool:
+    words = name.lower().split()
+    return _NO_NAMES.isdisjoint(words) and words[-1] not in _LABELS
 
 
 def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
@@ -162,15 +198,19 @@ def _parser(has_indented_code: bool) -> Any:
 def _paragraphs(text: str) -> list[str]:
     """Cut plain text at its line breaks, but for those that only keep lines short.
 
-    A break keeps a line short if the line does not end a sentence, the next one is not a list item, and either the next
-    one begins with a lowercase letter or the line is nearly as long as the longest of the text.
+    A break keeps a line short if the line does not end a sentence, the next one is not a list item, neither comes
+    twice, and either the next one begins with a lowercase letter or the line is nearly as long as the longest one.
     """
     lines = [line.strip() for line in text.splitlines()]
     width = max(map(len, lines), default=0)
     blocks: list[list[str]] = []
     previous = ""
+    count = Counter(lines)
     for line in lines:
-        is_wrapped = bool(previous and line) and not (_ENDS_SENTENCE.search(previous) or _ITEM.match(line))
+        comes_twice = max(count[previous], count[line]) > 1
+        is_wrapped = bool(previous and line) and not (
+            comes_twice or _ENDS_SENTENCE.search(previous) or _ITEM.match(line)
+        )
         is_wide = len(previous) >= max(_LEAST_WIDTH, _WIDE * width)
         if is_wrapped and (line[0].islower() or is_wide):
             blocks[-1].append(line)

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .core import file_digest
+from .core import file_digest, first_line
 
 _HUB_TIMEOUT_SECONDS = 5
 
@@ -33,7 +33,7 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> Path:
             os.replace(shutil.copy(source, Path(folder) / name), place)
     # The errors of the Hub's client and of its HTTP library have no other base class in common.
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = first_line(error)
         raise ValueError(
             f"backbone='compact' needs the weights {name}, which are missing: {reason}. Load the metric from a "
             "folder that holds them, put the file there again, or pass backbone='bert'."

@@ -25,6 +25,7 @@ from .probeval_antonyms import PAIRS as PAIRS
 from .probeval_clusters import hac as hac
 from .probeval_formats import count_answers, pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import cluster_maximum
+from .probeval_numbers import read_numbers as read_numbers
 from .probeval_opposites import opposite_pairs as opposite_pairs
 from .probeval_pipeline import check_counts, load_resources, score_question, summarize, warn_of_closed_options
 from .probeval_protoqa import protoqa_matches, ranked_scores
@@ -34,6 +35,7 @@ from .probeval_settings import ProbevalSettings, resolve
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings as Embeddings
 from .probeval_wordnet import load_wordnet
+from .probeval_words import normalize as normalize
 
 _DESCRIPTION = """\
 How far is the distribution of a model's answers to a commonsense question from that of people's answers?

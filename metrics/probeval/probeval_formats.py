@@ -3,7 +3,7 @@
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
 references `{"id", "question", "sentence", "slot", "answers": [{"text", "count", "cluster"}]}`,
-with "" for a missing string. Counts are above 0: an answer of count 0 is left out.
+with "" for a missing string. An answer of count 0 is left out, unless it shows that a count of 1.0 is a share.
 """
 
 from collections import Counter
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import NUMBERS, as_list, check_characters, describe, parse_number, warn
+from .probeval_words import normalize
 
 WRONG = "wrong"
 # How a prediction without a reference, or the reverse, is treated.
@@ -33,6 +34,7 @@ class Question(NamedTuple):
     gold : list of g different answers of people
     gold_counts : ndarray of shape (g, c), how often people gave each, by cluster; c = 1 without clusters
     clusters : list of c cluster labels, or None if people did not cluster all gold answers
+    shares : the sides whose counts are the shares 1.0 and 0.0, "predictions" or "references"
     """
 
     name: str
@@ -41,6 +43,7 @@ class Question(NamedTuple):
     gold: list[str]
     gold_counts: np.ndarray
     clusters: list[str] | None
+    shares: tuple[str, ...] = ()
 
     @property
     def people(self) -> np.ndarray:
@@ -131,8 +134,9 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if isinstance(answers, Mapping):
         answers = [{"text": text, "count": count} for text, count in answers.items()]
     answers = as_list(answers, f"{where}: answers", "a list of answers")
-    parsed = [_answer(answer, side, f"{where}, answer {i}") for i, answer in enumerate(answers)]
-    parsed = [answer for answer in parsed if answer["count"]]
+    parsed = _parse_answers(answers, side, where)
+    if item.get("total") is not None or not _is_share(answers, parsed):
+        parsed = [answer for answer in parsed if answer["count"]]
     if side == "references" and not parsed:
         raise ValueError(f"{where} has no answers: it needs at least one.")
     if parsed and item.get("total") is not None:
@@ -141,6 +145,28 @@ def parse_row(item: Any, side: str, where: str) -> dict:
         # Without the rounding of shares.
         parsed = [{**answer, "count": plain_count(round(answer["count"] / whole * total, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}
+
+
+def _parse_answers(answers: list, side: str, where: str) -> list[dict]:
+    """Convert the answers to a question: each different text once."""
+    parsed, texts = [], dict[str, dict]()
+    for i, answer in enumerate(answers):
+        row = texts.get(answer) if isinstance(answer, str) else None
+        if row is None:
+            row = _answer(answer, side, f"{where}, answer {i}")
+            if isinstance(answer, str):
+                texts[answer] = row
+        parsed.append(row)
+    return parsed
+
+
+def _is_share(answers: list, parsed: list[dict]) -> bool:
+    """Tell whether counts are the shares 1.0 and 0.0, as all of one answer are: not one answer, as 1 and 0 are."""
+    counts = sorted(answer["count"] for answer in parsed)
+    if len(counts) < 2 or counts[-1] != 1 or any(counts[:-1]):
+        return False
+    given = (answer["count"] if isinstance(answer, Mapping) else answer[1] for answer in answers)
+    return any(isinstance(count, (float, np.floating)) for count in given)
 
 
 def _is_pair(value: Any) -> bool:
@@ -164,7 +190,7 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     count = 1.0 if count is None else parse_number(count, f"{where}: the count", 0, _MAX_COUNT)
     parsed: dict[str, Any] = {"text": text, "count": plain_count(count)}
     if side == "references":
-        if not text.strip():
+        if not normalize(text):
             raise ValueError(f"{where} is blank: a gold answer holds a word. Got {describe(text)}.")
         cluster = _name(answer.get("cluster"), f"{where}: the cluster")
         if cluster == WRONG:
@@ -200,7 +226,8 @@ def count_answers(answers: list[dict]) -> Counter[str]:
     """Count answers in canonical form by text; texts keep their order."""
     counts: Counter[str] = Counter()
     for answer in answers:
-        counts[answer["text"]] += answer["count"]
+        if answer["count"]:
+            counts[answer["text"]] += answer["count"]
     return counts
 
 
@@ -213,7 +240,10 @@ def _question(place: int, given: dict, gold: dict) -> Question:
     counts = count_answers(given["answers"])
     people: Counter[tuple[str, str]] = Counter()
     for answer in gold["answers"]:
-        people[answer["text"], answer["cluster"]] += answer["count"]
+        if answer["count"]:
+            people[answer["text"], answer["cluster"]] += answer["count"]
+    sides = (("predictions", given), ("references", gold))
+    shares = tuple(side for side, row in sides if not all(answer["count"] for answer in row["answers"]))
     answers = sorted(counts)
     texts, labels = (sorted(set(column)) for column in zip(*people, strict=True))
     table = np.array([[people[text, label] for label in labels] for text in texts], dtype=np.float64)
@@ -225,6 +255,7 @@ def _question(place: int, given: dict, gold: dict) -> Question:
         gold=texts,
         gold_counts=table if is_clustered else table.sum(axis=1, keepdims=True),
         clusters=labels if is_clustered else None,
+        shares=shares,
     )
 
 
@@ -259,7 +290,7 @@ def _labels_of(question: Question, row: dict, labels: Any) -> list[str]:
     """Read the labels of one question, from a mapping or in the order of its answers as given."""
     where = f"labels of question {describe(question.name)}"
     if not isinstance(labels, Mapping):
-        texts = [answer["text"] for answer in row["answers"]]
+        texts = [answer["text"] for answer in row["answers"] if answer["count"]]
         in_order = as_list(labels, where, "a dict from answers to clusters, or a list")
         if len(in_order) != len(texts):
             raise ValueError(f"{where} must have {len(texts)}, one for each answer. Got {len(in_order)}.")

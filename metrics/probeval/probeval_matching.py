@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 
 from .core import ROW_ERRORS, TIE
 from .probeval_wordnet import WordNet, phrase_scores
+from .probeval_words import fold
 
 _NOISE = 1e-7
 
@@ -25,14 +26,9 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
     return np.hstack([chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1), ~matched])
 
 
-def fold_case(text: str) -> str:
-    """Return a text without regard to case and white space."""
-    return " ".join(text.casefold().split())
-
-
 def exact_scores(answers: Sequence[str], gold: Sequence[str]) -> np.ndarray:
-    """Score each answer against each gold answer: 1 if they are equal after case and white space, else 0: (u, g)."""
-    left, right = (np.array([fold_case(text) for text in side], dtype=object) for side in (answers, gold))
+    """Score each answer against each gold answer: 1 if they are equal, normalized and without case, else 0: (u, g)."""
+    left, right = (np.array([fold(text) for text in side], dtype=object) for side in (answers, gold))
     return (left[:, None] == right).astype(np.float64)
 
 
@@ -73,7 +69,7 @@ def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity
     With `parity` as the original does: answers are cut, and gold answers stay as they are.
     """
     if not parity:
-        answers, gold = ([fold_case(text) for text in side] for side in (answers, gold))
+        answers, gold = ([fold(text) for text in side] for side in (answers, gold))
         return phrase_scores(answers, gold, wordnet)
     # The original looks up an answer among all by its first 40 characters, and uses the first match.
     first: dict[str, str] = {}

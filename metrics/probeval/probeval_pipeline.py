@@ -1,6 +1,7 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,16 +9,18 @@ import numpy as np
 from .core import ROUNDED_SUM, TIE, describe, encode, load_vectors, tied_ranks, warn
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question, plain_count
-from .probeval_matching import assign, cluster_maximum, exact_scores, fold_case, gp_scores, wordnet_scores
+from .probeval_matching import assign, cluster_maximum, exact_scores, gp_scores, wordnet_scores
 from .probeval_opposites import opposite_pairs
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, drawn_down, entropy, jackknife_bias, kl_divergence, mean
 from .probeval_settings import CERTAIN, ProbevalSettings
-from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
+from .probeval_soft import matched_shares, memberships, same_probability, soft_groups
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
+from .probeval_words import distinct_pairs, equal_pairs, fold, normalize, words
 
 # Different answers of people below which a question may have closed options.
 _FEW = 10
+_EQUAL = 2.0  # above any similarity
 
 
 class Resources(NamedTuple):
@@ -48,7 +51,7 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
     embeddings, wordnet = None, None
     signed: dict[str, str] = {}
     if settings.needs_embeddings:
-        said = {text for text in answers if text.strip()}
+        said = set(filter(normalize, set(answers)))
         texts = sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
@@ -71,7 +74,7 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         probability = pair_scores(question.gold, question.gold, settings, resources)
         numbers = soft_groups(probability)
     elif settings.clustering == "none":
-        texts = [fold_case(text) if settings.matcher == "exact" else text for text in question.gold]
+        texts = question.gold if settings.parity else [fold(text) for text in question.gold]
         numbers = np.unique(np.array(texts, dtype=object), return_inverse=True)[1]
     else:
         (vectors,) = resources.embeddings.look_up(question.gold)
@@ -102,9 +105,9 @@ def match(
     if labels is not None:
         return np.eye(len(columns))[[columns.index(label) for label in labels]]
     weights = np.tile(np.eye(len(columns))[-1], (len(question.answers), 1))
-    said = [bool(text.strip()) for text in question.answers]
+    said = [bool(normalize(text)) for text in question.answers]
     if any(said):
-        answers = [text for text in question.answers if text.strip()]
+        answers = list(compress(question.answers, said))
         weights[said] = _match_said(answers, question, clusters, settings, resources)
     return weights
 
@@ -118,8 +121,8 @@ def _match_said(
         vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
         scores = gp_scores(vectors, gold_vectors, clusters.counts)
         if not settings.parity:
-            # It compares no pairs: an opposite of an answer, unless it equals another one, keeps it out of a cluster.
-            signs = opposite_pairs(answers, gold) - exact_scores(answers, gold) * len(gold)
+            # It compares no pairs: what an answer never matches, unless it equals another, keeps it out of a cluster.
+            signs = never_pairs(answers, gold) - exact_scores(answers, gold) * len(gold)
             scores[signs @ clusters.members > 0] = 0.0
         return assign(scores, threshold, strict=True)
     scores = pair_scores(answers, gold, settings, resources)
@@ -136,7 +139,7 @@ def pair_scores(
 ) -> np.ndarray:
     """Score each of n texts against each of g gold answers by the matcher: (n, g).
 
-    Opposites, which embeddings often take for the same, score least, except under parity, or with `keep_opposites`.
+    Answers that never match score least, except under parity, or with `keep_opposites`.
     """
     if settings.matcher == "exact":
         return exact_scores(texts, gold)
@@ -147,9 +150,22 @@ def pair_scores(
     else:
         vectors, gold_vectors = resources.embeddings.look_up(texts, gold)
         scores = np.clip(vectors @ gold_vectors.T, -1.0, 1.0)
-    if not (settings.parity or keep_opposites):
-        scores[opposite_pairs(texts, gold)] = -1.0 if settings.matcher == "cosine" else 0.0
+    if settings.parity or keep_opposites:
+        return scores
+    if settings.matcher != "soft":
+        # An equal answer comes before those that are equal to the matcher.
+        scores[equal_pairs(texts, gold)] = 1.0
+        scores[exact_scores(texts, gold) == 1] = _EQUAL
+    scores[never_pairs(texts, gold)] = -1.0 if settings.matcher == "cosine" else 0.0
     return scores
+
+
+def never_pairs(texts: list[str], gold: list[str]) -> np.ndarray:
+    """Find which of n texts and g gold texts never match, whatever their similarity: bool array of shape (n, g).
+
+    They are opposites, or differ in what tells answers apart for certain, and are not equal.
+    """
+    return (opposite_pairs(texts, gold) | distinct_pairs(texts, gold)) & ~equal_pairs(texts, gold)
 
 
 def both_sides(
@@ -206,7 +222,7 @@ def check_counts(question: Question, settings: ProbevalSettings) -> None:
         size, n, name = getattr(settings, option), counts.sum(), describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
-        if not (counts % 1).any():
+        if not (counts % 1).any() and side not in question.shares:
             continue
         if settings.smoothing and n <= 1 + ROUNDED_SUM:
             raise ValueError(

@@ -39,12 +39,14 @@ class ProbevalSettings(EncoderSettings):
         "auto",
         parse_choice,
         choices=MATCHERS,
-        help='`str`: how the model\'s answers are matched to clusters. `"exact"`: if they are equal after case and '
-        'white space, for the closed options of a poll. `"soft"`: divided among soft clusters, as people\'s are. '
+        help='`str`: how the model\'s answers are matched to clusters. `"exact"`: if they are equal but for case, '
+        "spaces, and the forms of quotes, dashes and Unicode, for the closed options of a poll. "
+        '`"soft"`: divided among soft clusters, as people\'s are. '
         '`"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share of parts of two '
         'phrases that are equal or share a synset. `"gp"`: Gaussian-process regression from embeddings. '
         '`"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. Ties are '
-        "split evenly. Opposites never match: yes and no, antonyms, a negating word or prefix.",
+        "split evenly. Answers never match if they are opposites (yes and no, antonyms, a negating word or prefix), or "
+        "if their numbers, signs, symbols, units of time, vowel signs or tone marks differ.",
     )
     threshold: float | None = setting(
         None,
@@ -83,7 +85,7 @@ class ProbevalSettings(EncoderSettings):
         parse_flag,
         help="`bool`: reproduce the released code. With automatic clusters, people's distribution is not smoothed, "
         "and repeated answers have weight in the linkage. With WordNet, answers are cut to 50 characters, and "
-        "every score above 0 is a match. Opposites may match.",
+        "every score above 0 is a match. Opposites, and different numbers, may match.",
     )
     linkage: str = setting(
         "average",

@@ -4,10 +4,7 @@ The probability is a logistic regression on similarities of two answers: of thei
 their words. It is fitted to people's clusters of the development set of Commonsense Frame Completion.
 """
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz import fuzz
@@ -18,7 +15,7 @@ from scipy.special import expit
 from .core import ROUNDING, TIE, unit_vectors
 from .probeval_clusters import cut_tree
 from .probeval_vectors import Embeddings
-from .probeval_wordnet import STOP_WORDS
+from .probeval_words import Words, equal_pairs, look_alikes, words
 
 # Constants of the soft matcher. Changing one changes every score with clustering or matcher "soft".
 #
@@ -39,6 +36,7 @@ WEIGHTS = {
     "head in the other": 0.560,
 }
 INTERCEPT = -2.027
+_SPELLING = [list(WEIGHTS).index(name) for name in ("spelling", "spelling above 0.8")]
 # Where the tree is cut, in 1 - probability: answers of a cluster are more likely together than apart. Lower, there are
 # more and smaller clusters.
 CUT = 0.5
@@ -50,38 +48,8 @@ _SHARPNESS = 2.0
 # Of features that the weights were fitted with: nearest answers that are averaged, and the similarity of spelling above
 # which it counts more. With others, the weights do not hold.
 _NEIGHBOURS, _SIMILAR_SPELLING = 6, 0.8
-_PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
-_FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
-WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
-
-
-class Words(NamedTuple):
-    """An answer as words.
-
-    content : its words without function words, or all words if all are function words
-    squeezed : all its words without spaces, to compare answers that differ in punctuation and spaces only
-    stems : of the content words
-    head : stem of the last content word before a function word that follows a content word
-    """
-
-    content: str
-    squeezed: str
-    stems: frozenset[str]
-    head: str
-
-
-@lru_cache(maxsize=100_000)
-def words(text: str) -> Words:
-    """Read an answer as words; an answer without words is read as its text in lower case."""
-    from nltk.stem import SnowballStemmer  # NLTK takes seconds to import
-
-    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in WORD.findall(text.lower())]
-    tokens = tokens or [" ".join(text.lower().split())]
-    content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
-    start = tokens.index(content[0])
-    end = next((i for i in range(start, len(tokens)) if tokens[i] not in content), len(tokens))
-    stem = SnowballStemmer("english").stem
-    return Words(" ".join(content), "".join(tokens), frozenset(map(stem, content)), stem(tokens[end - 1]))
+# The probability of what may be one word misspelt, or two words: at the default threshold, half of it matches.
+_UNDECIDED = 0.475
 
 
 def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
@@ -97,7 +65,7 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     # For each stem, which answers have it, and for each answer the place of its head.
     known = set().union(*(answer.stems for answer in (*left, *right)))
     stems = {stem: i for i, stem in enumerate(known)}
-    has, gold_has = (np.array([[stem in answer.stems for stem in stems] for answer in side]) for side in (left, right))
+    has, gold_has = _has_stems(left, stems), _has_stems(right, stems)
     head, gold_head = (np.array([stems[answer.head] for answer in side]) for side in (left, right))
     both = has.astype(np.float64) @ gold_has.T
     features = [
@@ -110,6 +78,14 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
         has[:, gold_head] | gold_has[:, head].T,
     ]
     return np.stack(features, axis=-1)
+
+
+def _has_stems(answers: list[Words], stems: dict[str, int]) -> np.ndarray:
+    """Tell which of s stems, numbered, each of n answers has: bool array of shape (n, s)."""
+    has = np.zeros((len(answers), len(stems)), dtype=bool)
+    for row, answer in enumerate(answers):
+        has[row, [stems[stem] for stem in answer.stems]] = True
+    return has
 
 
 def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
@@ -130,11 +106,23 @@ def _neighbours(cosine: np.ndarray) -> np.ndarray:
 def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
     """Estimate the probability that people put two answers into one cluster: (n, g).
 
-    It is 1 for answers that differ in case, punctuation and spaces only.
+    It is 1 for answers that `equal_pairs` finds, those that differ in case, punctuation and spaces only among them.
+    Closeness of spelling alone decides nothing: "baker" and "banker" may be one word misspelt, or two words.
     """
-    logits = pair_features(texts, gold, embeddings) @ np.array(list(WEIGHTS.values())) + INTERCEPT
-    given, reference = (np.array([words(text).squeezed for text in side], dtype=object) for side in (texts, gold))
-    return np.maximum(expit(logits), given[:, None] == reference)
+    features, weights = pair_features(texts, gold, embeddings), np.array(list(WEIGHTS.values()))
+    probability = expit(features @ weights + INTERCEPT)
+    spelling = features[..., _SPELLING]
+    is_equal = equal_pairs(texts, gold)
+    for row, column in np.argwhere((spelling[..., 0] > _SIMILAR_SPELLING) & ~is_equal).tolist():
+        pairs = look_alikes(words(texts[row]), words(gold[column]))
+        if pairs:
+            by_spelling = spelling[row, column] @ weights[_SPELLING]
+            otherwise = expit(features[row, column] @ weights + INTERCEPT - by_spelling)
+            # The first letter is seldom mistyped.
+            is_other = any(word[0] != said[0] for word, said in pairs)
+            most = otherwise if is_other else max(otherwise, _UNDECIDED)
+            probability[row, column] = min(probability[row, column], most)
+    return np.maximum(probability, is_equal)
 
 
 def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:

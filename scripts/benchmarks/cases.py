@@ -6,6 +6,7 @@ tests/test_peers.py.
 """
 
 import io
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from text_metrics import contributions, load
 from . import inputs
 
 SIDES = ["ours", "theirs"]
+# Rows of the matrices whose product is the machine's own speed.
+_SQUARE = 1536
 _METRICS = Path(__file__).resolve().parents[2] / "metrics"
 
 
@@ -94,7 +97,7 @@ class VendiSets(Case):
 
 
 class VendiSet(VendiSets):
-    title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", 1.5
+    title, peer, claim = "Vendi score of one set of n × 384, float64", "vendi-score score_dual", None
     make = staticmethod(inputs.one_set)
 
     def theirs(self, given: Any) -> Any:
@@ -140,7 +143,8 @@ class ContributionsOfSet(Contributions):
 
 
 class Chamfer(Case):
-    title, peer, claim = "Chamfer diversity of one set of n × 384", "scikit-learn, full matrix", 5
+    title, peer = "Chamfer diversity of one set of n × 384", "scikit-learn, full matrix"
+    claim: float | None = None
     params = SIDES, [5_000, 20_000]
     metric = "chamfer_diversity"
 
@@ -153,6 +157,23 @@ class Chamfer(Case):
         distances = cosine_distances(given["embeddings"])
         np.fill_diagonal(distances, np.inf)
         return [distances.min(axis=1).mean()]
+
+
+class ChamferProducts(Chamfer):
+    title, peer, claim = "Chamfer diversity of one set of n × 384", "torch.mm of half of its pairs", 0.7
+
+    def theirs(self, given: Any) -> Any:
+        # Each product of two rows is a multiplication and an addition for each dimension.
+        _multiply(len(given["predictions"]) ** 2 * inputs.DIMENSIONS)
+
+
+def _multiply(operations: float) -> None:
+    """Multiply large float32 matrices until as many floating-point operations are done."""
+    import torch
+
+    left, right, out = torch.ones((3, _SQUARE, _SQUARE))
+    for _ in range(max(1, round(operations / (2 * _SQUARE**3)))):
+        torch.mm(left, right, out=out)
 
 
 class Meanings(Case):
@@ -206,12 +227,66 @@ class ProbevalQuestions(Case):
 
 
 class Gruen(Case):
-    title, peer, claim = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one", 4
+    title, peer = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one"
     params = SIDES, [50, 200]
     metric, make = "gruen", staticmethod(inputs.five_sentences)
 
     def theirs(self, given: Any) -> Any:
         return [self._metric.compute(predictions=[text], batch_size=1)["scores"][0] for text in given["predictions"]]
+
+
+class GruenEncoder(Case):
+    title, peer, claim = "GRUEN's encoder over n sentences", "torch.mm of as many operations", 0.8
+    params = SIDES, [250, 1_000]
+
+    def make(self, n: int) -> Any:
+        texts = inputs.five_sentences(-(-n // 5))["predictions"]
+        return [f"{part.strip(' .')}." for text in texts for part in text.split(". ")][:n]
+
+    def prepare(self) -> None:
+        from text_metrics.metrics._core import core_minilm, core_models, core_windows
+
+        self._core = core_minilm
+        self._encoder = core_minilm.load_minilm(core_models.find_model(core_models.DEFAULT_MODEL), "cpu")
+        self._batches = core_windows.token_batches
+
+    def setup(self, side: str, n: int) -> None:
+        """Make the batches: tokens, and their mask."""
+        self.prepare()
+        self._score = self.ours if side == "ours" else self.theirs
+        tokens = [encoding.ids for encoding in self._encoder.tokenizer.encode_batch(self.make(n))]
+        lengths = np.array([len(ids) for ids in tokens])
+        self._input = [
+            self._core.pad_tokens([tokens[i] for i in batch], "cpu") for batch in self._batches(lengths, "cpu")
+        ]
+        self._score(self._input[-1:])
+
+    def ours(self, given: Any) -> Any:
+        import torch
+
+        with torch.inference_mode():
+            for ids, mask in given:
+                self._core.hidden_states(self._encoder.network, ids, mask)
+
+    def theirs(self, given: Any) -> Any:
+        weights = sum(part.numel() for part in self._encoder.network["encoder"].parameters() if part.ndim == 2)
+        n_tokens = sum(int(mask.sum()) for _, mask in given)
+        _multiply(2 * weights * n_tokens)
+
+
+class ChosenScore(Case):
+    title = "Score of n × 384 texts chosen of one group, in the summary of `choose`"
+    params = SIDES[:1], [20_000, 40_000]
+
+    def make(self, n: int) -> Any:
+        from text_metrics.metrics._core.core_numbers import unit_vectors
+
+        return unit_vectors(inputs.one_set(n)["embeddings"]), np.random.default_rng(1).random(n)
+
+    def ours(self, given: Any) -> Any:
+        from text_metrics.choosing.greedy import subset_score
+
+        return subset_score(*given)
 
 
 class Choose(Case):
@@ -221,7 +296,7 @@ class Choose(Case):
         return inputs.one_set(n)["embeddings"], np.random.default_rng(1).random(n), -(-n // 10)
 
     def ours(self, given: Any) -> Any:
-        from text_metrics.commands.choose.greedy import choose
+        from text_metrics.choosing.greedy import choose
 
         (embeddings, quality, wanted), n = given, len(given[1])
         return choose(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
@@ -261,6 +336,86 @@ def _run(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def _children_seconds() -> float:
+    """Return the CPU time of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class FirstScore(Case):
+    """The first score in a new process: CPU seconds, and the memory of one that does nothing else.
+
+    A ratio of .5 is 3.2 seconds where torch's import takes 1.6.
+    """
+
+    peer, claim = "import torch", 0.5
+    params = SIDES, [1]
+    timer = staticmethod(_children_seconds)
+    given: dict[str, Any]
+
+    def setup(self, side: str, n: int) -> None:
+        """Write the program."""
+        first = f"import text_metrics; text_metrics.load({self.metric!r}).compute(**{self.given!r})"
+        self._program = first if side == "ours" else "import torch"
+
+    def time_score(self, side: str, n: int) -> None:
+        """Measure the CPU time of a new process."""
+        _run(self._program)
+
+    def peakmem_score(self, side: str, n: int) -> None:
+        """Measure the memory of this process, which asv has started for this."""
+        exec(self._program)
+
+
+_TEXTS = ["A dog runs on the beach.", "The cat sleeps on the stove.", "A boat sails across the lake."]
+
+
+class FirstVendi(FirstScore):
+    title, metric = "First Vendi score in a new process, CPU time", "vendi_embed"
+    given = {"predictions": _TEXTS}  # noqa: RUF012
+
+
+class FirstChamfer(FirstScore):
+    title, metric = "First Chamfer diversity in a new process, CPU time", "chamfer_diversity"
+    given = {"predictions": _TEXTS}  # noqa: RUF012
+
+
+class FirstMeanings(FirstScore):
+    title, metric = "First semantic entropy in a new process, CPU time", "semantic_entropy"
+    given = {"predictions": [_TEXTS]}  # noqa: RUF012
+
+
+class FirstGruen(FirstScore):
+    title, metric = "First GRUEN in a new process, CPU time", "gruen"
+    given = {"predictions": ["The doctor told me the news. I went home."]}  # noqa: RUF012
+
+
+class FirstProbeval(FirstScore):
+    title, metric = "First ProbEval in a new process, CPU time", "probeval"
+    claim: float | None = None
+    given = {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]}  # noqa: RUF012
+
+
+class FirstSelfBleu(FirstScore):
+    title, metric = "First Self-BLEU in a new process, CPU time", "self_bleu"
+    claim: float | None = None
+    given = {"predictions": _TEXTS}  # noqa: RUF012
+
+
+class ScoreCaptions(FirstScore):
+    title = "`text-metrics score` of n captions, four a set, by vendi_embed, CPU time"
+    claim: float | None = None
+    params = SIDES, [400]
+
+    def setup(self, side: str, n: int) -> None:
+        """Write the file."""
+        path = inputs.file_of_sets(inputs.captions(n))
+        words = [str(path), "--metric", "vendi_embed", "--text-key", "generations", "--quiet"]
+        words += ["--out", str(path.with_name("scores.jsonl")), "--restart"]
+        command = f"from text_metrics.__main__ import main; main({['score', *words]!r})"
+        self._program = command if side == "ours" else "import torch"
+
+
 class ScoreFile(Case):
     title, peer, claim = "Self-BLEU of a file of n captions, four a set", "pandas, one `compute` a set", 5
     params = SIDES, [4_000, 20_000]
@@ -293,7 +448,7 @@ class Report(Case):
         return texts, [inputs.file_of_sets(texts[: 4 * n]), inputs.file_of_sets(texts[4 * n :])]
 
     def ours(self, given: Any) -> Any:
-        from text_metrics.commands.report.main import main as report
+        from text_metrics.commands.report import main as report
 
         words = [f"{name}={path}" for name, path in zip("AB", given[1], strict=True)]
         words += ["--text-key", "generations", "--by-line", "--quality", "none"]
@@ -307,5 +462,5 @@ class Report(Case):
         return encode(given[0], EncoderSettings())
 
 
-# Their base is no case.
-del Case
+# Their bases are no cases.
+del Case, FirstScore

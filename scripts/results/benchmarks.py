@@ -12,7 +12,7 @@ import pandas
 
 from scripts import ROOT
 from scripts.benchmarks import cases
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 RESULTS = ROOT / "build" / "asv" / "results"
 

@@ -13,14 +13,14 @@ import pandas
 from scripts import ROOT
 from scripts.arguments import data_folder
 from scripts.results.tables import LABELS, percents, shown, tables, wide
-from text_metrics.commands.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs
-from text_metrics.commands.meta_eval.scores import Scores, score_sets
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import NONE, number
-from text_metrics.commands.shared.plots import new_figure, styled, to_svg
-from text_metrics.commands.shared.rows import read_rows
+from text_metrics.console import Parser, command
+from text_metrics.files.rows import read_rows
+from text_metrics.files.storage import write_text
+from text_metrics.meta_eval.agreement import Bootstrap, choices, distributions, evaluate
+from text_metrics.meta_eval.pairs import Sets, read_pairs
+from text_metrics.meta_eval.scores import Scores, score_sets
+from text_metrics.reporting.formats import NONE, number
+from text_metrics.reporting.plots import new_figure, styled, to_svg
 
 ORIGINAL = "original"
 # The kinds of sets that should rank below the original.

@@ -23,7 +23,7 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from scripts.results.gruen_repetition import Row, repeated
 from text_metrics import load
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 PAIRS = Path(__file__).with_name("gruen_pairs.jsonl")
 

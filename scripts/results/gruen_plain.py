@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 FRAMES = Path(__file__).with_suffix(".toml")
 PER_CONSTRUCTION, SEED = 75, 20

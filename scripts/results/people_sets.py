@@ -18,11 +18,11 @@ from scipy.stats import kendalltau, rankdata
 from scripts import ROOT
 from scripts.arguments import data_folder
 from text_metrics import load
-from text_metrics.commands.meta_eval.scores import content_columns, join_columns, score_sets
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.formats import interval, number
+from text_metrics.console import Parser, command
+from text_metrics.meta_eval.scores import content_columns, join_columns, score_sets
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics._core.core_numbers import tied_ranks
+from text_metrics.reporting.formats import interval, number
 
 SETS = {"mcdiv_nuggets": "McDiv nuggets", "dectest": "DecTest"}
 TASKS = ("prompt", "dialogue", "story")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from scripts import ROOT
 from scripts.arguments import data_folder
-from text_metrics.commands.meta_eval.pairs import read_texts, read_topic
-from text_metrics.commands.report.main import main as report
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.commands.shared.rows import read_rows
+from text_metrics.commands.report import main as report
+from text_metrics.console import Parser, command
+from text_metrics.files.rows import read_rows
+from text_metrics.files.storage import write_jsonl
+from text_metrics.meta_eval.pairs import read_texts, read_topic
 
 SYSTEMS = {
     "GPT-4": "gpt/original.jsonl",

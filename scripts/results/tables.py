@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, PERSON
-from text_metrics.commands.shared.formats import NONE, number
+from text_metrics.meta_eval.agreement import FIRST_RULE, JUDGE, PERSON
+from text_metrics.reporting.formats import NONE, number
 
 # Labels of sets as tables show them, in order.
 LABELS = {

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 from text_metrics.metrics.probeval.probeval_opposites import PREFIXES
 
 LEAST = 3

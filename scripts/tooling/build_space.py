@@ -1,7 +1,8 @@
 """Assemble the demo of a metric in build/<name>: a self-contained folder to upload, which `evaluate.load` also loads.
 
-It contains the metric with its data files, the app with the shared kit and what this needs of the core, pinned
-requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the metric card.
+It contains the metric with its data files, the app with the shared kit and what this needs of the core and of the
+package, pinned requirements, and the commit of the build. Its README is the front matter for the Hub, followed by the
+metric card.
 
     python -m scripts.tooling.build_space                all demos
     python -m scripts.tooling.build_space vendi_embed    one
@@ -17,7 +18,7 @@ from huggingface_hub import metadata_load
 
 from scripts import ROOT
 from scripts.tooling.vendor import core_of
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
@@ -25,6 +26,8 @@ BUILD = ROOT / "build"
 KIT = "_kit"
 # Of WordNet, which the demos name as negations.
 ANTONYMS = METRICS / "probeval" / "probeval_antonyms.py"
+# What is not the answer: it needs the standard library only.
+TEXTS = ROOT / "text_metrics" / "texts.py"
 COMMIT = "COMMIT"
 # torch without CUDA: free Spaces have no GPU, and the CUDA builds are large.
 _CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
@@ -69,12 +72,13 @@ def build(name: str, to: Path = BUILD) -> Path:
 
 
 def _build_kit(target: Path) -> None:
-    """Copy the kit with the antonyms, and what it needs of the core.
+    """Copy the kit with the antonyms, and what it needs of the core and of the package.
 
     Raises a ValueError if its encoder is a folder of this machine, which a Space would not have.
     """
     shutil.copytree(SPACES / KIT, target, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copyfile(ANTONYMS, target / "antonyms.py")
+    shutil.copyfile(TEXTS, target / TEXTS.name)
     (target / "core.py").write_text(core_of(SPACES / KIT), encoding="utf-8")
     model = model_of((SPACES / KIT / "scoring.py").read_text(encoding="utf-8"))
     if model is not None and Path(model).is_dir():
@@ -126,7 +130,7 @@ def git(*words: str) -> str:
 def commit() -> str:
     """Return the commit that is checked out, with "+changes" if files differ from it."""
     try:
-        changed = git("status", "--porcelain", "--", "metrics", "spaces", "constraints.txt")
+        changed = git("status", "--porcelain", "--", "metrics", "spaces", "constraints.txt", str(TEXTS))
         return git("rev-parse", "HEAD") + ("+changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

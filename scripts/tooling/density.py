@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import Parser
+from text_metrics.console import Parser
 
 # An expression of more parts than this is crowded.
 _MOST_PARTS = 30

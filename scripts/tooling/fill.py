@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 _BLOCK = re.compile(r"(<!-- (table|help):([\w-]+)((?: \| [\w ]+?)*) -->\n)(.*?)(<!-- /\2 -->)", flags=re.DOTALL)
 _TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")

@@ -17,7 +17,7 @@ from scripts import ROOT
 from scripts.tooling.build_space import git
 from scripts.tooling.fill import pages
 from text_metrics import __version__
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
 
 MANIFEST = ROOT / "results" / "manifest.json"
 # Results that change at each run: the manifest and the times.

@@ -21,7 +21,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from scripts.tooling.build_space import BUILD, ROOT, build, space_names
-from text_metrics.commands.shared.command import Parser
+from text_metrics.console import Parser
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 LAPTOP = {"width": 1280, "height": 900}

@@ -19,7 +19,7 @@ import evaluate
 from evaluate.loading import get_imports
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import Parser
+from text_metrics.console import Parser
 
 METRICS = ROOT / "metrics"
 CORE = METRICS / "_core"

@@ -23,20 +23,29 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as entropy
 from torch.nn.functional import pad, smooth_l1_loss, softplus
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
+from torch.nn.utils.parametrize import register_parametrization
 from transformers import AutoModel, AutoTokenizer
 
 from scripts.arguments import data_folder
 from scripts.training.gruen_texts import read_texts
-from text_metrics.commands.shared.command import Parser, command
+from text_metrics.console import Parser, command
+from text_metrics.metrics._core.core_minilm import hidden_states, weight_place
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, read_model
 
+# Of the weights of the encoder, as it was trained before.
+_DROPOUT = 0.1
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Reader(NamedTuple):
-    """An encoder in training, and the sentences that it reads, as `read_texts` returns them."""
+    """An encoder in training, and the sentences that it reads, as `read_texts` returns them.
+
+    hidden : maps the encoder and tokens of b sentences to their contextual embeddings, (b, t, d)
+    """
 
     encoder: Any
+    hidden: Callable[[Any, Any], Tensor]
     tokenizer: Any
     texts: pandas.DataFrame
 
@@ -45,7 +54,7 @@ class Reader(NamedTuple):
         words, form = self.texts["words"][rows].tolist(), {"is_split_into_words": True, "return_tensors": "pt"}
         tokens = self.tokenizer(words, truncation=True, max_length=40, padding=True, **form).to(DEVICE)
         with torch.autocast(DEVICE, torch.bfloat16):
-            return tokens, self.encoder(**tokens).last_hidden_state.float()
+            return tokens, self.hidden(self.encoder, tokens).float()
 
     def judge(self, score: Callable[[Any, Tensor], Tensor]) -> Tensor:
         """Score all sentences, in batches of similar lengths."""
@@ -90,25 +99,82 @@ def teach(name: str, texts: pandas.DataFrame, task: str, recipe: dict[str, Any])
         mean = (hidden * weights).sum(1) / weights.sum(1)
         return head(torch.cat([mean, hidden[:, 0]], 1))[:, 0]
 
-    reader, is_labelled = Reader(encoder, AutoTokenizer.from_pretrained(name), texts), texts["acceptable"].notna()
+    is_labelled = texts["acceptable"].notna()
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    reader = Reader(encoder, lambda encoder, tokens: encoder(**tokens).last_hidden_state, tokenizer, texts)
     reader.fit(lambda rows, *read: entropy(score(*read), labels[rows]), list(head.parameters()), recipe, is_labelled)
     head.eval()
     return reader.judge(score)
 
 
+class LowRank(nn.Module):
+    """Adapters of rows of a weight: to each `weight[rows]`, `up @ down` is added."""
+
+    def __init__(self, shape: torch.Size) -> None:
+        super().__init__()
+        self.shape = shape
+        self.rows: list[slice] = []
+        self.ups, self.downs = nn.ParameterList(), nn.ParameterList()
+
+    def add(self, rows: slice, up: Tensor, down: Tensor) -> None:
+        """Add an adapter."""
+        self.rows.append(rows)
+        self.ups.append(up)
+        self.downs.append(down)
+
+    def change(self) -> Tensor:
+        """Return what is added to the weight."""
+        change = torch.zeros(self.shape, device=DEVICE)
+        for rows, up, down in zip(self.rows, self.ups, self.downs, strict=True):
+            change[rows] = up @ down
+        return change
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Return the adapted weight."""
+        return weight + self.change()
+
+
+def train_adapters(network: Any, tensors: dict[str, Tensor]) -> dict[str, nn.Parameter]:
+    """Make the adapters, which `read_model` has added to the weights, parameters: by their names in the file."""
+    named: dict[str, nn.Parameter] = {}
+    adapters: dict[str, LowRank] = {}
+    for layer in [name.removesuffix(".up") for name in tensors if name.endswith(".up")]:
+        up, down = (nn.Parameter(tensors[f"{layer}.{part}"].float()) for part in ("up", "down"))
+        place, rows = weight_place(f"{layer.removeprefix(ADAPTERS)}.weight")
+        adapter = adapters.setdefault(place, LowRank(network.get_parameter(place).shape))
+        adapter.add(rows, up, down)
+        named |= {f"{layer}.up": up, f"{layer}.down": down}
+    for place, adapter in adapters.items():
+        module, _, weight = place.rpartition(".")
+        with torch.no_grad():
+            network.get_parameter(place).sub_(adapter.change())
+        register_parametrization(network.get_submodule(module), weight, adapter)
+    return named
+
+
+def set_dropout(network: Any) -> None:
+    """Set the dropout of BERT, which the default encoder lacks: of embeddings, attention and what a layer adds."""
+    for layer in network["encoder"].layers:
+        layer.self_attn.dropout = layer.dropout1.p = layer.dropout2.p = _DROPOUT
+    network["norm"].register_forward_hook(
+        lambda norm, given, output: nn.functional.dropout(output, _DROPOUT, norm.training)
+    )
+
+
 def learn(first: Path, texts: pandas.DataFrame, taught: dict[str, Tensor], recipe: dict[str, Any]) -> tuple[Any, Any]:
     """Average the first weights, for one half, and all runs; returns them, and the values of all sentences, (n, 4)."""
-    (model, tokenizer, _), tensors = read_model(first, DEVICE), load_file(first, DEVICE)
-    model.bert.requires_grad_(False)
-    for name in [name.removesuffix(".up") for name in tensors if name.endswith(".up")]:
-        layer, up = model.bert.get_submodule(name.removeprefix(ADAPTERS)), tensors[f"{name}.up"].float()
-        layer.up, layer.down = nn.Parameter(up), nn.Parameter(tensors[f"{name}.down"].float())
-        layer.weight -= layer.up.detach() @ layer.down.detach()  # which was added as it was read
-        layer.register_forward_hook(lambda layer, given, output: output + given[0] @ layer.down.T @ layer.up.T)
-    named = {name.replace("bert.", ADAPTERS): part for name, part in model.named_parameters() if part.requires_grad}
-    parts, heads = list(named.values()), [part for name, part in named.items() if not name.startswith(ADAPTERS)]
+    model, tensors = read_model(first, DEVICE).model, load_file(first, DEVICE)
+    named = train_adapters(model.network, tensors) | dict(model.heads.named_parameters())
+    set_dropout(model.network)
+    parts, heads = list(named.values()), list(model.heads.parameters())
     known = {task: torch.tensor(texts[task].to_numpy(np.float32), device=DEVICE) for task in taught}
-    reader, n = Reader(model.bert, tokenizer, texts), sum(recipe["pairs"])
+    tokenizer = AutoTokenizer.from_pretrained(find_model(DEFAULT_MODEL).path)
+    n = sum(recipe["pairs"])
+
+    def read_hidden(network: Any, tokens: Any) -> Tensor:
+        return hidden_states(network, tokens["input_ids"], tokens["attention_mask"])
+
+    reader = Reader(model.network, read_hidden, tokenizer, texts)
 
     def score(tokens: Any, hidden: Tensor) -> Tensor:
         return model.sentence_values(tokens["input_ids"], tokens["attention_mask"], hidden).float()
@@ -118,7 +184,7 @@ def learn(first: Path, texts: pandas.DataFrame, taught: dict[str, Tensor], recip
         words = [(texts["wrong"][row], tokens.word_ids(i)) for i, row in enumerate(rows[: 2 * n])]
         wrong = torch.tensor([[float(word in marked) for word in of_tokens] for marked, of_tokens in words])
         inner = pad(tokens["attention_mask"][: 2 * n, 2:], (1, 1)).bool()
-        faults, weight = model.word_fault(hidden[: 2 * n])[..., 0], torch.tensor(2.0, device=DEVICE)
+        faults, weight = model.heads["word_fault"](hidden[: 2 * n])[..., 0], torch.tensor(2.0, device=DEVICE)
         return (
             entropy(sound, labels["clean"][rows])
             + entropy(acceptable, labels["acceptable"][rows])

@@ -17,6 +17,7 @@ import evaluate
 import numpy as np
 
 from . import reading
+from .texts import Marks, clean
 
 # The encoder of the score, its figures and its contributions: a name, a folder, or an object with `encode`.
 MODEL: Any = "all-MiniLM-L6-v2"
@@ -49,6 +50,7 @@ class Scored(NamedTuple):
 
     result : of `compute`, with its "warnings"
     is_read : whether the model reads the texts
+    has_warnings : whether the metric warned
     code : Python code that computes the result
     similarity : cosines of all texts, set after set, of shape (n, n), if the run was asked for them
     """
@@ -57,6 +59,7 @@ class Scored(NamedTuple):
     is_read: bool
     code: str
     similarity: np.ndarray
+    has_warnings: bool = False
 
 
 def load(app: str, name: str) -> Any:
@@ -107,8 +110,22 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
         messages.append(_foreign_note(len(foreign), len(set(chain.from_iterable(english)))))
     # By its name, because each metric has its own copy of the class.
     is_known = all(warning.category.__name__ != "UnknownWordsWarning" for warning in ours)
+    has_warnings = bool(messages)
+    if note := _note_on_marks(texts["predictions"], given.get("contexts")):
+        messages.append(note)
     result["warnings"] = list(dict.fromkeys(messages))
-    return Scored(result, is_known and not foreign, _code(name, texts | settings.passed()), similarity)
+    code = _code(name, texts | settings.passed())
+    return Scored(result, is_known and not foreign, code, similarity, has_warnings)
+
+
+def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | None) -> str:
+    """Say how many texts hold reasoning, special tokens or their prompt, which are not the answer."""
+    marks = Marks()
+    for i, item in enumerate(predictions):
+        answers = item["answers"] if isinstance(item, dict) else [item] if isinstance(item, str) else item
+        strings = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
+        marks += clean(strings, contexts=contexts[i] if contexts else None)[1]
+    return marks.warning("text-metrics score --strip {}")
 
 
 def for_visitors(message: str) -> str:

@@ -51,14 +51,14 @@ STEPS = (
 
 
 def compute(texts: Any) -> scoring.Scored:
-    """Check the input and compute the metric; any warning of it means that it does not read a text."""
+    """Check the input and compute the metric; any warning of the metric means that it does not read a text."""
     given = inputs.check_texts(texts, LIMITS)
     scored = scoring.compute(gruen, predictions=given)
     most = max(MOST_LISTED, MOST_PAIRS // len(given))
     for detail in scored.result["details"]:
         # Their number, which the result states, may be the square of the number of sentences.
         detail["redundant_pairs"] = detail["redundant_pairs"][:most]
-    return scored._replace(is_read=not scored.result["warnings"])
+    return scored._replace(is_read=not scored.has_warnings)
 
 
 def score(rows: list[inputs.Row]) -> Result:

@@ -1,24 +1,41 @@
-"""Have a chat model cluster people's answers to questions, for probeval.
+"""Have a chat model cluster people's answers to questions, for probeval, or a model's texts for each prompt.
 
     text-metrics cluster-answers people.jsonl --out clustered.jsonl --model gpt-4o
+    text-metrics cluster-answers data.jsonl --text-key generations --out classes.jsonl --model gpt-4o
+    text-metrics cluster-answers data.jsonl --text-key texts --criterion "same plot" --out classes.jsonl --model gpt-4o
 
 A line of people.jsonl is a question with people's answers, a reference of probeval with an id, or a record of
 Commonsense Frame Completion or ProtoQA. clustered.jsonl has a cluster for each answer: they are references of probeval,
-and targets of `text-metrics probe report`. After a crash, the same command repeats no request.
+and targets of `text-metrics probe report`.
+
+With --criterion, or a key such as --text-key, the file is one of texts that text-metrics score reads. A row keeps its
+columns, and gets `classes`: a name, or a list of them where the row has a list of texts, null if there is no answer.
+Equal texts of a set are of one class. `score --metric semantic_entropy`, `compare`, `report` and `choose` read them by
+--column classes=classes. A row that cannot be read is skipped with its set and written to <out>.bad.jsonl.
+
+After a crash, the same command repeats no request. Exit codes: 0 all sets are clustered; 1 some have no answer; 3 some
+rows were skipped; 2 the command or file is invalid.
 """
 
+import argparse
 import json
+import os
 import re
 import sys
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.probe.files import Rows, read_references
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import write_jsonl
-from text_metrics.metrics.probeval.probeval_formats import WRONG, count_answers
+from text_metrics.console import EXIT_BAD_ROWS, Parser, command
+from text_metrics.core_api import WRONG, Signature, count_answers
+from text_metrics.files.sets import Unit
+from text_metrics.files.storage import open_file, write_jsonl
+from text_metrics.jobs import kept
+from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.options import warn_of_marks
+from text_metrics.probe.files import Rows, read_references, strip_answers
+from text_metrics.texts import REASONING, strip, to_signature
 
 INSTRUCTIONS = """\
 You group answers that many people gave to one question. Answers that say the same, or nearly the same, belong to one \
@@ -45,8 +62,9 @@ EXAMPLE = (
 def parse_names(size: int, answer: str, top: Any = None) -> list[str]:
     """Read the names of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
 
-    Names that differ in case or spaces are one.
+    Names that differ in case or spaces are one. JSON in the model's reasoning is no answer.
     """
+    answer = strip(answer, (REASONING,))
     numbers = [str(i) for i in range(1, size + 1)]
     for start in re.finditer("{", answer):
         with suppress(json.JSONDecodeError):
@@ -81,13 +99,113 @@ def ask_clusters(chat: Chat, references: Rows) -> Rows:
     return clustered
 
 
+SAME_CONTENT = "same content: who has read one of them learns nothing new from the other"
+# What is added to the columns of a row of texts.
+COLUMNS = ("classes", "classes_signature")
+# The classes of texts about which nothing is asked: blank ones, and those of a set of otherwise equal texts.
+_BLANK, _ONLY = "(blank)", "(only)"
+
+
+def criterion_instructions(criterion: str) -> str:
+    """Write the instructions to partition texts by a criterion."""
+    return f"""\
+You sort texts into classes by one criterion. Two texts belong to the same class if, and only if, this holds for them:
+
+{criterion}
+
+Nothing else about the texts matters. A text that shares its class with no other is a class of its own.
+
+Give each class a short name. Answer with one JSON object and nothing else, from the number of each text to the name \
+of its class, for all numbers: {{"1": "<name>", "2": "<name>", ...}}"""
+
+
+def read_criterion(value: str | None) -> str:
+    """Return a criterion, that of a file if the value names one; raises a ValueError if it is blank, or is missing."""
+    if value is None:
+        return SAME_CONTENT
+    text = value
+    if os.path.isfile(value):
+        with open_file(Path(value)) as file:
+            text = file.read().decode("utf-8-sig")
+    elif value.endswith((".txt", ".md")):
+        raise ValueError(f"--criterion: {value} does not exist.")
+    if not text.strip():
+        raise ValueError(f"--criterion must not be blank. Got {value!r}.")
+    return text.strip()
+
+
+def ask_about_texts(prompt: str | None, texts: list[str]) -> str:
+    """Write the request for classes of texts, which are listed by number."""
+    parts = [f"Text {i}:\n{text}" for i, text in enumerate(texts, 1)]
+    return "\n\n".join([f"The texts answer this prompt:\n{prompt}", *parts] if prompt else parts)
+
+
+def _different_texts(unit: Unit) -> list[str]:
+    """Return the different texts of a set that are not blank, in order."""
+    return list(dict.fromkeys(text for text in unit.texts if text.strip()))
+
+
+def ask_classes(chat: Chat, units: list[Unit], criterion: str) -> list[dict[str, str] | None]:
+    """Ask for the classes of the different texts of each set; returns them by text, None without an answer."""
+    instructions = criterion_instructions(criterion)
+    different = [_different_texts(unit) for unit in units]
+    requests = []
+    for unit, texts in zip(units, different, strict=True):
+        if len(texts) > 1:
+            messages = few_shot(instructions, ask_about_texts(unit.given.get("contexts"), texts))
+            name = f"the set of row {unit.rows[0].number}"
+            requests.append(Request(name, messages, partial(parse_names, len(texts))))
+    answers = iter(chat.ask(requests))
+    classes: list[dict[str, str] | None] = []
+    for unit, texts in zip(units, different, strict=True):
+        names = next(answers) if len(texts) > 1 else [_ONLY] * len(texts)
+        blank = {text: _BLANK for text in unit.texts if not text.strip()}
+        classes.append(None if names is None else blank | dict(zip(texts, names, strict=True)))
+    return classes
+
+
+def partition_texts(arguments: argparse.Namespace) -> int:
+    """Write rows of texts with their classes; returns the exit code."""
+    criterion = read_criterion(arguments.criterion)
+    is_file = arguments.criterion is not None and os.path.isfile(arguments.criterion)
+    kept.check_outputs(arguments, *([arguments.criterion] if is_file else []))
+    rows = kept.read(arguments, COLUMNS, reads_sets=True)
+    chat = Chat(arguments)
+    units = [unit for unit in rows.units if unit.rows]
+    classes = ask_classes(chat, units, criterion)
+    signed = chat.signature("cluster_answers", criterion_instructions(criterion))
+    signed = str(Signature.parse(signed).merge(**to_signature(arguments.strip)))
+    answers = rows.answers()
+    added = {}
+    for unit, by_text in zip(units, classes, strict=True):
+        for row in unit.rows:
+            of_texts = None if by_text is None else [by_text[text] for text in answers[row.number]]
+            of_row = of_texts[0] if of_texts is not None and row.is_text else of_texts
+            added[row.number] = {"classes": of_row, "classes_signature": signed}
+    kept.write(arguments, rows, added)
+    n_asked = len(classes) - classes.count(None)
+    print(f"{arguments.out}: {n_asked} of {len(units)} sets are clustered.", file=sys.stderr)
+    if rows.bad:
+        return EXIT_BAD_ROWS
+    return int(None in classes)
+
+
 @command
 def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
-    add_arguments(parser, "people", "questions with people's answers, as JSON lines")
+    add_arguments(parser, "answers", "questions with people's answers, as JSON lines; or a file of texts")
+    help = "what texts of one class have in common, or a text file that says so; by default, the same content"
+    parser.add_argument("--criterion", metavar="TEXT", help=help)
+    kept.add_keys(parser, contexts=True)
     arguments = parser.parse_args()
-    references, chat = read_references(arguments.reads), Chat(arguments)
+    of_texts = ("criterion", "text_key", "id_key", "system_key", "context_key", "rows", "delimiter")
+    if any(getattr(arguments, name) is not None for name in of_texts):
+        return partition_texts(arguments)
+    references = read_references(arguments.reads)
+    references, marks = strip_answers(references, arguments.strip)
+    warn_of_marks(marks, what="answers")
+    chat = Chat(arguments)
     clustered = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)

@@ -11,42 +11,61 @@ holds a set of texts, as a list, or one text; rows with one --id-key make a set.
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared import cli
-from text_metrics.commands.shared.columns import columns_of, to_arguments
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import check_outputs, data_files, parse_path, write_text
-from text_metrics.commands.shared.formats import count, estimate, number, with_p
-from text_metrics.commands.shared.rows import Source
-from text_metrics.commands.shared.sets import Reader, Unit
-from text_metrics.commands.shared.statistics import TIE, paired_test
-from text_metrics.metrics._core.core_inputs import mean_by_set
-from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, Signature, mean_estimate, parse_confidence_by
+from text_metrics import options as cli
+from text_metrics.console import Parser, command
+from text_metrics.core_api import (
+    QUESTIONS,
+    TEXTS,
+    UNBOUNDED,
+    Signature,
+    mean_by_set,
+    mean_estimate,
+    parse_confidence_by,
+)
+from text_metrics.files.columns import columns_of, to_arguments
+from text_metrics.files.listing import data_files
+from text_metrics.files.rows import Source
+from text_metrics.files.sets import Reader, Unit, common_size
+from text_metrics.files.storage import check_outputs, parse_path, write_text
+from text_metrics.files.systems import check_one_system, count_repeats, warn_of_repeats
+from text_metrics.files.written import mark
+from text_metrics.loading import load_metric
+from text_metrics.reporting.formats import count, estimate, number, with_p
+from text_metrics.statistics import TIE, paired_test
+from text_metrics.texts import PROMPT, Marks, to_signature
 
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
 
 
-def read_pair(options: cli.Options, reader: Reader) -> list[System]:
-    """Read two systems with the same prompts: of two files, or of one.
+def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Counter[str]]:
+    """Read two systems with the same prompts: of two files, or of one; returns them, and counts of repeated rows.
 
     Raises a ValueError for a bad row, for another number of systems, or for a prompt that only one has, or whose
     clusters differ.
     """
     systems: list[System] = []
+    repeats = Counter[str]()
     for path in options.files:
         of_file: dict[str, dict[str, Unit]] = {}
-        for unit in reader.units(Source(path, **cli.form_of(options))):
+        units = list(reader.units(Source(path, **cli.form_of(options))))
+        for unit in units:
             for row in unit.bad:
                 raise ValueError(f"{path}, row {row.number} {row.error}.")
             of_file.setdefault(unit.system or str(path), {})[str(unit.id)] = unit
         if not of_file:
             raise ValueError(f"{path} is empty.")
+        if options.id_key is not None:
+            if options.system_key is None and not options.one_system:
+                check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
+            repeats.update(count_repeats(units))
         systems += of_file.items()
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
@@ -62,11 +81,54 @@ def read_pair(options: cli.Options, reader: Reader) -> list[System]:
             if clusters[0] != clusters[1]:
                 got = " and ".join(map(repr, clusters))
                 raise ValueError(f"{where}: {key} {prompt!r:.80} must have one {options.cluster_key}. Got {got}.")
-    return systems
+    return systems, repeats
 
 
-def score(metric: Any, units: Sequence[Unit], settings: dict[str, Any], name: str) -> tuple[np.ndarray, str, float]:
+def choose_size(metric: Any, sides: Sequence[Sequence[Unit]]) -> tuple[np.ndarray, int | None]:
+    """Choose the prompts that are compared, and the number of texts to which all sets are rarefied, as a report does.
+
+    Where the sets of a prompt differ in size, the larger one may score as more diverse for its size alone. Then,
+    prompts with fewer than two texts of a system are left out.
+
+    Returns
+    -------
+    used : ndarray of shape (n,), bool
+    k : None where the sets of each prompt have one size, or the metric scores no sets
+
+    Raises a ValueError for a metric of another package, which may score anything.
+    """
+    sizes = sizes_of(sides)
+    every = np.ones(sizes.shape[1], dtype=bool)
+    items = getattr(metric, "items", None)
+    if items in (TEXTS, QUESTIONS) or not count_unequal(sizes):
+        return every, None
+    if items is None:
+        raise ValueError(
+            f"the sets of {count(count_unequal(sizes), 'prompt')} differ in size, and {metric.name} cannot be "
+            "rarefied, because it does not declare its settings: pass --no-rarefy to score the sets as they are."
+        )
+    used = sizes.min(axis=0) > 1
+    if not used.any():
+        raise ValueError("no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
+    return used, common_size(sizes[:, used]) if count_unequal(sizes[:, used]) else None
+
+
+def sizes_of(sides: Sequence[Sequence[Unit]]) -> np.ndarray:
+    """Return the number of texts of each set: (2, n)."""
+    return np.array([[len(unit.texts) for unit in units] for units in sides])
+
+
+def count_unequal(sizes: np.ndarray) -> int:
+    """Count the prompts whose two sets differ in size: (2, n) to an integer."""
+    return int((sizes[0] != sizes[1]).sum())
+
+
+def score(
+    metric: Any, units: Sequence[Unit], settings: dict[str, Any], name: str, k: int | None = None
+) -> tuple[np.ndarray, str, float]:
     """Score units; for a metric of texts, the score of a set is the mean over its texts.
+
+    k : rarefy sets to so many texts
 
     Returns the scores, NaN for a unit without one, their signature, and the mean number of texts of a unit.
     """
@@ -78,14 +140,20 @@ def score(metric: Any, units: Sequence[Unit], settings: dict[str, Any], name: st
     elif all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
         # Of a metric of another package, which may be one of texts.
         items = [unit.texts[0] for unit in units]
-    result = metric.compute(predictions=items, **settings)
+    if k is None:
+        result = metric.compute(predictions=items, **settings)
+    else:
+        # Its import takes a second.
+        from text_metrics.questions.rarefied import rarefied
+
+        result = rarefied(metric, items, k, **settings)
     values = result.get(name)
     if not isinstance(values, list) or len(values) != len(items):
         got = f"{len(values)} of them" if isinstance(values, list) else "none"
         raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(items)} items. Got {got}.")
     scores = np.array(values, dtype=np.float64)
     scores = mean_by_set(scores, sizes) if are_texts else scores
-    return scores, str(result.get("signature", metric.name)), float(sizes.mean())
+    return scores, str(result.get("signature", metric.name)), float(sizes.mean() if k is None else k)
 
 
 def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.ndarray) -> dict[str, Any]:
@@ -126,6 +194,8 @@ def show(result: dict[str, Any]) -> str:
         f"  {with_p(result['p'])} (t test of the mean difference, corrected for skewness)",
         f"  intervals: level {result['confidence']:g}, over {units}",
     ]
+    if result["n_unequal"]:
+        lines.append(f"  {_show_sizes(result)}")
     if result["smallest_difference"] is not None:
         lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
@@ -134,7 +204,18 @@ def show(result: dict[str, Any]) -> str:
     if pairs := first.difference(second):
         differences = (f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in pairs.items())
         lines.append(f"  the signatures differ in {'; '.join(differences)}")
+    for name, counts in zip("AB", result.get("stripped", ()), strict=False):
+        lines.append(f"  stripped from texts of {name}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items())}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
+
+
+def _show_sizes(result: dict[str, Any]) -> str:
+    """Say what was done about prompts whose sets differ in size."""
+    sizes = " and ".join(f"{low} to {high}" if low < high else str(low) for low, high in result["sizes"].values())
+    differ = f"{count(result['n_unequal'], 'item')} with sets of different sizes ({sizes} texts)"
+    if k := result["rarefied_to"]:
+        return f"{differ}: scores are what is expected of {k} texts of each (rarefied)"
+    return f"{differ}, scored as they are: a score may depend on the number of texts"
 
 
 def parse_options() -> cli.Options:
@@ -148,8 +229,11 @@ def parse_options() -> cli.Options:
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to: its rows make a set")
     pairing.add_argument("--by-line", action="store_true", help="each row is a set; equal rows belong together")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval")
+    cli.add_one_system(parser)
     cli.add_columns(parser)
     cli.add_settings(parser)
+    help = "score sets of different sizes as they are, not by what is expected of the size of the smallest"
+    parser.add_argument("--no-rarefy", action="store_true", help=help)
     parser.add_argument("--result", default="scores", metavar="NAME", help="such as quality_scores")
     cli.add_confidence(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
@@ -165,37 +249,57 @@ def main() -> int:
     """Run the command."""
     options = parse_options()
     confidence, settings, name = options.confidence, options.settings, options.result
-    metric = cli.load_metric(options.metric)
+    metric = load_metric(options.metric)
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.is_reciprocal}
     if name not in ("scores", *bounds):
         raise ValueError(f"--result must be one of {', '.join(['scores', *bounds])}. Got {name!r}.")
-    columns = columns_of(metric, options.columns, options.quality_scale)
+    columns = columns_of(metric, options.columns, options.quality_scale, PROMPT in options.strip)
     reads_sets = getattr(metric, "items", TEXTS) != TEXTS
-    sides = read_pair(options, Reader(options.keys, reads_sets, columns, is_scattered=True))
-    ids = list(sides[0][1])
+    reader = Reader(options.keys, reads_sets, columns, is_scattered=True, strip=options.strip)
+    systems, repeats = read_pair(options, reader)
+    marks = [sum((unit.marks or Marks() for unit in sets.values()), Marks()) for _, sets in systems]
+    cli.warn_of_marks(sum(marks, Marks()))
+    warn_of_repeats(", ".join(map(str, options.files)), repeats, str(options.id_key))
+    ids = list(systems[0][1])
+    n_all = len(ids)
+    sides = [[sets[prompt] for prompt in ids] for _, sets in systems]
+    k = None
+    if not options.no_rarefy:
+        used, k = choose_size(metric, sides)
+        ids = list(itertools.compress(ids, used))
+        sides = [list(itertools.compress(units, used)) for units in sides]
     scored = []
-    for system, sets in sides:
-        units = [sets[prompt] for prompt in ids]
+    for (system, _), units in zip(systems, sides, strict=True):
         given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
-            scored.append(score(metric, units, {**settings, **given}, name))
+            scored.append(score(metric, units, {**settings, **given}, name, k))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{system}: {error}") from error
+            raise ValueError(f"{system}: {str(error) or type(error).__name__}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
+    signed = to_signature(options.strip)
+    if signed:
+        signatures = [str(Signature.parse(each).merge(**signed)) for each in signatures]
     have_scores = ~np.isnan(all_scores).any(axis=0)
     if not have_scores.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    clusters = [unit.given["confidence_by"] for unit in sides[0][1].values()] if options.cluster_key else None
+    clusters = [unit.given["confidence_by"] for unit in sides[0]] if options.cluster_key else None
     units = parse_confidence_by(clusters, len(ids), "item")[have_scores]
     first, second = np.array(all_scores)[:, have_scores]
+    set_sizes = sizes_of(sides)[:, have_scores]
+    are_texts = getattr(metric, "items", None) == TEXTS
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
-        "systems": [system for system, _ in sides],
-        "left_out": int((~have_scores).sum()),
+        "systems": [system for system, _ in systems],
+        "left_out": n_all - int(have_scores.sum()),
+        "sizes": {side: [int(of.min()), int(of.max())] for side, of in zip("ab", set_sizes, strict=True)},
+        "n_unequal": 0 if are_texts else count_unequal(set_sizes),
+        "rarefied_to": k,
         **compare(first, second, confidence, units),
         "signatures": list(signatures),
     }
+    if options.strip:
+        result["stripped"] = [of_side.counts(options.strip) for of_side in marks]
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):
@@ -206,5 +310,6 @@ def main() -> int:
     if options.out:
         of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)
         result["items"] = [dict(zip(("id", "a", "b"), item, strict=True)) for item in of_items]
+        result = {**mark("compare"), **result}
         write_text(options.out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -8,7 +8,7 @@ Self-BLEU compares words, and rates the paraphrases as more diverse; the embeddi
 from collections.abc import Sequence
 
 from text_metrics import load
-from text_metrics.commands.shared.command import Parser
+from text_metrics.console import Parser
 
 # A set of concepts of the CommonGen task, and sentences of ours that contain them.
 CONCEPTS = ("walk", "dog", "take", "park", "couple")

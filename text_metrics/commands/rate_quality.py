@@ -5,31 +5,45 @@ No, if the service returns log-probabilities; otherwise the answer itself. After
 With --likelihood, a causal model on this machine rates a text by the geometric mean of the probabilities of its tokens.
 docs/quality.md says how accurate ratings are.
 
+Each row keeps its columns, and gets `quality`: a rating, or a list of them where the row has a list of texts; null for
+a text without an answer. A row that cannot be read is skipped and written to <out>.bad.jsonl, as by text-metrics score.
+Exit codes: 0 all texts are rated; 1 some have no answer; 3 some rows were skipped; 2 the command or file is invalid.
+
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
+    text-metrics rate-quality data.csv --text-key answer --id-key prompt --out rated.csv --model gpt-4o
     text-metrics rate-quality texts.jsonl --out rated.jsonl --likelihood --model HuggingFaceTB/SmolLM2-135M
 """
 
 import argparse
-import hashlib
 import math
 import re
 import sys
-from pathlib import Path
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm.auto import tqdm
 
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.files import check_outputs, write_jsonl
-from text_metrics.commands.shared.rows import read_rows
-from text_metrics.metrics._core.core_models import TRANSFORMER, find_device, find_model, quiet_loading
-from text_metrics.metrics._core.core_results import signature
-from text_metrics.metrics._core.core_windows import token_batches
+from text_metrics.console import EXIT_BAD_ROWS, Parser, command
+from text_metrics.core_api import (
+    TRANSFORMER,
+    Signature,
+    find_device,
+    find_model,
+    quiet_loading,
+    signature,
+    token_batches,
+)
+from text_metrics.files.rows import Row
+from text_metrics.jobs import kept
+from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.texts import REASONING, SPECIAL, strip, to_signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
 VALUES = {"yes": 1.0, "no": 0.0}
+# The columns that are added to a row, by asking and by --likelihood.
+ASKED = ("quality", "signature")
+LIKELIHOOD = ("quality", "log_probability", "signature")
 # The most probable tokens to request. Some services allow no more.
 _TOP = 5
 # The probability of all possible answers below which their probabilities say nothing.
@@ -43,8 +57,10 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
     `top` holds log-probabilities of the most probable first tokens, of which the spellings of an answer count together.
     If they hold less than half of the probability, or the answer's text says something else than they, the rating is
-    the value of the answer itself. Raises a ValueError if that does not begin with Yes or No.
+    the value of the answer itself. Reasoning of the judge is left out of it. Raises a ValueError if the answer does not
+    begin with Yes or No.
     """
+    answer = strip(answer, (REASONING, SPECIAL))
     shares = dict.fromkeys(VALUES, 0.0)
     for token, log_probability in (top or {}).items():
         # Without the space before the word, which some servers write as Ġ, and its markup.
@@ -61,12 +77,28 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
     return VALUES[written], False
 
 
-def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Ask a chat model about each text; returns the lines of those that are rated."""
+class Ratings(NamedTuple):
+    """Ratings of texts.
+
+    values : by the name of a column, the value of each text that is rated
+    signature : how they were rated
+    """
+
+    values: dict[str, dict[str, float]]
+    signature: str
+
+    def of_row(self, row: Row, answers: list[str]) -> dict[str, Any]:
+        """Return the columns of a row: a value for each of its answers, None for one that is not rated."""
+        columns: dict[str, Any] = {}
+        for name, by_text in self.values.items():
+            of_texts = [by_text.get(text) for text in answers]
+            columns[name] = of_texts[0] if row.is_text else of_texts
+        return columns | {"signature": self.signature}
+
+
+def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> Ratings:
+    """Ask a chat model about each text."""
     chat = Chat(arguments)
-    digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
-    decisive = {"service": arguments.model, "host": chat.host, "temperature": arguments.temperature, "ask": digest}
-    signed = signature("rate_quality", **decisive)
     # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
@@ -80,11 +112,11 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> list[dict
     if plain := sum(not by_probability for _, by_probability in ratings.values()):
         said = f"{plain} of {len(ratings)} ratings are the answer itself, 1 or 0"
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
-    print(f"{arguments.out}: {len(ratings)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return [{"text": text, "quality": rating, "signature": signed} for text, (rating, _) in ratings.items()]
+    quality = {text: rating for text, (rating, _) in ratings.items()}
+    return Ratings({"quality": quality}, chat.signature("rate_quality", QUESTION))
 
 
-def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
+def rate_by_likelihood(texts: list[str], arguments: argparse.Namespace) -> Ratings:
     """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
 
     Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long,
@@ -93,7 +125,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    files = find_model(name, "--model", TRANSFORMER)
+    files = find_model(arguments.model, "--model", TRANSFORMER)
     device = find_device(None)
     with quiet_loading("--model", files.path, "a causal language model"):
         tokenizer = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
@@ -101,7 +133,7 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
     model = model.to(device).eval()
     start = tokenizer.bos_token or tokenizer.eos_token
     if start is None:
-        raise ValueError(f"--model must have a token for the beginning or the end of a text. Got {name!r}.")
+        raise ValueError(f"--model must have a token for the beginning or the end of a text. Got {arguments.model!r}.")
     limit = getattr(model.config, "max_position_embeddings", 1024) - 1
     encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
     if too_long := sum(len(ids) > limit for ids in encoded):
@@ -122,22 +154,11 @@ def rate_by_likelihood(texts: list[str], name: str) -> list[dict[str, Any]]:
             totals[batch] = -losses.sum(dim=1).double().cpu().numpy()
             bar.update(len(batch))
     signed = signature("rate_quality", model=files.identity, start=start)
-    lines = []
-    for text, ids, total in zip(texts, encoded, totals.tolist(), strict=True):
-        quality = math.exp(total / len(ids)) if ids else 0.0
-        lines.append({"text": text, "quality": quality, "log_probability": total, "signature": signed})
-    return lines
-
-
-def read_lines(path: Path) -> list[str]:
-    """Read texts: a string on each line, or an object with `text`."""
-    texts = []
-    for where, value in read_rows(path, any_value=True):
-        text = value.get("text") if isinstance(value, dict) else value
-        if not isinstance(text, str):
-            raise ValueError(f"{where} must be a string, or an object with 'text'. Got {value!r:.80}.")
-        texts.append(text)
-    return texts
+    log_probabilities = dict(zip(texts, totals.tolist(), strict=True))
+    quality = {}
+    for text, ids in zip(texts, encoded, strict=True):
+        quality[text] = math.exp(log_probabilities[text] / len(ids)) if ids else 0.0
+    return Ratings({"quality": quality, "log_probability": log_probabilities}, signed)
 
 
 @command
@@ -145,15 +166,20 @@ def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
     parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
-    add_arguments(parser, "texts", "JSON lines: strings, or objects with text")
+    add_arguments(parser, "texts", "a file of rows with texts, of any form that text-metrics score reads")
+    kept.add_keys(parser)
     arguments = parser.parse_args()
-    texts = read_lines(arguments.reads)
-    unique = list(dict.fromkeys(texts))
-    if arguments.likelihood:
-        check_outputs([arguments.reads, arguments.model], [arguments.out])
-        lines = rate_by_likelihood(unique, arguments.model)
-    else:
-        lines = rate_by_asking(unique, arguments)
-    by_text = {line["text"]: line for line in lines}
-    write_jsonl(arguments.out, (by_text[text] for text in texts if text in by_text))
-    return int(len(by_text) < len(unique))
+    kept.check_outputs(arguments, *([arguments.model] if arguments.likelihood else []))
+    rows = kept.read(arguments, LIKELIHOOD if arguments.likelihood else ASKED)
+    answers = rows.answers()
+    texts = list(dict.fromkeys(chain.from_iterable(answers.values())))
+    rate = rate_by_likelihood if arguments.likelihood else rate_by_asking
+    ratings = rate(texts, arguments)
+    signed = str(Signature.parse(ratings.signature).merge(**to_signature(arguments.strip)))
+    ratings = ratings._replace(signature=signed)
+    kept.write(arguments, rows, {row.number: ratings.of_row(row, answers[row.number]) for row in rows.good})
+    n_rated = len(ratings.values["quality"])
+    print(f"{arguments.out}: {n_rated} of {len(texts)} different texts are rated.", file=sys.stderr)
+    if rows.bad:
+        return EXIT_BAD_ROWS
+    return int(n_rated < len(texts))

@@ -5,11 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_encoder import embed_sets
-from text_metrics.metrics._core.core_inputs import batches_by_size, lists_by_set
-from text_metrics.metrics._core.core_metric import one_thread
-from text_metrics.metrics._core.core_models import matrix_device
-from text_metrics.metrics._core.core_numbers import ROW_ERRORS
+from text_metrics.core_api import ROW_ERRORS, batches_by_size, embed_sets, lists_by_set, matrix_device, one_thread
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
 # Texts of sets that are taken apart at a time, to bound the memory.

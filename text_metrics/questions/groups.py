@@ -17,9 +17,16 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from text_metrics.metrics._core.core_inputs import flatten, number_labels, split_list
-from text_metrics.metrics._core.core_numbers import TIE, describe, parse_count
-from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
+from text_metrics.core_api import (
+    TIE,
+    ScoreSummary,
+    describe,
+    flatten,
+    number_labels,
+    parse_confidence_by,
+    parse_count,
+    split_list,
+)
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
 # With fewer sets, the sum over sets may be far from normal.

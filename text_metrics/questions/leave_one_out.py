@@ -5,10 +5,15 @@ import math
 import numpy as np
 import torch
 
-from text_metrics.metrics._core.core_encoder import unit_rows
-from text_metrics.metrics._core.core_inputs import LIMITS, batches_by_size
-from text_metrics.metrics._core.core_numbers import ROW_ERRORS
-from text_metrics.metrics._core.core_spectra import eigenvalue_shares, second_moments, vendi_score
+from text_metrics.core_api import (
+    LIMITS,
+    ROW_ERRORS,
+    batches_by_size,
+    eigenvalue_shares,
+    second_moments,
+    unit_rows,
+    vendi_score,
+)
 
 # Of so few texts, the eigenvalues without each are found sooner than the changes of those of all.
 _FEW = 8

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from text_metrics.metrics._core.core_inputs import batches_by_size
-from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics._core.core_results import (
+from text_metrics.core_api import (
     ItemResult,
     ScoreSummary,
+    batches_by_size,
     parse_confidence_by,
+    parse_count,
     result_numbers,
 )
 from text_metrics.questions.subsets import Subsets, SubsetScorer

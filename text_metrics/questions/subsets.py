@@ -12,17 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import text_metrics
-from text_metrics.metrics._core.core_inputs import (
+from text_metrics.core_api import (
+    CALL,
+    ITEM,
+    PAIR,
+    SETS,
+    Signature,
+    caller_name,
     flatten,
+    float_type,
     parse_context_rows,
     parse_contexts,
     parse_embeddings,
     parse_probabilities,
     parse_sets,
+    to_array,
 )
-from text_metrics.metrics._core.core_numbers import float_type, to_array
-from text_metrics.metrics._core.core_results import SETS, Signature, caller_name
-from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15

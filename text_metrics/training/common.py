@@ -2,19 +2,18 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from torch import distributed
 
 import text_metrics
-from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_pairs import is_pair_model
-from text_metrics.metrics._core.core_results import TEXTS, result_numbers
-from text_metrics.metrics._core.core_settings import CALL
+from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers, warn
+from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
+_EMPTIED = "emptied"
 
 
 def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: tuple[str, ...] = ()) -> Any:
@@ -30,6 +29,42 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
         if name in settings and declared.given != CALL and not is_known:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
+
+
+class Stripper:
+    """Strips what is not the answer from texts, and warns once of what it leaves, with counts.
+
+    Parameters
+    ----------
+    kinds : of `text_metrics.texts`, as a list or with commas between them; None for none
+
+    Raises a TypeError or ValueError for other kinds.
+    """
+
+    def __init__(self, kinds: Any) -> None:
+        self.kinds = parse_kinds(kinds)
+        self._warned: set[str] = set()
+
+    @property
+    def needs_prompts(self) -> bool:
+        """Whether the prompts of texts must be known."""
+        return PROMPT in self.kinds
+
+    def __call__(self, texts: Sequence[str], prompts: Sequence[str | None] | None = None) -> list[str]:
+        """Strip texts, whose prompts may be unknown; returns them in order."""
+        stripped, marks = clean(texts, self.kinds, prompts)
+        new = [kind for kind in KINDS if marks.left[kind] and kind not in self._warned]
+        if new:
+            warn(marks.warning("strip='{}'", new))
+            self._warned.update(new)
+        if marks.n_empty and _EMPTIED not in self._warned:
+            warn(marks.emptied())
+            self._warned.add(_EMPTIED)
+        return stripped
+
+    def sign(self, signature: str) -> str:
+        """Add what was stripped to a signature."""
+        return str(Signature.parse(signature).merge(**to_signature(self.kinds))) if self.kinds else signature
 
 
 def shared_context(contexts: Iterable[str]) -> str:

@@ -9,11 +9,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from text_metrics.metrics._core.core_inputs import as_list
-from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count, parse_number
-from text_metrics.metrics._core.core_results import SETS, Signature
+from text_metrics.core_api import SETS, Signature, as_list, describe, parse_choice, parse_count, parse_number
 from text_metrics.questions.contributions import score_contributions
-from text_metrics.training.common import CONTEXTS, gather, read_chat, read_metric, read_prompt, shared_context
+from text_metrics.training.common import (
+    CONTEXTS,
+    Stripper,
+    gather,
+    read_chat,
+    read_metric,
+    read_prompt,
+    shared_context,
+)
 
 CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
 # Set metrics for which higher is more diverse, and gruen.
@@ -30,6 +36,7 @@ def for_rewards(
     set_size: int | None = None,
     reward: str | None = None,
     quality: Callable[..., Any] | None = None,
+    strip: Any = None,
     **settings: Any,
 ) -> "RewardFunction":
     """Make a reward function of a metric for reinforcement learning, as GRPOTrainer of TRL calls it.
@@ -44,6 +51,8 @@ def for_rewards(
     reward : "contribution", of each text to the score of its set, by default; of semantic_entropy also
         "distinct_share", the share of the others that are not of its class (arXiv 2509.02534); of gruen "quality"
     quality : another reward function, with values in [0, 1], by which the reward is multiplied; not for gruen
+    strip : what is removed from completions before they are scored, because it is not the answer: "reasoning",
+        "special" (tokens and chat markers), "prompt", as a list or with commas between them; `quality` gets them whole
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
         texts or chats, of which the last message of the user counts
 
@@ -56,7 +65,7 @@ def for_rewards(
     TypeError, ValueError
         For arguments that are invalid or not known before training.
     """
-    return RewardFunction(metric, set_size, reward, quality, **settings)
+    return RewardFunction(metric, set_size, reward, quality, strip, **settings)
 
 
 class RewardFunction:
@@ -78,8 +87,10 @@ class RewardFunction:
         set_size: int | None = None,
         reward: str | None = None,
         quality: Callable[..., Any] | None = None,
+        strip: Any = None,
         **settings: Any,
     ) -> None:
+        self.strip = Stripper(strip)
         self.metric = read_metric(metric, settings, "for_rewards", (CONTEXTS,))
         self.contexts, self.settings = settings.pop(CONTEXTS, None), settings
         name = self.metric.name
@@ -108,6 +119,7 @@ class RewardFunction:
         # A call of a tool has no text.
         chats = [read_chat(item, "assistant", f"completions[{i}]") for i, item in enumerate(items)]
         texts = ["\n".join(filter(None, messages)) for messages in chats]
+        texts = self.strip(texts, self._read_prompts(prompts, len(texts)))
         if self.set_size is None:
             return self._score(texts)[0]
         prompts = () if prompts is None else prompts
@@ -137,6 +149,20 @@ class RewardFunction:
         # Multiplying a negative contribution would reward low quality.
         return [None if a is None or b is None else a * max(b, 0.0) for a, b in zip(ratings, values, strict=True)]
 
+    def _read_prompts(self, prompts: Any, n: int) -> list[str] | None:
+        """Read the prompts of n completions, the last messages of users; None if they are not known, nor needed."""
+        if prompts is None or len(prompts) != n:
+            if self.strip.needs_prompts:
+                raise ValueError("strip: 'prompt' requires that the trainer passes the prompt of each completion.")
+            return None
+        try:
+            return [read_prompt(prompt, f"prompts[{i}]") for i, prompt in enumerate(prompts)]
+        except TypeError:
+            if self.strip.needs_prompts:
+                raise
+            # Only a count of repeated prompts needs them.
+            return None
+
     def _score(self, predictions: list[Any], **contexts: Any) -> tuple[list[float | None], list[float | None]]:
         """Return the value of each text, and the score of each set or text."""
         settings = self.settings | contexts
@@ -152,7 +178,7 @@ class RewardFunction:
             n, sizes = self.set_size, Counter(classes)
             values = [(n - sizes[label]) / (n - 1) for label in classes]
         signed = {"reward": self.reward} | ({"quality": "given"} if self.quality else {})
-        self.signature = str(Signature.parse(result["signature"]).merge(**signed))
+        self.signature = self.strip.sign(str(Signature.parse(result["signature"]).merge(**signed)))
         return values, result["scores"]
 
 

@@ -6,14 +6,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import TrainerCallback
 
-from text_metrics.commands.shared.files import parse_json, write_jsonl
-from text_metrics.metrics._core.core_inputs import as_list
-from text_metrics.metrics._core.core_numbers import parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS
-from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name_numbers, read_metric, read_prompt
+from text_metrics.core_api import QUESTIONS, as_list, parse_count, split_list
+from text_metrics.files.storage import parse_json, write_jsonl
+from text_metrics.training.common import (
+    CONTEXTS,
+    Stripper,
+    compute_of_sets,
+    gather,
+    name_numbers,
+    read_metric,
+    read_prompt,
+)
 
 
 class SampleCallback(TrainerCallback):
@@ -29,6 +36,8 @@ class SampleCallback(TrainerCallback):
     n : number of texts of each prompt, which are a set
     generation : arguments of `generate`; by default `do_sample=True` and `max_new_tokens=64`
     contexts : whether metrics that take `contexts` get the prompts; of a chat, the last message of the user
+    strip : what is removed from texts before they are scored, because it is not the answer: "reasoning", "special"
+        (tokens and chat markers), "prompt", as a list or with commas between them; `path` has whole texts
     path : JSON Lines of the texts, by `step` and `prompt`; `samples.jsonl` in the Trainer's `output_dir` by default
 
     Raises
@@ -40,8 +49,16 @@ class SampleCallback(TrainerCallback):
     log: Any = None
 
     def __init__(
-        self, metrics: Any, prompts: Any, n: int = 8, generation: Any = None, contexts: bool = True, path: Any = None
+        self,
+        metrics: Any,
+        prompts: Any,
+        n: int = 8,
+        generation: Any = None,
+        contexts: bool = True,
+        path: Any = None,
+        strip: Any = None,
     ) -> None:
+        self.strip = Stripper(strip)
         self.prompts = as_list(prompts, "prompts", "a list of texts or of chats")
         self.contexts = [read_prompt(prompt, f"prompts[{i}]") for i, prompt in enumerate(self.prompts)]
         if not self.prompts or len(set(self.contexts)) < len(self.prompts):
@@ -113,8 +130,11 @@ class SampleCallback(TrainerCallback):
 
     def _score(self, sets: list[list[str]]) -> dict[str, float]:
         named: dict[str, float] = {}
+        prompts = [prompt for prompt, texts in zip(self.contexts, sets, strict=True) for _ in texts]
+        answers = self.strip([text for texts in sets for text in texts], prompts)
+        sets = split_list(answers, np.array(list(map(len, sets))))
         for metric, settings in self.metrics:
             result = compute_of_sets(metric, sets, settings)
-            self.signatures[metric.name] = result["signature"]
+            self.signatures[metric.name] = self.strip.sign(result["signature"])
             named |= name_numbers(metric, result)
         return named

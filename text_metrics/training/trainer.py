@@ -5,9 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_numbers import describe, parse_choice, parse_count
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
-from text_metrics.training.common import CONTEXTS, compute_of_sets, gather, name_numbers, read_metric, shared_context
+from text_metrics.core_api import QUESTIONS, TEXTS, describe, parse_choice, parse_count, split_list
+from text_metrics.training.common import (
+    CONTEXTS,
+    Stripper,
+    compute_of_sets,
+    gather,
+    name_numbers,
+    read_metric,
+    shared_context,
+)
 
 
 def for_trainer(
@@ -17,6 +24,7 @@ def for_trainer(
     set_size: int | None = None,
     group_by: str | None = None,
     n_examples: int | None = None,
+    strip: Any = None,
     **settings: Any,
 ) -> "TrainerMetric":
     """Make a `compute_metrics` for the Trainer of `transformers` that scores generations.
@@ -28,6 +36,8 @@ def for_trainer(
     set_size : number of generations in a set, such as `num_return_sequences`; all are one set by default
     group_by : "inputs" or "labels": generations whose inputs or labels are equal make a set
     n_examples : number of examples in the dataset; needed with several processes, which repeat some at the end
+    strip : what is removed from generations before they are scored, because it is not the answer: "reasoning",
+        "special" (tokens and chat markers), "prompt", which needs `contexts`, as a list or with commas between them
     **settings : of `compute`; `contexts` may be "inputs" or "labels", which must be equal in a set
 
     Returns
@@ -39,7 +49,7 @@ def for_trainer(
     TypeError, ValueError
         For arguments that are invalid or not known before training.
     """
-    return TrainerMetric(metric, tokenizer, set_size=set_size, group_by=group_by, n_examples=n_examples, **settings)
+    return TrainerMetric(metric, tokenizer, set_size, group_by, n_examples, strip, **settings)
 
 
 class TrainerMetric:
@@ -62,8 +72,10 @@ class TrainerMetric:
         set_size: int | None = None,
         group_by: str | None = None,
         n_examples: int | None = None,
+        strip: Any = None,
         **settings: Any,
     ) -> None:
+        self.strip = Stripper(strip)
         if not hasattr(tokenizer, "batch_decode"):
             raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
         if group_by is not None:
@@ -72,6 +84,8 @@ class TrainerMetric:
                 raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
         self.metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
         self.contexts, self.settings = settings.pop(CONTEXTS, None), settings
+        if self.contexts is None and self.strip.needs_prompts:
+            raise ValueError("strip: 'prompt' requires contexts='inputs' or 'labels', the prompts of the generations.")
         if self.contexts is not None:
             parse_choice(self.contexts, CONTEXTS, ("inputs", "labels"))
         self.tokenizer, self.group_by = tokenizer, group_by
@@ -156,12 +170,18 @@ class TrainerMetric:
 
     def _score(self, sets: list[list[dict[str, Any]]]) -> dict[str, Any]:
         texts = [[text for example in examples for text in example["texts"]] for examples in sets]
+        prompts = None
+        if self.contexts is not None:
+            prompts = [example[self.contexts] for examples in sets for example in examples for _ in example["texts"]]
+        answers = self.strip([text for of_set in texts for text in of_set], prompts)
+        texts = split_list(answers, np.array(list(map(len, texts))))
         given = dict(self.settings)
         if self.contexts is not None:
             given[CONTEXTS] = [shared_context(example[self.contexts] for example in examples) for examples in sets]
         if self.metric.items == QUESTIONS:
             given["references"] = [[example["labels"] for example in examples] for examples in sets]
-        return compute_of_sets(self.metric, texts, given)
+        result = compute_of_sets(self.metric, texts, given)
+        return {**result, "signature": self.strip.sign(result["signature"])}
 
 
 def _token_rows(value: Any) -> list[np.ndarray]:

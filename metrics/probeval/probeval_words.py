@@ -1,0 +1,286 @@
+"""What an answer says in words: the one rule by which answers are read, on both sides.
+
+Digits, signs, symbols and combining marks are part of an answer; case, spaces, the form of quotes and dashes, and
+punctuation between words are not. Answers that are equal then say the same, whatever an encoder says. Answers whose
+numbers, signs, symbols, units of time, vowel signs or tone marks differ never do.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from rapidfuzz import fuzz
+
+from .probeval_numbers import Quantity, Unit, letters_for_marks, plain_word, read_numbers, read_parts
+from .probeval_wordnet import STOP_WORDS
+
+_QUOTES = {"'": "`´‘’‚‛′ʼʹ‹›", '"': "“”„‟″〝〞〟«»「」『』"}
+_FORMS = {char: quote for quote, chars in _QUOTES.items() for char in chars}
+_FORMS |= {"−": "-", "⁄": "/", "∕": "/", "№": "number "}
+# What NFKC would join to the digits before it: a fraction, and a power.
+_FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞↉])")
+_POWER = re.compile(r"(?<=[^\W²³¹⁰⁴-⁹])(?=[⁺⁻]?[²³¹⁰⁴-⁹])")
+# Invisible characters that are none of Unicode's category Cf, and the frame around a digit of a keycap.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u20e3\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+# The flags of regions are tags after a black flag; elsewhere tags are invisible.
+_REGION = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+")
+# Marks of Latin, Greek, Cyrillic, Hebrew and Arabic letters, which writers may leave out. Others are part of a letter:
+# vowel signs and tones of Indic scripts and of Thai, voiced kana.
+_OPTIONAL_MARKS = re.compile("[\u0300-\u08ff\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_WORD = re.compile(r"[^\W_]+(?:['.][^\W_]+)*(?:[+#]+(?![^\W_]))?")
+_DECIMALS = re.compile(r"\d\.\d")
+_PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
+_FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
+# Symbols without which an answer says the same.
+_PLAIN_SYMBOLS = frozenset(",/:#@")
+_LIKE_IN_SPELLING = 80  # of 100, for two words
+_AMERICAN = (
+    (re.compile(r"(?<=[a-z]{2})our(?=$|s|ed|ing|ful|ite|hood)"), "or"),
+    (re.compile(r"(?<=[bt])re(?=$|s$)"), "er"),
+    (re.compile(r"(?<=[a-z]{2})is(?=e$|es$|ed$|er$|ing$|ation)"), "iz"),
+    (re.compile(r"ogue(?=$|s$)"), "og"),
+    (re.compile(r"ll(?=e[dr]|ing|ery)"), "l"),
+)
+
+
+def normalize(text: str) -> str:
+    """Return a text in Unicode's form NFKC, with one form of quotes, dashes and spaces, and nothing invisible."""
+    if not text.isascii():
+        text = _POWER.sub("^", _FRACTION.sub(" ", _visible(text)))
+        text = unicodedata.normalize("NFKC", _one_form(text))
+        text = unicodedata.normalize("NFKC", _one_form(_visible(text)))
+    return " ".join(text.replace("`", "'").split())
+
+
+def _visible(text: str) -> str:
+    """Remove invisible characters."""
+    regions = _REGION.findall(text)
+    pieces = []
+    for piece in _REGION.split(text):
+        pieces.append("".join(char for char in _INVISIBLE.sub("", piece) if unicodedata.category(char) != "Cf"))
+        pieces += regions[:1]
+        regions = regions[1:]
+    return "".join(pieces)
+
+
+def _one_form(text: str) -> str:
+    """Replace quotes and dashes by one form of each."""
+    return "".join("-" if unicodedata.category(char) == "Pd" else _FORMS.get(char, char) for char in text)
+
+
+@lru_cache(maxsize=100_000)
+def fold(text: str) -> str:
+    """Return a normalized text without regard to case: equal for answers that are the same option."""
+    folded = normalize(text).casefold()
+    return folded if folded.isascii() else normalize(folded)
+
+
+class Words(NamedTuple):
+    """An answer as words.
+
+    tokens : its words as they are
+    content : its words without function words, or all words if all are function words
+    squeezed : all that it says, without spaces and punctuation: equal for answers that say the same for certain
+    stems : of the content words
+    head : stem of the last content word before a function word that follows a content word
+    details : its numbers, signs and symbols; None if it has none
+    """
+
+    tokens: list[str]
+    content: str
+    squeezed: str
+    stems: frozenset[str]
+    head: str
+    details: "Details | None"
+
+
+@lru_cache(maxsize=100_000)
+def words(text: str) -> Words:
+    """Read an answer as words; an answer without words is read as its text in lower case."""
+    from nltk.stem import SnowballStemmer  # NLTK takes seconds to import
+
+    text = fold(text)
+    shape = letters_for_marks(text)
+    found = [text[slice(*match.span())] for match in _WORD.finditer(shape)]
+    tokens = [word.removesuffix("'s") if _DECIMALS.search(word) else plain_word(word) for word in found] or [text]
+    content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
+    start = tokens.index(content[0])
+    end = next((i for i in range(start, len(tokens)) if tokens[i] not in content), len(tokens))
+    stem = SnowballStemmer("english").stem
+    squeezed, details = _read_details(text)
+    return Words(found, " ".join(content), squeezed, frozenset(map(stem, content)), stem(tokens[end - 1]), details)
+
+
+class Details(NamedTuple):
+    """What tells an answer from others that an encoder takes for the same.
+
+    quantities : its numbers, in order
+    units : its units of time
+    bare : those without a number
+    signs : words with the sign at their end, such as ("c", "++")
+    symbols : sorted
+    words : all else
+    """
+
+    quantities: list[Quantity]
+    units: frozenset[Unit]
+    bare: frozenset[Unit]
+    signs: dict[str, str]
+    symbols: list[str]
+    words: list[str]
+
+    def differ(self, other: "Details") -> bool:
+        """Tell whether two answers differ in their numbers, units of time, signs or symbols.
+
+        What one of them lacks is no difference, except for the sign of a word.
+        """
+        if self.quantities and other.quantities and self._quantities_differ(other):
+            return True
+        for these, those in ((self, other), (other, self)):
+            if these.bare and those.units and not these.bare & those.units:
+                return True
+        if self.symbols and other.symbols and self.symbols != other.symbols:
+            return True
+        return bool(self.signs and other.signs and sorted(self.signs.values()) != sorted(other.signs.values()))
+
+    def _quantities_differ(self, other: "Details") -> bool:
+        if len(self.quantities) != len(other.quantities):
+            return True
+        if not any(a.differs(b) for a, b in zip(self.quantities, other.quantities, strict=True)):
+            return False
+        # "2 eggs and 3 apples" may be given in another order, "2 to 3" may not.
+        if self.words == other.words:
+            return True
+        ordered = (sorted(side.quantities, key=lambda quantity: quantity.value) for side in (self, other))
+        return any(a.differs(b) for a, b in zip(*ordered, strict=True))
+
+
+def _read_details(text: str) -> tuple[str, Details | None]:
+    """Return what a folded answer says without spaces and punctuation, and its numbers, signs and symbols."""
+    numbers = read_numbers(read_parts(text))
+    squeezed = []
+    signs: dict[str, str] = {}
+    symbols, plain = [], []
+    for piece in numbers.pieces:
+        if isinstance(piece, Quantity):
+            squeezed.append(f"|{piece.form()}|")
+        elif piece.kind == "word":
+            squeezed.append(piece.text)
+            plain.append(piece.text)
+        else:
+            squeezed.append(f"|{piece.text}|")
+            if piece.kind == "sign":
+                signs[plain[-1] if plain else ""] = piece.text
+            elif piece.text not in _PLAIN_SYMBOLS:
+                symbols.append(piece.text)
+    quantities = [piece for piece in numbers.pieces if isinstance(piece, Quantity)]
+    if not (quantities or numbers.bare or signs or symbols):
+        return "".join(squeezed) or text, None
+    details = Details(quantities, numbers.units, numbers.bare, signs, sorted(symbols), plain)
+    return "".join(squeezed), details
+
+
+def equal_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
+    """Find which of n texts and g gold texts say the same for certain: bool array of shape (n, g).
+
+    They are equal but for case, punctuation, spaces, and how numbers are written.
+    """
+    places = {text: i for i, text in enumerate({words(text).squeezed for text in gold})}
+    reference = np.array([places[words(text).squeezed] for text in gold])
+    given = np.array([places.get(words(text).squeezed, -1) for text in texts])
+    return given[:, None] == reference
+
+
+def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
+    """Find which of n texts and g gold texts never say the same: bool array of shape (n, g).
+
+    Their numbers, signs, symbols, units of time, vowel signs or tone marks differ.
+    """
+    pairs = np.zeros((len(texts), len(gold)), dtype=bool)
+    left, right = [words(text) for text in texts], [words(text) for text in gold]
+    for answers, others, table in ((left, right, pairs), (right, left, pairs.T)):
+        for row, answer in enumerate(answers):
+            if answer.details is None:
+                continue
+            for column, other in enumerate(others):
+                if other.details is not None:
+                    table[row, column] |= answer.details.differ(other.details)
+                if answer.details.signs:
+                    table[row, column] |= _differ_in_sign(answer.details.signs, other)
+    if all(answer.squeezed.isascii() for answer in (*left, *right)):
+        return pairs
+    places: dict[str, list[int]] = defaultdict(list)
+    for column, answer in enumerate(right):
+        places[_letters(answer.squeezed)].append(column)
+    for row, answer in enumerate(left):
+        for column in places.get(_letters(answer.squeezed), ()):
+            pairs[row, column] |= _differ_in_marks(answer.squeezed, right[column].squeezed)
+    return pairs
+
+
+def _differ_in_sign(signs: dict[str, str], other: Words) -> bool:
+    """Tell whether a word that bears a sign has another one, or none, in another answer."""
+    others = other.details.signs if other.details else {}
+    return any(word in other.tokens and others.get(word) != sign for word, sign in signs.items())
+
+
+def look_alikes(answer: Words, other: Words) -> list[tuple[str, str]]:
+    """Pair the words, in order, that differ in a few letters only, and are not known to be one word.
+
+    Known are forms of a word, British and American spelling, and a word with a prefix.
+    """
+    sides = answer.content.split(), other.content.split()
+    if len(sides[0]) != len(sides[1]):
+        return []
+    pairs = []
+    for word, said in zip(*sides, strict=True):
+        is_alike = word != said and fuzz.ratio(word, said) > _LIKE_IN_SPELLING
+        is_prefixed = word.endswith(said) or said.endswith(word)
+        if is_alike and not is_prefixed and words(_american(word)).stems != words(_american(said)).stems:
+            pairs.append((word, said))
+    return pairs
+
+
+def _american(word: str) -> str:
+    """Return a word in American spelling, by the common endings."""
+    for pattern, spelling in _AMERICAN:
+        word = pattern.sub(spelling, word)
+    return word
+
+
+def _letters(text: str) -> str:
+    """Return a text without combining marks."""
+    if text.isascii():
+        return text
+    return "".join(
+        char for char in unicodedata.normalize("NFD", text) if not unicodedata.category(char).startswith("M")
+    )
+
+
+def _marks(text: str) -> list[str]:
+    """List the combining marks of each letter."""
+    marks: list[str] = []
+    for char in unicodedata.normalize("NFD", text):
+        if unicodedata.category(char).startswith("M") and marks:
+            marks[-1] += char
+        else:
+            marks.append("")
+    return marks
+
+
+def _differ_in_marks(text: str, other: str) -> bool:
+    """Tell whether texts of the same letters differ in combining marks; accents may be left out."""
+    if text == other:
+        return False
+    for marks, other_marks in zip(_marks(text), _marks(other), strict=False):
+        if _OPTIONAL_MARKS.sub("", marks) != _OPTIONAL_MARKS.sub("", other_marks):
+            return True
+        if marks and other_marks and marks != other_marks:
+            return True
+    return False

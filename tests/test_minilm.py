@@ -1,0 +1,154 @@
+"""The default encoder, of torch's own modules: equal to sentence-transformers, without importing it, and adapted."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from tests import programs
+from tests.conftest import METRICS, SETS
+from text_metrics.metrics._core import core_encoder, core_minilm, core_models, core_windows
+
+SENTENCE = "The old man walks in the park with a dog."
+TEXTS = [
+    *(text for members in SETS for text in members),
+    "",
+    " \t\n",
+    "a",
+    "It's 3.5 % of €1,000 — “naïve” café, Ångström, ﬁne, İstanbul!",
+    "[CLS] is read as a word, and so are [SEP], [MASK] and [UNK].",
+    "null \0 and soft\xadhyphen, zero\u200bwidth, \ufffd",
+    "😀🎉 a party 👩‍👩‍👧",
+    "我喜欢在公园里散步。",
+    "Привет, как дела? مرحبا 개가",
+    "x" * 150,
+    # 256 tokens, special ones included, one less and one more; and a text that is cut.
+    *("dog " * n for n in (253, 254, 255)),
+    f"{SENTENCE} " * 60,
+]
+
+
+@pytest.fixture(scope="module")
+def files():
+    return core_models.find_model("all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="module")
+def minilm(files):
+    return core_minilm.load_minilm(files, "cpu")
+
+
+@pytest.fixture(scope="module")
+def sentence_transformer(files):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(files.path), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def bert(files):
+    from transformers import BertModel
+
+    return BertModel.from_pretrained(files.path, add_pooling_layer=False).eval()
+
+
+def test_each_text_is_embedded_as_by_sentence_transformers(minilm, sentence_transformer):
+    expected = sentence_transformer.encode(TEXTS, show_progress_bar=False)
+    together = minilm.encode(TEXTS)
+    assert together.dtype == np.float32
+    np.testing.assert_allclose(together, expected, atol=1e-6)
+    alone = np.concatenate([minilm.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(alone, expected, atol=1e-6)
+
+
+def test_tokens_are_those_of_transformers(minilm, sentence_transformer):
+    tokenizer = sentence_transformer.tokenizer
+    for room in (20, 254):
+        ours = core_windows.split_windows(minilm.tokenizer, TEXTS, room)
+        theirs = core_windows.split_windows(tokenizer, TEXTS, room)
+        assert ours.parts == theirs.parts
+        assert ours.lengths.tolist() == theirs.lengths.tolist()
+    expected = tokenizer(TEXTS, truncation=True, max_length=256)["input_ids"]
+    assert [core_minilm.cut_tokens(encoding.ids) for encoding in minilm.tokenizer.encode_batch(TEXTS)] == expected
+
+
+def test_adapters_are_added_to_the_weights_of_bert(minilm, bert):
+    generator = torch.Generator().manual_seed(0)
+    modules = [
+        "encoder.layer.0.attention.self.query",
+        "encoder.layer.2.attention.self.key",
+        "encoder.layer.2.attention.self.value",
+        "encoder.layer.3.attention.output.dense",
+        "encoder.layer.4.intermediate.dense",
+        "encoder.layer.5.output.dense",
+    ]
+    adapters = {}
+    for module in modules:
+        n_out, n_in = bert.get_submodule(module).weight.shape
+        adapters[f"{module}.up"] = torch.randn(n_out, 4, generator=generator).half() / 10
+        adapters[f"{module}.down"] = torch.randn(4, n_in, generator=generator).half() / 10
+    before = minilm.encode(["a dog"])
+    adapted = minilm.with_adapters(adapters)
+
+    ids, mask = core_minilm.pad_tokens([[101, 1037, 3899, 102], [101, 1037, 102]], "cpu")
+    with torch.no_grad():
+        actual = core_minilm.hidden_states(adapted.network, ids, mask)
+        for module in modules:
+            up, down = (adapters[f"{module}.{part}"].float() for part in ("up", "down"))
+            bert.get_submodule(module).weight += up @ down
+        expected = bert(input_ids=ids, attention_mask=mask).last_hidden_state
+    is_token = mask.bool()
+    torch.testing.assert_close(actual[is_token], expected[is_token], atol=1e-5, rtol=0)
+    # The encoder that it is made from is as before, and shares the weights that have no adapter.
+    np.testing.assert_array_equal(minilm.encode(["a dog"]), before)
+    shared = [name for name, weight in adapted.network.state_dict().items()
+              if weight.data_ptr() == minilm.network.state_dict()[name].data_ptr()]  # fmt: skip
+    assert len(minilm.network.state_dict()) - len(shared) == 5
+
+
+def test_gruen_shares_the_encoder(load, monkeypatch):
+    registry = core_models.model_registry()
+    monkeypatch.setattr(registry, "models", {})
+    load("gruen").compute(predictions=["The dog walks in the park. It barks at a cat."], device="cpu")
+    load("vendi_embed").compute(predictions=["a", "b"], device="cpu")
+    encoders = [model for model in registry.models.values() if hasattr(model, "with_adapters")]
+    (graded,) = [loaded.model for key, loaded in registry.models.items() if key[0] == "gruen compact"]
+    assert len(encoders) == 1
+    words = encoders[0].network["words"].weight
+    assert words.data_ptr() == graded.network["words"].weight.data_ptr()
+
+
+def test_the_encoder_has_no_gradients_and_leaves_the_random_state(files, monkeypatch):
+    monkeypatch.setattr(core_models.model_registry(), "models", {})
+    before = torch.get_rng_state()
+    loaded = core_encoder.load_encoder(files, "cpu")
+    assert not any(parameter.requires_grad for parameter in loaded.network.parameters())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# What each metric imports until its first score.
+FIRST = """
+import json, sys
+import text_metrics
+name, given = sys.argv[1], json.loads(sys.argv[2])
+metric = text_metrics.load(name)
+loaded = sorted({"torch"} & sys.modules.keys())
+metric.compute(**given)
+print(json.dumps([loaded, sorted(name for name in json.loads(sys.argv[3]) if name in sys.modules)]))
+"""
+UNNEEDED = ("sentence_transformers", "transformers", "torch._dynamo", "matplotlib")
+CALLS = {
+    "vendi_embed": {"predictions": ["a dog", "the house", "a bird"]},
+    "chamfer_diversity": {"predictions": ["a dog", "the house", "a bird"]},
+    "semantic_entropy": {"predictions": [["a dog", "the dog", "a bird"]]},
+    "probeval": {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]},
+    "gruen": {"predictions": ["The dog walks in the park. It barks at a cat."]},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_default_path_imports_no_library_of_models(name):
+    done = programs.run(FIRST, name, json.dumps(CALLS[name]), json.dumps(UNNEEDED), cwd=METRICS.parent)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [[], []]

@@ -1,0 +1,127 @@
+"""A diverse subset of good texts, chosen greedily."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from text_metrics.core_api import TIE, first_maximum, unit_vectors
+
+# Texts of a group that are looked at together.
+_LAZY_ROWS = 512
+
+
+def subset_score(vectors: np.ndarray, quality: np.ndarray) -> float:
+    """Score a subset of k texts: mean quality times the Vendi score of order 2.
+
+    The score needs the sum of the squared cosines, which is that of the squares of XXᵀ and of XᵀX: memory grows with
+    the smaller of k and d.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (k, d), rows of length 1
+    quality : ndarray of shape (k,), in [0, 1]
+
+    Returns
+    -------
+    float, in [0, k]; higher is better
+    """
+    n, d = vectors.shape
+    products = vectors @ vectors.T if n <= d else vectors.T @ vectors
+    return float(quality.mean() * n**2 / np.square(products).sum())
+
+
+def choose(
+    embeddings: np.ndarray,
+    quality: np.ndarray,
+    sizes: np.ndarray,
+    keep: np.ndarray,
+    ranks: np.ndarray,
+    min_distance: float = 0.0,
+) -> list[np.ndarray]:
+    """Choose texts of each group, one after the other, each time the one that adds most to `subset_score`.
+
+    Order 2 needs no eigenvalues: its gain follows from the sums of squared cosines with what is chosen already. Scores
+    that differ by less than the tolerance of `first_maximum` are equal.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), rows non-zero, group after group
+    quality : ndarray of shape (n,), in [0, 1]
+    sizes : ndarray of shape (m,), the number of texts of each group
+    keep : ndarray of shape (m,), how many to choose of each, in [0, size]
+    ranks : ndarray of shape (n,), of the texts by content: of two that add as much, the first is chosen
+    min_distance : the least cosine distance of two chosen texts, in [0, 2]; fewer are chosen where no other text is
+        eligible
+
+    Returns
+    -------
+    list of m ndarrays: the places of the chosen texts in their group, in the order of choice
+    """
+    chosen = []
+    for start, size, wanted in zip(np.cumsum(sizes) - sizes, sizes, keep.tolist(), strict=True):
+        order = np.argsort(ranks[start : start + size], kind="stable")
+        rows = start + order
+        picked = _choose(unit_vectors(embeddings[rows]), quality[rows], wanted, 1 - min_distance + TIE)
+        chosen.append(order[picked])
+    return chosen
+
+
+def _choose(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: float) -> np.ndarray:
+    """Choose among unit vectors (n, d) of quality (n,), with cosines up to `largest`: places, in the order of choice.
+
+    In a large group, the sums of squared cosines are computed where they matter. They only grow, so that a score from
+    an earlier sum is an upper bound. The texts of the highest scores are followed until the bound of another one is as
+    high; then all bounds that are high enough are replaced by scores.
+    """
+    n, d = vectors.shape
+    crossed, free = np.zeros(n), np.ones(n, dtype=bool)
+    # The number of chosen texts that the sum of each text is over.
+    n_summed = np.zeros(n, dtype=np.int64)
+    chosen, picked = np.empty((wanted, d)), np.empty(wanted, dtype=np.int64)
+    squares = total = 0.0
+
+    def bounds_of(rows: Any, quality: np.ndarray, crossed: np.ndarray) -> np.ndarray:
+        return np.where(free[rows], (total + quality) * (step + 1) / (squares + 2 * crossed + 1), -math.inf)
+
+    step = 0
+    while step < wanted:
+        bounds = bounds_of(slice(None), quality, crossed)
+        if bounds.max() == -math.inf:
+            return picked[:step]
+        highest = np.partition(bounds, -min(n, _LAZY_ROWS))[-min(n, _LAZY_ROWS)]
+        is_high = free & (bounds >= min(highest, bounds.max() - TIE))
+        is_stale = n_summed < step
+        if (is_high & is_stale).any():
+            # Many at a time, because most of those that come next are stale, too.
+            n_updated = min(n, 8 * _LAZY_ROWS)
+            is_high |= free & (bounds >= np.partition(bounds, -n_updated)[-n_updated])
+        stale = np.flatnonzero(is_high & is_stale)
+        for first in np.unique(n_summed[stale]).tolist():
+            some = stale[n_summed[stale] == first]
+            cosines = vectors[some] @ chosen[first:step].T
+            crossed[some] += np.square(cosines).sum(axis=1)
+            free[some] &= (cosines <= largest).all(axis=1)
+        n_summed[stale] = step
+        if len(stale):
+            continue
+        rows, rest = np.flatnonzero(is_high), np.flatnonzero(free & ~is_high)
+        followed, q_rest, norms_rest = vectors[rows], quality[rest], 2 * crossed[rest] + 1
+        while step < wanted:
+            scores = bounds_of(rows, quality[rows], crossed[rows])
+            limit = (scores.max() - TIE) / (step + 1)
+            if ((total + q_rest) / (squares + norms_rest)).max(initial=-math.inf) >= limit:
+                break
+            place = rows[first_maximum(scores)]
+            picked[step], chosen[step] = place, vectors[place]
+            squares += 2 * crossed[place] + 1
+            total += quality[place]
+            cosines = followed @ vectors[place]
+            crossed[rows] += np.square(cosines)
+            free[rows] &= cosines <= largest
+            free[place] = False
+            step += 1
+            n_summed[rows] = step
+            if len(rows) > 2 * _LAZY_ROWS:
+                break
+    return picked

@@ -1,0 +1,148 @@
+"""Exit codes and error messages of commands."""
+
+import argparse
+import errno
+import io
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from tqdm import tqdm
+
+from text_metrics.files.reading import reading
+from text_metrics.files.storage import without_secrets
+
+EXIT_USAGE, EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_INTERRUPTED = 2, 3, 5, 130
+# The extras that bring libraries.
+_EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
+# Messages of one kind that are printed before the others are counted.
+_SHOWN = 10
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Show a description as it stands, and in the usage what is required."""
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        """Add the usage, without the options that have defaults."""
+        shown = [action for action in actions if action.required or set(action.option_strings) <= {"-h", "--help"}]
+        super().add_usage(usage, shown, (), prefix)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help shows a docstring as it stands."""
+
+    def __init__(self, description: str | None = None, **named: Any) -> None:
+        super().__init__(description=description, formatter_class=HelpFormatter, **named)
+
+    def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
+        """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
+        if "_ARGCOMPLETE" in os.environ:
+            import argcomplete
+
+            argcomplete.autocomplete(self)
+        return super().parse_args(*arguments)
+
+
+def command(main: Callable[..., int | None]) -> Callable[..., int]:
+    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
+
+    @wraps(main)
+    def run(*arguments: Any) -> int:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A terminal may not have all characters.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        try:
+            with _warned_once(), reading():
+                code = main(*arguments) or 0
+            # An error of printing is raised here, not at the interpreter's exit.
+            sys.stdout.flush()
+            return code
+        except OSError as error:
+            return _end(_describe(error))
+        except ImportError as error:
+            extra = _EXTRAS.get(error.name or "")
+            advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
+            return _end(advice if extra else str(error))
+        except ValueError as error:
+            return _end(str(error))
+        except KeyboardInterrupt as interrupt:
+            return _end(f"Interrupted. {interrupt}".strip(), EXIT_INTERRUPTED)
+
+    return run
+
+
+@contextmanager
+def input_checked() -> Iterator[None]:
+    """Turn the TypeError of a check of settings or of a file into a ValueError; elsewhere, a TypeError is a bug."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+@contextmanager
+def _warned_once() -> Iterator[None]:
+    """Print a warning once, whatever numbers are in it, and how often it came at the end."""
+    seen = Counter[str]()
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_once(message: Any, *arguments: Any, **named: Any) -> None:
+            kind = re.sub(r"\d[\d.,]*", "...", str(message))
+            seen[kind] += 1
+            if seen[kind] == 1:
+                show(message, *arguments, **named)
+
+        warnings.showwarning = show_once
+        try:
+            yield
+        finally:
+            for kind, n in seen.items():
+                if n > 1:
+                    print(f"This warning came {n} times: {kind}", file=sys.stderr)
+
+
+class Notices:
+    """Lines on stderr of one kind: the first ones are printed, and the others counted."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def add(self, line: str) -> None:
+        """Print a line, or count it."""
+        self._n += 1
+        if self._n <= _SHOWN:
+            # Above a progress bar.
+            tqdm.write(without_secrets(line), file=sys.stderr)
+
+    def end(self, what: str) -> None:
+        """Say how many more there are of what."""
+        if self._n > _SHOWN:
+            print(f"And {self._n - _SHOWN:,} more {what}.", file=sys.stderr)
+
+
+def _describe(error: OSError) -> str:
+    """Describe what the system refused; all errors of writing but those of stdout name a file."""
+    if error.filename is not None:
+        # Some libraries give their own words.
+        return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."
+    if error.errno not in _WRITING:
+        return str(error)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python would try again at its end, and fail with another message.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"The standard output cannot be written: {error.strerror}."
+
+
+def _end(message: str, code: int = EXIT_USAGE) -> int:
+    print(without_secrets(message) or "The input is invalid.", file=sys.stderr)
+    return code

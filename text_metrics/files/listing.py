@@ -1,0 +1,225 @@
+"""Which files a path, a folder or a pattern names: data, and what of it is ignored."""
+
+import glob
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from text_metrics.files.reading import current
+from text_metrics.files.storage import COMPRESSIONS, file_format, parse_path
+from text_metrics.files.written import PROGRAM, Written, find_writer
+
+# The formats of files of a folder, of which the first that it has is read.
+_KINDS = {
+    "Parquet": (".parquet",),
+    "Arrow": (".arrow",),
+    "JSON": (".json", ".jsonl", ".ndjson"),
+    "CSV": (".csv", ".tsv"),
+    "text": (".txt",),
+}
+_DATA = {suffix for suffixes in _KINDS.values() for suffix in suffixes}
+
+
+class Listing(NamedTuple):
+    """The files of a path, in order, and by the reason the names of files beside them that are no data."""
+
+    files: list[Path]
+    ignored: dict[str, list[str]]
+
+
+def data_files(path: Path) -> list[Path]:
+    """List the files of a path, as `list_files` does."""
+    return list_files(path).files
+
+
+def list_files(path: Path) -> Listing:
+    """List the files of a path, which may be a pattern such as `runs/*.jsonl`, and what is beside them.
+
+    Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files, or its CSV
+    files; and Parquet files of subfolders, unless there are others in the folder itself. Files that commands wrote are
+    no data of a folder or pattern, and hidden ones neither. Raises a ValueError if there is none.
+    """
+    if path.is_dir():
+        return _files_of_folder(path)
+    if path.exists():
+        writer = find_writer(path)
+        if writer is not None and writer.is_record:
+            raise ValueError(f"{path} was written by {writer.command}, and holds no texts: pass the file of the texts.")
+        if writer is not None:
+            current().note_own(path, writer.command)
+        return Listing([path], {})
+    return _files_of_pattern(path)
+
+
+def _files_of_folder(folder: Path) -> Listing:
+    if (folder / "dataset_dict.json").exists():
+        splits = sorted(each.name for each in folder.iterdir() if each.is_dir())
+        raise ValueError(f"{folder} has splits: pass the folder of one of them, {', '.join(splits)}.")
+    entries = sorted(folder.iterdir())
+    visible = [each for each in entries if not each.name.startswith(".")]
+    files, subfolders, own = _without_own(visible)
+    data = {name: [each for each in files if file_format(each) in kinds] for name, kinds in _KINDS.items()}
+    # Other Arrow files are caches of `datasets`, or of a larger dataset that was in this folder.
+    state = folder / "state.json"
+    saved = state.read_text(encoding="utf-8") if state.exists() else ""
+    of_datasets = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
+    if of_datasets and not data["Parquet"]:
+        about = ("state.json", "dataset_info.json")
+        beside = [each.name for of_kind in data.values() for each in of_kind if each.name not in about]
+        return Listing(of_datasets, {"not of `datasets`": beside} if beside else {})
+    # A text file beside data is more often about them than one of them.
+    kind = next((name for name, of_kind in data.items() if of_kind and name != "text"), "Parquet")
+    nested = _parquet_below(subfolders) if kind == "Parquet" else []
+    chosen = sorted([*data[kind], *nested])
+    others = [each.name for name, of_kind in data.items() if name != kind for each in of_kind]
+    unread = [each.name + "/" for each in subfolders if not any(each in file.parents for file in chosen)]
+    hidden = [each.name for each in entries if each.name.startswith(".") and file_format(each) in _DATA]
+    ignored = {**own, f"not {kind}": others, "subfolders": unread, "hidden": hidden}
+    ignored = {reason: names for reason, names in ignored.items() if names}
+    if not chosen:
+        left = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in ignored.items())
+        raise ValueError(f"{folder} has no Parquet, JSON or CSV files, nor those of `datasets`{left and f': {left}'}.")
+    return Listing(chosen, ignored)
+
+
+def _parquet_below(folders: Iterable[Path]) -> list[Path]:
+    """List the Parquet files of folders and of their subfolders, without those that begin with `.` or `_`."""
+    found = []
+    for folder in folders:
+        for file in folder.rglob("*.parquet"):
+            names = file.relative_to(folder).parts
+            is_shown = not any(name.startswith((".", "_")) for name in (folder.name, *names))
+            if is_shown and find_writer(file) is None:
+                found.append(file)
+    return found
+
+
+def _files_of_pattern(pattern: Path) -> Listing:
+    named = list(map(Path, sorted(glob.glob(str(pattern)))))
+    if not named:
+        raise ValueError(f"{pattern} does not exist.")
+    files, folders, ignored = _without_own(named)
+    for folder in folders:
+        with suppress(ValueError):
+            of_folder = _files_of_folder(folder)
+            files += of_folder.files
+            for reason, names in of_folder.ignored.items():
+                ignored.setdefault(reason, []).extend(f"{folder.name}/{name}" for name in names)
+            continue
+        ignored.setdefault("no data", []).append(f"{folder.name}/")
+    if not files:
+        left = ", ".join(name for names in ignored.values() for name in names)
+        raise ValueError(f"{pattern} names no data, but {left}, which commands wrote: name a file itself to read it.")
+    return Listing(files, ignored)
+
+
+def _without_own(paths: Iterable[Path]) -> tuple[list[Path], list[Path], dict[str, list[str]]]:
+    """Part paths into files, folders, and by the reason the names of those that a command wrote."""
+    files, folders = [], []
+    own: dict[str, list[str]] = {}
+    for path in paths:
+        writer = find_writer(path)
+        if writer is not None:
+            own.setdefault(f"written by {writer.command}", []).append(path.name)
+        elif path.is_dir():
+            folders.append(path)
+        else:
+            files.append(path)
+    return files, folders, own
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path is a pattern of names, and no file."""
+    return isinstance(path, Path) and glob.has_magic(str(path)) and not path.exists()
+
+
+def fixed_folder(pattern: Path) -> Path:
+    """Return the deepest folder that a pattern names without wildcards."""
+    return next(folder for folder in pattern.parents if not glob.has_magic(str(folder)))
+
+
+def output_beside(path: Path) -> Path:
+    """Return the path beside which an output of some data is written: for a pattern, without its wildcards.
+
+    That of `runs/*.jsonl` is `runs/all.jsonl`, and that of `runs/day-*/a.jsonl` is `runs/day-a.jsonl`.
+    """
+    if not is_pattern(path):
+        return path
+    folder = fixed_folder(path)
+    suffix = "" if glob.has_magic(path.suffix) else file_format(path)
+    fixed = re.sub(r"\[[^]]*\]|[*?]", " ", str(path.relative_to(folder)).partition(".")[0])
+    words = [word for part in re.findall(r"\w+", fixed) if (word := part.strip("_"))]
+    return folder / f"{'-'.join(words) or 'all'}{suffix}"
+
+
+def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, Path]:
+    """Name the files of systems: NAME=path, or a path, which is named by its stem, and by folders if needed.
+
+    A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, what it names is one system, and
+    otherwise each file is one, but for those that commands wrote; `takes_answers` says that answers of chat models are
+    wanted. Of several files that are named, as by a shell for a pattern, records and scores of another one are no
+    systems. Raises a ValueError if two systems have one name.
+    """
+    named: list[tuple[str | None, Path]] = []
+    for word in words:
+        name, _, path = word.partition("=")
+        if name and path and "/" not in name and not Path(word).exists():
+            named.append((name, parse_path(path)))
+        elif "://" in word or Path(word).exists():
+            named.append((None, parse_path(word)))
+        else:
+            found = list(map(Path, sorted(glob.glob(word)))) or [Path(word)]
+            named += [(None, each) for each in found if not _is_own(each, takes_answers)]
+    paths = [path for name, path in named if name is None]
+    if len(paths) > 1:
+        named = [(name, path) for name, path in named if name is not None or not _repeats(path, paths)]
+        paths = [path for name, path in named if name is None]
+    if words and not named:
+        raise ValueError(f"{', '.join(words)}: only files that commands wrote. Name a file itself to read it.")
+    names = [name or _distinct_name(path, paths) for name, path in named]
+    if len(set(names)) < len(names):
+        raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
+    return dict(zip(names, (path for _, path in named), strict=True))
+
+
+def _is_own(path: Path, takes_answers: bool) -> bool:
+    """Whether a command wrote a file that a pattern names, which is then ignored."""
+    writer = find_writer(path)
+    if writer is None or (takes_answers and writer.command == PROGRAM and not writer.is_record):
+        return False
+    current().ignore({f"written by {writer.command}": [path.name]})
+    return True
+
+
+def _repeats(path: Path, paths: Sequence[Path]) -> bool:
+    """Whether a file that is named beside others is a record, or holds the scores of one of them; it is ignored."""
+    writer = find_writer(path)
+    if writer is None:
+        return False
+    repeats = writer.is_record or any(_is_scored(writer, other) for other in paths if other is not path)
+    if repeats:
+        current().ignore({f"written by {writer.command}": [path.name]})
+    return repeats
+
+
+def _is_scored(writer: Written, data: Path) -> bool:
+    """Whether what was written holds the scores of a file."""
+    if writer.command != f"{PROGRAM} score" or not (isinstance(data, Path) and data.is_file()):
+        return False
+    stat = data.stat()
+    recorded = (Path(str(writer.of.get("data"))).name, writer.of.get("size"), writer.of.get("modified"))
+    return recorded == (data.name, stat.st_size, stat.st_mtime_ns)
+
+
+def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
+    """Return the stem of a path, with as many of its folders as tell it from the others."""
+    parts, rivals = _parts(path), [_parts(other) for other in paths if other is not path]
+    depth = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in rivals)), len(parts))
+    return "/".join(parts[-depth:])
+
+
+def _parts(path: Path) -> list[str]:
+    stem = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    return [*path.parts[:-1], path.name if path.is_dir() else stem.stem]

@@ -1,0 +1,322 @@
+"""Rows joined to sets, as all commands read them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from text_metrics.core_api import describe
+from text_metrics.files.columns import (
+    OPTIONS,
+    Column,
+    column_of,
+    is_missing,
+    missing,
+    parse_cell,
+    read_key,
+    read_value,
+)
+from text_metrics.files.rows import Row, Source
+from text_metrics.texts import Marks, clean
+
+# Texts of --one-set, and rows of scattered sets, which are in memory together.
+LARGEST_SET = 1_000_000
+# The id of a set: its system, if it has one, and its prompt.
+Id = tuple[str | None, str]
+
+
+class Keys(NamedTuple):
+    """What makes a set of rows: their prompt and system, or their number; otherwise, each row is a set.
+
+    text, id, system : keys of the texts, of the prompt and of the system
+    size : how many consecutive rows make a set
+    is_one_set : whether all rows are one set
+    """
+
+    text: str | None = None
+    id: str | None = None
+    system: str | None = None
+    size: int | None = None
+    is_one_set: bool = False
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether several rows make a set."""
+        return self.is_one_set or self.id is not None or self.size is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The keys of the id of a set."""
+        return [key for key in (self.system, self.id) if key is not None]
+
+    def id_of(self, row: Row) -> Id | None:
+        """Read the id of a row's set; None if a key is missing."""
+        system, prompt = (None if key is None else read_key(row.values, key) for key in (self.system, self.id))
+        return None if prompt is None or (system is None and self.system is not None) else (system, prompt)
+
+    def lacking(self, row: Row) -> str:
+        """Say which key of the id of its set a row does not have."""
+        key = next(key for key in self.names if read_key(row.values, key) is None)
+        return f"{missing(key, row.values)} ({'--id-key' if key == self.id else '--system-key'})"
+
+
+class Unit(NamedTuple):
+    """What is scored as one: a set, or a row of texts; or only bad rows.
+
+    rows, texts : those that are good, and their texts
+    given : by argument, a value for each text, or that of the set
+    bad : rows that are skipped, because of an error or with their set
+    is_incomplete : whether the set lacks a row
+    is_joined : whether its rows are joined; otherwise, its only row stays as it is
+    system, id : of the set; its id is the place of its row where no key gives it
+    marks : what its texts held that is not the answer
+    """
+
+    rows: Sequence[Row] = ()
+    texts: Sequence[str] = ()
+    given: Mapping[str, Any] = {}
+    bad: Sequence[Row] = ()
+    is_incomplete: bool = False
+    is_joined: bool = False
+    system: str | None = None
+    id: str | None = None
+    marks: Marks | None = None
+
+
+def common_size(sizes: np.ndarray) -> int | None:
+    """Return the number of texts to which sets are rarefied, the least of all; None if they have one size."""
+    return int(sizes.min()) if sizes.min() < sizes.max() else None
+
+
+def count_texts(row: Row, key: str | None) -> int:
+    """Count the texts of a row that is not read yet; 0 if it has none."""
+    value = read_value(row.values, key)
+    value = parse_cell(value) if row.has_cells else value
+    return len(value) if isinstance(value, list) else int(value is not None)
+
+
+def _measure(run: tuple[Id, Iterator[tuple[Id, int]]]) -> tuple[int, int, int]:
+    """Return the hash of the id of a run of rows, the number of its first row, and how many rows it has."""
+    key, rows = run
+    _, number = next(rows)
+    return hash(key), number, 1 + sum(1 for _ in rows)
+
+
+@dataclass
+class Reader:
+    """Joins the rows of a file to units.
+
+    A row keeps its place in its set if it is bad. A row without a readable id counts to the set before it; if it is
+    not between two rows of one set, the set after it lacks a row, too. Where sets are scattered, it is an error.
+
+    Parameters
+    ----------
+    reads_sets : whether a row that is no part of a set must be a list; otherwise, it may be one text
+    columns : with the values of arguments; a row without a valid value is bad
+    chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
+    is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
+    strip : the kinds of what is not the answer that are removed from texts
+    guard : a `SystemGuard` that `prepare` asks about the rows that it reads
+
+    Attributes
+    ----------
+    joins_rows : whether rows are joined to sets; not if no two rows have one id, as `prepare` finds out
+    """
+
+    keys: Keys
+    reads_sets: bool
+    columns: Sequence[Column] = ()
+    chooses: bool = False
+    is_scattered: bool = False
+    strip: Sequence[str] = ()
+    guard: Any = None
+    joins_rows: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.joins_rows = self.keys.is_grouped
+
+    def prepare(self, source: Source) -> None:
+        """Find out whether the rows of a set are all next to each other.
+
+        Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id,
+        for a column that a table does not have, or if the rows seem to be of several systems.
+        """
+        keys = {"--text-key": self.keys.text, "--id-key": self.keys.id, "--system-key": self.keys.system}
+        source.check_columns(keys | {OPTIONS.get(each.argument, each.argument): each.name for each in self.columns})
+        if self.keys.id is None or self.is_scattered:
+            return
+        rows = source.rows(*self.keys.names) if self.guard is None else self._guarded(source)
+        ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
+        runs = map(_measure, groupby(ids, itemgetter(0)))
+        hashes, numbers, lengths = np.fromiter(runs, np.dtype((np.int64, 3))).T
+        if not len(numbers) and (row := next((row for row in source.rows() if not row.error), None)):
+            raise ValueError(f"{source.path}: no row has an id. Row {row.number} {self.keys.lacking(row)}.")
+        if self.guard is not None:
+            self.guard.check(source.path)
+            self.guard = None
+        _, first, places = np.unique(hashes, return_index=True, return_inverse=True)
+        again = np.flatnonzero(first[places] < np.arange(len(places)))
+        self.is_scattered = len(again) > 0
+        self.joins_rows = self.is_scattered or bool((lengths > 1).any())
+        if self.is_scattered and sum(1 for _ in source.rows(*self.keys.names)) > LARGEST_SET:
+            raise ValueError(
+                f"{source.path}: row {numbers[again[0]]} has the {self.keys.id!r} of row "
+                f"{numbers[first[places[again[0]]]]}, and rows between them have another one. The rows of a set must "
+                f"be next to each other in a file of more than {LARGEST_SET:,} rows: sort the file first."
+            )
+
+    def _guarded(self, source: Source) -> Iterator[Row]:
+        """Read the rows, and show them to the guard: of a table, the columns that it may need."""
+        fields = list(source.schema or ())
+        texts = None if self.keys.text is None else column_of(self.keys.text, [each.name for each in fields])
+        plain = [each.name for each in fields if each.name == texts or not pa.types.is_nested(each.type)]
+        for row in source.rows(*dict.fromkeys([*plain, *self.keys.names])):
+            key = None if row.error else self.keys.id_of(row)
+            if key is not None:
+                self.guard.add(key, row.values, count_texts(row, self.keys.text))
+            yield row
+
+    def units(self, source: Source) -> Iterator[Unit]:
+        """Join rows to units, in order; each row belongs to a unit, as good or as bad."""
+        rows = self._checked(source)
+        if self.keys.id is not None:
+            yield from self._sets(rows, source)
+        elif self.keys.is_one_set:
+            members, n_texts = list[Row](), 0
+            for row in rows:
+                members.append(row)
+                n_texts += len(row.texts) or 1
+                if n_texts > LARGEST_SET:
+                    raise ValueError(f"--one-set holds at most {LARGEST_SET:,} texts in memory: this file has more.")
+            yield self._unit(members)
+        else:
+            size = self.keys.size or 1
+            while members := list(islice(rows, size)):
+                left_over = f"is left over: fewer than {size} rows remain"
+                unit = self._unit(members, left_over if len(members) < size else "")
+                yield unit._replace(id=str(members[0].place))
+
+    def _sets(self, rows: Iterator[Row], source: Source) -> Iterator[Unit]:
+        """Join rows with one id; what is wrong with a set because of a row beside it is in `problems`."""
+        problems: dict[Id | None, str] = {}
+        placed: Iterable[tuple[Id | None, Row]] = self._placed(rows, source, problems)
+        if self.is_scattered:
+            first: dict[Id | None, int] = {}
+            placed = sorted(placed, key=lambda each: first.setdefault(each[0], len(first)))
+        for key, run in groupby(placed, itemgetter(0)):
+            members = [row for _, row in run]
+            unit = self._unit(members, problems.get(key, ""))
+            system, prompt = key or (None, None)
+            # Without an id at the beginning of the file, no set lacks these rows but the next.
+            yield unit._replace(system=system, id=prompt, is_incomplete=unit.is_incomplete and key is not None)
+
+    def _placed(
+        self, rows: Iterator[Row], source: Source, problems: dict[Id | None, str]
+    ) -> Iterator[tuple[Id | None, Row]]:
+        """Yield each row with the id of its set: a row without one counts to the set before it."""
+        last, invalid = None, None
+        for row in rows:
+            key = self.keys.id_of(row)
+            if key is None:
+                row.error = row.error or self.keys.lacking(row)
+                invalid = row
+                if self.is_scattered:
+                    raise ValueError(
+                        f"{source.path}, row {row.number} {row.error}. The rows of a set may be anywhere in this file, "
+                        f"and this row may belong to any set: correct or remove it."
+                    )
+            else:
+                if invalid is not None and key != last:
+                    before = f"invalid row {invalid.number} before it: {invalid.error}"
+                    problems[key] = f"skipped: its set may contain {before}"
+                last, invalid = key, None
+            yield last, row
+
+    def _unit(self, members: list[Row], problem: str = "") -> Unit:
+        """Join rows to a unit, which is incomplete if one of them is bad, or for a `problem` beside them."""
+        good = [row for row in members if not row.error]
+        bad = [row for row in members if row.error]
+        if bad and not self.keys.is_one_set:
+            place = f"rows {members[0].number} to {members[-1].number}"
+            problem = f"skipped: its set ({place}) contains invalid row {bad[0].number}: {bad[0].error}"
+        if good and (self.chooses or not problem):
+            texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
+            try:
+                given = self._given(good)
+                texts, marks = clean(texts, self.strip, given.get("contexts"))
+                return Unit(good, texts, given, bad, bool(problem), self.joins_rows, marks=marks)
+            except ValueError as error:
+                problem = str(error) or type(error).__name__
+        for row in members:
+            row.error = row.error or problem
+        return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
+
+    def _given(self, rows: list[Row]) -> dict[str, Any]:
+        """Join the values of arguments; raises a ValueError if those of a set differ, or are missing."""
+        given: dict[str, Any] = {}
+        for column in self.columns:
+            values = [row.given[column.argument] for row in rows if column.argument in row.given]
+            if column.per_text:
+                given[column.argument] = list(chain.from_iterable(values))
+            elif any(value != values[0] for value in values):
+                raise ValueError(f"{column.name!r} differs between the rows of one set")
+            else:
+                given[column.argument] = values[0] if values else column.read(rows[0].values, None)
+        return given
+
+    def _checked(self, source: Source) -> Iterator[Row]:
+        """Read the texts of rows, and their values of arguments; what is wrong with them is their error.
+
+        In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
+        """
+        are_lists, file = None, 0
+        for row in source.rows():
+            if row.file != file:
+                # Each file has its own form.
+                are_lists, file = None, row.file
+            if row.n_lines > 1 and self.keys.size:
+                raise ValueError(
+                    f"{source.path}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as rows "
+                    f"of sets of --set-size: the first {row.error}. Correct these lines."
+                )
+            if not row.error:
+                try:
+                    texts = read_value(row.values, self.keys.text)
+                    cells = parse_cell(texts) if row.has_cells and are_lists is not False else None
+                    is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
+                    are_lists = is_list if are_lists is None else are_lists
+                    self._read_texts(row, cells if is_list and are_lists else texts)
+                    n_texts = None if row.is_text else len(row.texts)
+                    # Of a set, any row may have its value.
+                    row.given = {
+                        column.argument: column.read(row.values, n_texts, row.has_cells)
+                        for column in self.columns
+                        if column.per_text or not is_missing(read_value(row.values, column.name))
+                    }
+                except (ValueError, ArithmeticError, RecursionError) as error:
+                    row.error = str(error) or type(error).__name__
+            yield row
+
+    def _read_texts(self, row: Row, texts: Any) -> None:
+        name = "a row" if self.keys.text is None else repr(self.keys.text)
+        is_chosen = self.chooses and self.keys.is_grouped
+        row.is_text = isinstance(texts, str)
+        if row.is_text:
+            if not self.keys.is_grouped and self.reads_sets:
+                raise ValueError(f"{name} is one text: a set is a list, or needs --id-key or --set-size")
+            texts = [texts]
+        elif texts is None or (self.keys.text is None and isinstance(texts, dict)):
+            raise ValueError(missing(self.keys.text, row.values))
+        elif not isinstance(texts, list) or is_chosen:
+            expected = "one text" if is_chosen else "a text or a list of texts"
+            raise ValueError(f"{name} must be {expected}. Got {describe(texts)}")
+        if not texts:
+            raise ValueError(f"{name} is an empty list")
+        for text in texts:
+            if not isinstance(text, str):
+                raise ValueError(f"{name} must hold texts. Got {describe(text)}")
+        row.texts = texts

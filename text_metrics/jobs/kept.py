@@ -1,0 +1,154 @@
+"""Rows of a file that keep their columns and their order, and get further columns, such as ratings of their texts."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from text_metrics import options as cli
+from text_metrics.console import Notices
+from text_metrics.files import listing
+from text_metrics.files import storage as files
+from text_metrics.files.columns import Column
+from text_metrics.files.rows import Row, Source
+from text_metrics.files.sets import Keys, Reader, Unit
+from text_metrics.files.writer import write_rows
+from text_metrics.jobs.chat import journal_of
+from text_metrics.jobs.saved import is_bad_file
+from text_metrics.texts import Marks
+
+_FORMATS = (".jsonl", ".csv", ".parquet")
+# Where the texts of a row are by default.
+_TEXT = "text"
+
+
+class KeptRows(NamedTuple):
+    """The rows of a file.
+
+    source : the file
+    units : its sets, or its rows, with their texts; those that are bad have no texts
+    """
+
+    source: Source
+    units: list[Unit]
+
+    def answers(self) -> dict[int, list[str]]:
+        """Return the texts of each row without what was stripped, by the number of the row."""
+        answers = {}
+        for unit in self.units:
+            start = 0
+            for row in unit.rows:
+                end = start + len(row.texts)
+                answers[row.number] = list(unit.texts[start:end])
+                start = end
+        return answers
+
+    @property
+    def marks(self) -> Marks:
+        """Counts of the texts that hold what is not the answer."""
+        return sum((unit.marks for unit in self.units if unit.marks is not None), Marks())
+
+    @property
+    def good(self) -> list[Row]:
+        """The rows with texts, in the order of the file."""
+        return sorted((row for unit in self.units for row in unit.rows), key=_number)
+
+    @property
+    def bad(self) -> list[Row]:
+        """The rows that are skipped, in the order of the file."""
+        return sorted((row for unit in self.units for row in unit.bad), key=_number)
+
+
+class _ObjectSource(Source):
+    """A file whose rows are objects: a text, or a list of texts, is an object with `text`."""
+
+    def rows(self, *columns: str) -> Iterator[Row]:
+        for row in super().rows(*columns):
+            if not row.error:
+                row.values = row.as_object()
+            yield row
+
+
+def add_keys(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
+    """Add where the texts are, what their prompts are, and the form of the file."""
+    cli.add_keys(parser, clusters=False, contexts=contexts)
+    help = "which prompt a row belongs to; a bad row is skipped with the other rows of its prompt"
+    parser.add_argument("--id-key", metavar="KEY", help=help)
+
+
+def check_outputs(arguments: argparse.Namespace, *reads: str | Path) -> None:
+    """Raise a ValueError if an output is a file that is read, was not written by a command, or has no known format."""
+    out = arguments.out
+    bad = _bad_path(out)
+    inputs = [arguments.reads, *listing.data_files(arguments.reads), *reads]
+    files.check_outputs(inputs, [out, bad, journal_of(out)])
+    if out.suffix not in _FORMATS:
+        raise ValueError(f"--out must be a file that ends in {', '.join(_FORMATS)}. Got {out}.")
+    if bad.exists() and not is_bad_file(bad):
+        raise ValueError(f"{bad} was not written by this command: rename it, or choose another --out.")
+
+
+def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool = False) -> KeptRows:
+    """Read a file by the options of `add_keys`, to which the columns `added` will be added; names what is skipped.
+
+    `reads_sets` says that a row without --id-key must be a set, and not one text.
+
+    Raises a ValueError if no row can be used, or if the file has such a column.
+    """
+    if arguments.system_key is not None and arguments.id_key is None:
+        raise ValueError("--system-key requires --id-key.")
+    path = arguments.reads
+    has_key = arguments.text_key is not None
+    source = (Source if has_key else _ObjectSource)(path, **cli.form_of(arguments))
+    keys = Keys(arguments.text_key if has_key else _TEXT, arguments.id_key, arguments.system_key)
+    context = getattr(arguments, "context_key", None)
+    cli.check_strip(arguments.strip, context is not None)
+    columns = [] if context is None else [Column("contexts", context)]
+    reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo(), strip=arguments.strip)
+    reader.prepare(source)
+    kept = KeptRows(source, list(reader.units(source)))
+    if not kept.good:
+        first = f" The first is {_describe(kept, kept.bad[0])}" if kept.bad else ""
+        raise ValueError(f"{path}: none of {len(kept.bad):,} rows can be used.{first}")
+    for row in kept.good:
+        if taken := row.as_object().keys() & set(added):
+            raise ValueError(f"{path}, {_place(kept, row)} has a column {min(taken)!r} already: rename it.")
+    notices = Notices()
+    for row in kept.bad:
+        notices.add(_describe(kept, row))
+    notices.end("rows were skipped")
+    cli.warn_of_marks(kept.marks)
+    return kept
+
+
+def write(arguments: argparse.Namespace, kept: KeptRows, added: Mapping[int, dict[str, Any]]) -> None:
+    """Write the rows with their further columns, by the number of the row, and those that are skipped."""
+    lines = [row.as_object() | added[row.number] for row in kept.good]
+    out = arguments.out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with files.written_whole(out) as temporary:
+        write_rows(lambda: iter([lines]), kept.source.schema, temporary, out.suffix)
+    bad = kept.bad
+    path = _bad_path(out)
+    if not bad:
+        path.unlink(missing_ok=True)
+        return
+    files.write_jsonl(path, ({"row": row.number, "error": row.error, "text": row.show()} for row in bad))
+    print(f"The rows that were skipped are in {path}.", file=sys.stderr)
+
+
+def _bad_path(out: Path) -> Path:
+    return out.with_name(f"{out.name}.bad.jsonl")
+
+
+def _place(kept: KeptRows, row: Row) -> str:
+    return f"{'line' if kept.source.schema is None else 'row'} {row.number}"
+
+
+def _describe(kept: KeptRows, row: Row) -> str:
+    return f"{kept.source.path}, {_place(kept, row)} {row.error}."
+
+
+def _number(row: Row) -> int:
+    return row.number

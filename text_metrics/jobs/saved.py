@@ -1,0 +1,225 @@
+"""What is saved of a job, piece by piece, such that a kill at any moment loses no piece."""
+
+import json
+import pickle
+import platform
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from text_metrics.console import EXIT_BAD_ROWS
+from text_metrics.files import listing
+from text_metrics.files import storage as files
+from text_metrics.files.reading import current
+from text_metrics.files.systems import warn_of_repeats
+from text_metrics.files.written import BAD, JOB, PARTS, SUMMARY, find_writer, first_value, mark
+from text_metrics.jobs.locks import locked
+from text_metrics.options import Options
+from text_metrics.reporting.formats import count
+
+# The files of pieces, and others in their folder; what is written there is not complete.
+_PIECE = "part-????????"
+_LOCK, _WRITTEN = "lock", "written"
+# The share of the lines of a file that may be lost in others.
+_MOST_LOST = 0.01
+_FORMATS = (".jsonl", ".parquet", ".csv")
+# Of each line of a file of bad rows.
+_BAD_KEYS = {"row", "error", "text"}
+# What changes neither a score nor which rows it is for: a job continues whatever these are.
+_WITHOUT_EFFECT = (
+    *("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence"),
+    # Once it has let the file pass.
+    "one_system",
+)
+
+
+def _decisive(options: Options) -> dict[str, Any]:
+    """Return what decides the numbers, as JSON: a job continues only under equal options.
+
+    Raises a ValueError for a pipe or another special file: a job reads its file more than once.
+    """
+    data = options.data
+    if isinstance(data, Path) and data.exists() and not (data.is_file() or data.is_dir()):
+        raise ValueError(f"{data} is a pipe, which cannot be read twice: write its content to a file first.")
+    stats = [path.stat() for path in listing.data_files(data)]
+    return {
+        **{name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
+        "data": files.without_secrets(str(data)),
+        "size": sum(stat.st_size for stat in stats),
+        "modified": max(stat.st_mtime_ns for stat in stats),
+    }
+
+
+def lacks_lines(counts: Mapping[str, int]) -> bool:
+    """Whether rows that cannot be read took so many lines that the others do not stand for their file."""
+    n_lost = counts.get("n_bad_lines", 0) - counts["n_bad"]
+    return n_lost > _MOST_LOST * (counts.get("n_rows", 0) + n_lost)
+
+
+class SavedJob:
+    """The output of a job, its summary, and until the end a folder with a file for each piece that is done.
+
+    The output is by default beside the data, in their format. One that ends in .json is also the summary.
+
+    Parameters
+    ----------
+    result : the end of the default name of the output, before its suffix
+    formats : the suffixes that the output may have
+
+    Raises a ValueError if one of them is read, or if a file or folder beside the output was not written by a job.
+    """
+
+    def __init__(self, options: Options, result: str, formats: Sequence[str] = _FORMATS) -> None:
+        data = options.data
+        if options.out is None and not isinstance(data, Path):
+            raise ValueError(f"--out is needed: {data} is not in a folder of this machine.")
+        ending = ".parquet" if data.is_dir() else files.file_format(data)
+        ending = ending if ending in formats else formats[0]
+        beside = listing.output_beside(data)
+        out = options.out or beside.with_name(f"{beside.name}.{result}{ending}")
+        if out.suffix not in formats or out.is_dir():
+            raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
+        self.out, self.options, self.decisive = out, options, _decisive(options)
+        self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}{SUMMARY}")
+        self.bad, self.folder = (out.with_name(f"{out.name}{end}") for end in (BAD, PARTS))
+        writes = [*dict.fromkeys((out, self._summary)), self.bad]
+        reads: list[Any] = list(map(str, listing.data_files(data))) if listing.is_pattern(data) else [str(data)]
+        files.check_outputs(reads, writes, {**options.settings, "metric": options.metric}, self.folder)
+        is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
+        for path, record, keys in (
+            (self._summary, self._summary, {"command"}),
+            (self.bad, self.bad, _BAD_KEYS),
+            (self.folder, self.folder / JOB, {"command"}),
+        ):
+            is_ours = path == out or (path == self.folder and is_begun) or keys <= first_value(record).keys()
+            if path.exists() and not is_ours:
+                raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
+
+    def finished(self) -> dict[str, Any] | None:
+        """Read the summary of a job that is done; None if there is work to do."""
+        if self.options.restart:
+            with self._locked():
+                self.remove()
+            self._summary.unlink(missing_ok=True)
+            return None
+        summary = first_value(self._summary)
+        if self.out.exists() and summary.get("command") == self.decisive:
+            return summary
+        if self.out.exists() and not (self.folder / JOB).exists():
+            if find_writer(self.out) is None:
+                raise ValueError(f"{self.out} was not written by this command: rename it, or choose another --out.")
+            raise ValueError(f"{self.out} is of another command or file: pass --restart, or another --out.")
+        return None
+
+    @contextmanager
+    def opened(self) -> Iterator[list[int]]:
+        """Lock the folder; yields the numbers of the pieces that are done, and whole.
+
+        Raises a ValueError if another process or command works on it. After an error, a new folder is removed.
+        """
+        with self._locked():
+            record = self.folder / JOB
+            if not record.exists():
+                with self.written(record) as temporary:
+                    temporary.write_text(json.dumps({"command": self.decisive}) + "\n", encoding="utf-8")
+            elif first_value(record).get("command") != self.decisive:
+                raise ValueError(f"{self.folder} is of another command or file: pass --restart, or another --out.")
+            numbers = sorted(int(path.name.removeprefix("part-")) for path in self.folder.glob(_PIECE))
+            numbers = [number for number in numbers if self._is_whole(number)]
+            try:
+                yield numbers
+            except ValueError:
+                if not any(self.folder.glob(_PIECE)):
+                    self.remove()
+                raise
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt("Run the same command to continue.") from None
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self.folder / _LOCK, self.folder)
+
+    def check_machine(self) -> None:
+        """Raise a ValueError if this machine does not see the data and the pieces that the command sees."""
+        machine = platform.node()
+        try:
+            if not self.folder.is_dir():
+                raise ValueError(f"{self.folder} does not exist.")
+            is_same = _decisive(self.options) == self.decisive
+        except ValueError as error:
+            raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
+        if not is_same:
+            raise ValueError(f"{self.options.data} has changed, or is another file on {machine}: start again.")
+
+    def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+        """Save a piece in a file: its record, its rows, and their checksum."""
+        data = pickle.dumps(record) + pickle.dumps(rows)
+        with files.written_whole(self._part(number)) as temporary:
+            temporary.write_bytes(data + zlib.crc32(data).to_bytes(4, "big"))
+
+    def _is_whole(self, number: int) -> bool:
+        data = self._part(number).read_bytes()
+        return data[-4:] == zlib.crc32(data[:-4]).to_bytes(4, "big")
+
+    def record(self, number: int) -> dict[str, Any]:
+        """Read the record of a piece."""
+        with self._part(number).open("rb") as file:
+            return pickle.load(file)
+
+    def rows(self, n: int) -> Iterator[list[dict[str, Any]]]:
+        """Read the rows of all n pieces, in order."""
+        for number in range(n):
+            with self._part(number).open("rb") as file:
+                _, rows = pickle.load(file), pickle.load(file)
+            yield rows
+
+    def _part(self, number: int) -> Path:
+        return self.folder / f"part-{number:08d}"
+
+    def written(self, path: Path) -> Any:
+        """Write a file as `written_whole` does, with the temporary file in the folder of the pieces."""
+        return files.written_whole(path, self.folder / _WRITTEN if self.folder.is_dir() else None)
+
+    def write_bad(self, n: int) -> None:
+        """Write the rows of all n pieces that were skipped; without any, remove the file of an earlier run."""
+        with self.written(self.bad) as temporary, temporary.open("w", encoding="utf-8") as file:
+            for number, error, text in chain.from_iterable(self.record(i)["bad"] for i in range(n)):
+                file.write(json.dumps({"row": number, "error": error, "text": text}) + "\n")
+        if not self.bad.stat().st_size:
+            self.bad.unlink()
+
+    def remove(self) -> None:
+        """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
+        for pattern in ("*part-*", _WRITTEN, _LOCK, JOB):
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def finish(self, summary: Mapping[str, Any]) -> int:
+        """Write and print the summary, and remove the pieces; returns the exit code."""
+        name = "choose" if self.options.metric == "choose" else "score"
+        shown = json.dumps({**mark(name), **summary}, indent=2)
+        with self.written(self._summary) as temporary:
+            temporary.write_text(f"{shown}\n", encoding="utf-8")
+        self.remove()
+        print(shown)
+        # The command may have read no row itself: the job was done, or others did it.
+        current().add(self.options.data, listing.data_files(self.options.data), summary.get("n_rows", 0))
+        if self.options.id_key is not None:
+            warn_of_repeats(self.options.data, summary, self.options.id_key)
+        if lacks_lines(summary):
+            lines = f"{summary['n_bad_lines']:,} lines are in {count(summary['n_bad'], 'row')} that cannot be read"
+            print(f"No mean is given, because {lines}: correct them, such as an open quote.", file=sys.stderr)
+        print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
+        if summary["n_bad"]:
+            print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
+        return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
+
+
+def is_bad_file(path: Path) -> bool:
+    """Tell whether a file is one of bad rows."""
+    return first_value(path).keys() >= _BAD_KEYS

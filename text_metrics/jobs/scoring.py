@@ -1,0 +1,173 @@
+"""Units scored by a metric, and what a summary needs of their scores."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from text_metrics.console import input_checked
+from text_metrics.core_api import CALL, QUESTIONS, TEXTS, ItemResult, result_numbers, result_values, rows_of, split_list
+from text_metrics.files.columns import Column, columns_of, to_arguments
+from text_metrics.files.sets import Reader, Unit
+from text_metrics.jobs.job import Rows
+from text_metrics.loading import load_metric
+from text_metrics.options import Options
+from text_metrics.texts import PROMPT
+
+
+class RowScorer:
+    """The metric of a command, its settings and the columns of its arguments; a copy loads it anew.
+
+    Attributes
+    ----------
+    keys : the names of the columns of its results that have an entry for each unit
+    floats : those of numbers, which may all be None
+    bounds : by name, the ranges of those whose mean has an interval
+
+    Raises a ValueError if the command does not fit the metric.
+    """
+
+    def __init__(self, options: Options) -> None:
+        name = options.metric
+        self.metric: Any = load_metric(name, from_hub=False)
+        if not hasattr(self.metric, "items"):
+            raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
+        self.options, self.items = options, self.metric.items
+        if options.reference_key is None and self.items == QUESTIONS:
+            raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
+        strips_prompt = PROMPT in options.strip
+        self.columns: list[Column] = columns_of(self.metric, options.columns, options.quality_scale, strips_prompt)
+        declared = self.metric.settings.declared()
+        for name, value in options.settings.items():
+            if name in ("set_size", "confidence"):
+                raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
+            # A model of pairs is one for all.
+            is_model = isinstance(value, str) and ":" in value
+            if name in declared and declared[name].given != CALL and not is_model:
+                raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
+        given = {name: ["a column"] for name in options.columns if name in declared and name != "confidence_by"}
+        with input_checked():
+            self.settings: Any = self.metric.settings.read({**options.settings, **given}, self.metric.name)
+        if self.settings.pooled_by and not options.one_set:
+            raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
+        passed = set(self.settings.passed())
+        results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
+        results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
+        self.bounds = {result.name: result.bounds for result in results if result.bounds is not None}
+        self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
+        self.floats = [self.keys[result.name] for result in results if not result.is_count and self.items != TEXTS]
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether the score of a set follows from sums over its texts, which is the Vendi score of embeddings."""
+        if self.metric.name != "vendi_embed" or self.columns:
+            return False
+        return self.settings.kernel == "embedding" and self.settings.similarity is None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.options,)
+
+    def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Score units together; returns the results of each by name, and that of `compute`."""
+        predictions: list[Any] = [unit.texts for unit in units]
+        if self.items == TEXTS:
+            predictions = [text for texts in predictions for text in texts]
+        given = to_arguments(self.columns, [unit.given for unit in units], self.items == TEXTS)
+        result = self.metric.compute(predictions=predictions, **given, **self.options.settings)
+        return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
+
+    def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
+        if self.items != TEXTS:
+            return values
+        by_unit = split_list(values, np.array([len(unit.texts) for unit in units]))
+        return [
+            of[0] if unit.rows[0].is_text and not unit.is_joined else of
+            for of, unit in zip(by_unit, units, strict=True)
+        ]
+
+
+def check_limits(options: Options, numbers: Iterable[str]) -> None:
+    """Raise a ValueError if a limit names neither a number of a result nor one that every summary has."""
+    counts = ["n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
+    if options.id_key is not None:
+        counts += ["n_joined", "n_repeated"]
+    if not options.one_set:
+        counts += ["n_units", "confidence"]
+    names = dict.fromkeys([*numbers, *counts])
+    for name, _ in [*options.fail_under, *options.fail_over]:
+        if name not in names:
+            raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
+
+
+def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs of what `RowScorer.score` returned, and the rows with their results."""
+    scores, result = scored
+    numbers = dict(result_numbers(result))
+    check_limits(scorer.options, numbers)
+    facts = {
+        "signature": result["signature"],
+        "numbers": numbers,
+        "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
+        "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
+        "labels": [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given],
+        # Of one set, there are no rows to write them to.
+        "lists": result_lists(result) if scorer.options.one_set else {},
+    }
+    pairs = () if scorer.options.one_set else zip(units, scores, strict=True)
+    return facts, [_join(scorer, unit, results) for unit, results in pairs]
+
+
+def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lists of a result by their names, such as `scores` and `details`."""
+    return {name: value for name, value in result_values(result) if isinstance(value, list)}
+
+
+def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
+    """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
+    from text_metrics.core_api import encode, gram_sums, matrix_device
+
+    embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+    return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+
+
+def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple[dict[str, Any], Rows]:
+    """Return what the summary needs of sums."""
+    result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
+    check_limits(scorer.options, dict(result_numbers(result)))
+    n_texts = sum(len(unit.texts) for unit in units)
+    return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
+
+
+def output_schema(scorer: RowScorer, schema: pa.Schema | None, reader: Reader) -> pa.Schema:
+    """Return the known types of the columns of the output, for rows of a `schema` that a reader joins or leaves."""
+    fields = list(schema or ())
+    if reader.joins_rows:
+        # The values of the rows of a set are a list.
+        names = scorer.options.keys.names
+        fields = [field if field.name in names else field.with_type(pa.list_(field.type)) for field in fields]
+    # Their metadata describe the rows as they were.
+    metadata = None if schema is None or reader.joins_rows else schema.metadata
+    return pa.schema([*fields, *(pa.field(name, pa.float64()) for name in scorer.floats)], metadata)
+
+
+def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the results of a unit to its row, or to the lists of its rows' values."""
+    rows = [row.as_object() for row in unit.rows]
+    row, keys = rows[0], scorer.options.keys
+    if unit.is_joined:
+        names = dict.fromkeys(name for values in rows for name in values)
+        lists = {name: [values.get(name) for values in rows] for name in names}
+        row = lists | {name: row[name] for name in keys.names if name in names}
+    for key in scorer.keys.values():
+        if key in row:
+            place = f"{scorer.options.data}, row {unit.rows[0].number}"
+            raise ValueError(f"{place} has a column {key!r} already: rename it.")
+    return {**row, **{scorer.keys[name]: value for name, value in results.items()}}
+
+
+def _sum(values: Any) -> tuple[float, float]:
+    """Add up the values of a unit that are not None, and count them."""
+    values = values if isinstance(values, list) else [values]
+    numbers = [value for value in values if value is not None]
+    return float(sum(numbers)), float(len(numbers))

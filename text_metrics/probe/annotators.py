@@ -1,0 +1,68 @@
+"""Show how the divergence of m people from all people falls with m.
+
+    text-metrics probe annotators targets.jsonl --sizes 50 100 200 --setting clustering=soft
+
+All people who answered a question stand for everyone: m people are drawn from them with replacement, and scored like a
+model. A divergence between models that is not larger than this one needs more people.
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from text_metrics import load
+from text_metrics.core_api import kl_divergence, parse_count, smooth
+from text_metrics.probe.files import Report, Rows
+from text_metrics.reporting.formats import number
+
+SIZES = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500)
+_DRAWS = 200
+_TEXT = "{n_questions} questions with {n_people:.0f} people and {n_clusters:.1f} clusters each, mean over questions."
+
+
+def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    """Score people's answers against themselves, with the details of each question."""
+    for name in ("debias", "rarefy", "rarefy_people"):
+        if settings.get(name):
+            raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
+    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
+    return load("probeval").compute(predictions=answers, references=references, **settings | {"details": True})
+
+
+def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
+    """Compute the divergence from people of samples counted by cluster and wrong answers, (n, c + 1): (n,)."""
+    people, smoothing = detail["gold_distribution"], detail["smoothing"]["model"]
+    return kl_divergence(np.array([*people.values()]), smooth(counts, np.array([*smoothing.values()])))
+
+
+def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:
+    """Draw m people with replacement, and score them against all who answered a question: mean over draws."""
+    counts = np.array([cluster["count"] for cluster in detail["clusters"]])
+    samples = rng.multinomial(m, counts / counts.sum(), size=_DRAWS).astype(np.float64)
+    return float(from_people(detail, np.pad(samples, ((0, 0), (0, 1)))).mean())
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
+
+
+def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
+    """Compute the divergence at some numbers of people; returns the numbers, and what is printed of them."""
+    parse_count(min(arguments.sizes), "--sizes")
+    rng = np.random.default_rng(0)
+    result = score_people(references, settings)
+    details = result["details"]
+    n_people = [sum(cluster["count"] for cluster in detail["clusters"]) for detail in details]
+    numbers = {
+        "signatures": [result["signature"]],
+        "n_questions": len(details),
+        "n_people": float(np.mean(n_people)),
+        "n_clusters": result["n_clusters"],
+        "sizes": list(arguments.sizes),
+        "scores": [float(np.mean([divergence(detail, m, rng) for detail in details])) for m in arguments.sizes],
+    }
+    scores = [number(score, 3) for score in numbers["scores"]]
+    table = {"m": list(map(str, arguments.sizes)), "KL(all ‖ m people)": scores}
+    return numbers, [("Divergence of m people from all", _TEXT.format(**numbers), table)]

@@ -1,0 +1,81 @@
+"""Ask a chat model each question many times, and write its answers.
+
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model my-model --base-url http://localhost:8000/v1
+
+A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
+of a released file of targets. A line of the output has the `id`, the clean `answers`, which are what follows the
+model's reasoning, and the `raw` ones. Each answer is
+saved in answers.jsonl.journal when it arrives: after a crash, the same command continues, and requests none twice.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from itertools import count
+from pathlib import Path
+
+from text_metrics.core_api import parse_count
+from text_metrics.files.storage import write_jsonl
+from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.options import warn_of_marks
+from text_metrics.probe.cleaning import clean
+from text_metrics.probe.files import read_records
+from text_metrics.texts import REASONING, Marks
+from text_metrics.texts import clean as clean_texts
+
+INSTRUCTIONS = (
+    "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
+    "Give one answer and nothing else."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_arguments(parser, "questions", "questions, as JSON lines")
+    parser.add_argument("--samples", type=int, default=100, help="answers to each question")
+
+
+def read_questions(path: Path) -> dict[str, str]:
+    """Read questions, on each line `id`, `question` and perhaps `sentence`, or a released record: texts by id."""
+    questions = {}
+    for where, record in read_records(path):
+        sentence, question = (record.get(name) or "" for name in ("sentence", "question"))
+        if not (isinstance(sentence, str) and isinstance(question, str) and question.strip()):
+            got = f"{question!r:.80} and {sentence!r:.80}"
+            raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {got}.")
+        questions[str(record["id"])] = " ".join(f"{sentence} {question}".split())
+    return questions
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
+    parse_count(arguments.samples, "--samples")
+    questions, chat = read_questions(arguments.reads), Chat(arguments)
+    names = [name for name in questions for _ in range(arguments.samples)]
+    # Identical questions are asked separately.
+    samples: dict[str, count[int]] = defaultdict(count)
+    requests = []
+    for name in names:
+        messages = few_shot(INSTRUCTIONS, questions[name])
+        number = next(samples[questions[name]])
+        requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
+    answers = chat.ask(requests)
+    given: dict[str, list[str]] = defaultdict(list)
+    for name, answer in zip(names, answers, strict=True):
+        if answer is not None:
+            given[name].append(answer)
+    rows, marks = [], Marks()
+    for name, raw in given.items():
+        # A cut answer, whose reasoning does not end, is empty.
+        without_reasoning, of_question = clean_texts(raw, (REASONING,))
+        marks += of_question
+        row = {"id": name, "question": questions[name], "answers": list(map(clean, without_reasoning)), "raw": raw}
+        rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
+    write_jsonl(arguments.out, rows)
+    if marks.removed:
+        print(f"{marks.removed[REASONING]:,} of {marks.n_texts:,} answers began with reasoning.", file=sys.stderr)
+        warn_of_marks(marks, (), "answers")
+    n_complete = sum(len(raw) == arguments.samples for raw in given.values())
+    print(f"{arguments.out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
+    return int(None in answers)

@@ -1,0 +1,186 @@
+"""Score the answers of models, and of people, to the same questions.
+
+    text-metrics probe report targets.jsonl "GPT-2=a.jsonl" "other people=b.jsonl" --out report.json
+    text-metrics probe report targets.jsonl a.jsonl --setting matcher=wordnet
+
+Targets are people's answers: released files of Commonsense Frame Completion or ProtoQA, or a reference of probeval on
+each line. Answers are files that `text-metrics probe ask` wrote, or released files. Both sides are cleaned by one rule
+first; with matcher=exact, neither is. Questions that only one side has, or to which all answers of a model are blank,
+are left out and named; a blank answer beside others is wrong.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from text_metrics import load
+from text_metrics.core_api import Signature, count_answers, mean_estimate, normalize, parse_count, tied_ranks
+from text_metrics.options import add_confidence, add_strip, warn_of_marks
+from text_metrics.probe.cleaning import cleaner
+from text_metrics.probe.files import Report, Rows, read_predictions, strip_answers
+from text_metrics.reporting.formats import estimate, number, p_value, percent
+from text_metrics.statistics import holm, randomization_p
+from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks, to_signature
+
+_ALL = """\
+KL(people ‖ model) in nats, mean over questions, with confidence intervals over questions. Coverage is the share of
+people's answers whose cluster the model hits; wrong is the share of the model's answers that match no cluster; entropy
+is that of the smoothed distribution, people's in parentheses. The divergence depends on the number of answers."""
+_AGAINST = """\
+In {rounds} rounds, people's answers are split at random: one half are the gold answers, the other half serves as the
+model. Of the model and these people, the larger sample is drawn down to the size of the smaller, question by question.
+p: paired randomization test over questions, after Holm's correction for all models."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
+    parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
+    add_strip(parser)
+    add_confidence(parser)
+
+
+def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
+    """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
+    parse_count(arguments.rounds, "--rounds")
+    kinds = arguments.strip
+    is_exact = settings.get("matcher") == "exact"
+    prompts = {row["id"]: row["question"] for row in references}
+    references, marks = strip_answers(references, kinds)
+    warn_of_marks(marks, what="answers of people")
+    cleaners = {row["id"]: str if is_exact else _cleaner_of(row) for row in references}
+    references = [_cleaned(row, cleaners[row["id"]]) for row in references]
+    files: dict[str, dict[str, Rows]] = {}
+    stripped: dict[str, Marks] = {}
+    for name, path in arguments.answers.items():
+        questions, skipped = read_predictions(path, references, as_said=is_exact)
+        questions, stripped[name] = strip_answers(questions, kinds, prompts)
+        warn_of_marks(stripped[name], (REASONING, PROMPT), f"different answers of {name}")
+        still = Marks()
+        files[name] = {}
+        for question in questions:
+            cleaned = _cleaned(question, cleaners[question["id"]])
+            still += strip_answers([cleaned], ())[1]
+            answers = cleaned["answers"]
+            # A blank answer beside others is wrong.
+            if any(normalize(answer["text"]) for answer in answers):
+                files[name][question["id"]] = answers
+        # Those at the end were cleaned.
+        warn_of_marks(still, (SPECIAL,), f"different answers of {name}")
+        if not files[name]:
+            raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
+        skipped["missing"] = [row["id"] for row in references if row["id"] not in files[name]]
+        for kind, ids in skipped.items():
+            if ids:
+                print(f"{name}: {kind}: {', '.join(ids)}", file=sys.stderr)
+    rows = []
+    # Each answer is encoded once.
+    with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
+        compute = partial(load("probeval").compute, **{"cache_dir": folder, **settings})
+        for name, by_question in files.items():
+            gold = [row for row in references if row["id"] in by_question]
+            given = [{"answers": by_question[row["id"]]} for row in gold]
+            result = compute(predictions=given, references=gold, confidence=arguments.confidence)
+            if kinds:
+                signed = Signature.parse(result["signature"]).merge(**to_signature(kinds))
+                result |= {"signature": str(signed), "stripped": stripped[name].counts(kinds)}
+            answers = [count_answers(question["answers"]) for question in given]
+            compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
+            rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
+    # The first of equal scores comes first.
+    rows = [rows[i] for i in np.argsort(tied_ranks([row["probeval"] for row in rows]), kind="stable")]
+    for row, p in zip(rows, holm([row["against_people"]["p"] for row in rows]), strict=True):
+        row["against_people"]["p_holm"] = p
+    numbers = {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
+    return numbers, _sections(rows, arguments.rounds)
+
+
+def _cleaner_of(reference: dict[str, Any]) -> Callable[[str], str]:
+    """Return the function that cleans the answers to a question."""
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for answer in reference["answers"]:
+        clusters[answer["text"]].add(answer["cluster"])
+    return cleaner({text: frozenset(labels) for text, labels in clusters.items()})
+
+
+def _cleaned(question: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """Clean the answers to a question."""
+    answers = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
+    return {**question, "answers": answers}
+
+
+def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
+    """Draw a sample of answers without replacement; all of them if there are no more. Counts are rounded."""
+    texts = sorted(counts)
+    times = [round(counts[text]) for text in texts]
+    if sum(times) > size:
+        times = rng.multivariate_hypergeometric(times, size).tolist()
+    return {text: n for text, n in zip(texts, times, strict=True) if n}
+
+
+def halve(reference: dict[str, Any], rng: np.random.Generator) -> tuple[dict[str, Any], Counter[str]]:
+    """Split people's answers at random: a reference with half of them, and the counts of the others, both rounded."""
+    half, rest, answers = [], Counter[str](), reference["answers"]
+    counts = [round(answer["count"]) for answer in answers]
+    drawn = rng.multivariate_hypergeometric(counts, (sum(counts) + 1) // 2).tolist()
+    for answer, n, n_drawn in zip(answers, counts, drawn, strict=True):
+        half += [{**answer, "count": n_drawn}] if n_drawn else []
+        rest[answer["text"]] += n - n_drawn
+    return {"answers": half}, rest
+
+
+def against_people(
+    metric: Any, answers: list[Counter[str]], references: list[dict[str, Any]], rounds: int, level: float
+) -> dict[str, Any]:
+    """Compare a model's answers with people's, a question each, at the same number of answers, as `_AGAINST` says.
+
+    `metric` is `compute` of probeval, with its settings. Returns a dict: the mean divergences of the model, "own", and
+    of "people"; their "difference", with an "interval", and the "p" of a paired randomization test over questions.
+    """
+    # The splits are those of every other model.
+    splits, draws = np.random.default_rng(0).spawn(2)
+    samples, gold = [], []
+    for counts, reference in zip(answers, references, strict=True):
+        for _ in range(rounds):
+            half, people = halve(reference, splits)
+            size = round(min(counts.total(), people.total()))
+            samples += [{"answers": draw(side, size, draws)} for side in (counts, people)]
+            gold += [half, half]
+    scores = metric(predictions=samples, references=gold)["scores"]
+    model_scores, people_scores = np.reshape(scores, (-1, rounds, 2)).mean(axis=1).T
+    differences = model_scores - people_scores
+    return {
+        "own": float(model_scores.mean()),
+        "people": float(people_scores.mean()),
+        "difference": float(differences.mean()),
+        "interval": mean_estimate(differences).interval(level),
+        "p": randomization_p(differences),
+    }
+
+
+def _sections(rows: Rows, rounds: int) -> list[tuple[str, str, Any]]:
+    names = {"answers of": [row["name"] for row in rows]}
+    entropies = [row["distribution_entropy"] for row in rows]
+    scored = {
+        "questions": [str(len(row["questions"])) for row in rows],
+        "answers to each": [f"{min(row['n_answers'])}–{max(row['n_answers'])}" for row in rows],
+        "KL": [estimate(row["probeval"], row["confidence_interval"], 3) for row in rows],
+        "coverage": [percent(row["coverage"]) for row in rows],
+        "wrong": [percent(row["wrong_rate"]) for row in rows],
+        "entropy": [f"{number(each['model'], 2)} ({number(each['gold'], 2)})" for each in entropies],
+    }
+    against = [row["against_people"] for row in rows]
+    compared = {
+        "KL": [number(each["own"], 3) for each in against],
+        "KL of people": [number(each["people"], 3) for each in against],
+        "difference": [estimate(each["difference"], each["interval"], 3) for each in against],
+        "p": [p_value(each["p_holm"]) for each in against],
+    }
+    of_people = ("Against people", _AGAINST.format(rounds=rounds), names | compared)
+    return [("All answers", _ALL, names | scored), of_people]

@@ -1,0 +1,163 @@
+"""What could mislead in a report."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+
+from text_metrics.core_api import TIE, WHITESPACE, find_unread, first_maximum, is_other_script, is_unspaced, tokenize
+from text_metrics.questions.groups import FEW_SETS
+from text_metrics.reporting.formats import count, listed, number
+from text_metrics.reporting.inputs import Inputs
+from text_metrics.reporting.lengths import word_counts
+from text_metrics.reporting.results import MEASURES, Caveat
+from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks
+
+# Standard deviations by which lengths must differ to explain other numbers.
+_LENGTHS_APART = 0.5
+# Texts of a system whose language is identified, which takes time.
+_MOST_IDENTIFIED = 500
+# From this share of texts on that a metric cannot measure, it says nothing about a system.
+MOST = 0.5
+# Words of a prompt whose text is worth passing as a context.
+_WORDS_OF_PROMPT = 3
+# Metrics by what reads the texts.
+BY_ENCODER = ("vendi_embed", "n_classes", "chamfer_diversity", "quality_vendi_embed")
+BY_GRUEN = ("quality", "quality_vendi_embed")
+# What is not the answer, as a caveat names it.
+NO_ANSWERS = {REASONING: "reasoning in texts", SPECIAL: "special tokens in texts", PROMPT: "prompts in texts"}
+# The number of words that a text needs.
+BY_WORDS = {"self_bleu": 4, "distinct": 2}
+# Metrics that depend on the length of texts: all but the mean of ratings.
+BY_LENGTH = ("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio")
+
+
+def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool) -> list[Caveat]:
+    """Return what could mislead, if the default encoder, or gruen, reads the texts."""
+    by_encoder = tuple(name for name in BY_ENCODER if name != "n_classes" or inputs.classes is None)
+    readers: dict[str, tuple[str, ...]] = {"the default encoder": by_encoder} if by_default else {}
+    readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
+    systems = list(inputs.by_system().items())
+    languages = (_of_languages(i, *system, readers) for i, system in enumerate(systems))
+    answers = (_of_answers(name, marks, inputs.systems) for name, marks in inputs.marks.items())
+    short = find_short_texts(inputs, tokenizer)
+    return list(chain(_of_reading(inputs), *answers, _of_lengths(inputs), *languages, short))
+
+
+def find_short_texts(inputs: Inputs, tokenizer: Any) -> list[Caveat]:
+    """Return the systems most of whose texts have too few words for the metrics that compare words."""
+    systems = enumerate(inputs.by_system().items())
+    return list(chain.from_iterable(_of_words(i, *system, tokenizer) for i, system in systems))
+
+
+def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
+    """Say what was read, what of it was not used, and whether prompts should be passed as contexts."""
+    n, sizes = len(inputs.ids), inputs.sizes
+    if inputs.bad:
+        n_bad = sum(row.get("n_lines", 1) for row in inputs.bad)
+        yield Caveat("invalid rows", f"{count(n_bad, 'row')} could not be used: see bad.jsonl.")
+    for sentence in inputs.repeats:
+        yield Caveat("repeated rows", sentence)
+    if n < inputs.n_all:
+        of = f"{n:,} of {count(inputs.n_all, 'prompt')}"
+        yield Caveat("missing prompts", f"Only {of} have two texts or more from every system; the others are ignored.")
+    if inputs.smallest is not None:
+        yield Caveat(
+            "sets of different sizes",
+            f"Sets have {sizes.min()} to {sizes.max()} texts: scores are what is expected of {inputs.smallest} texts "
+            "of each (rarefied), except for length and quality.",
+        )
+    if n < FEW_SETS:
+        yield Caveat("few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little.")
+    if inputs.contexts is None and np.median(word_counts(inputs.ids)) >= _WORDS_OF_PROMPT:
+        yield Caveat(
+            "prompts not taken out",
+            "Texts share the words of their prompt, which are not diversity of their own. For open prompts, pass their "
+            "texts as contexts (--context-key). Vendi scores then agree better with people: on McDiv nuggets, their "
+            "rank correlation is 0.72 instead of 0.58.",
+        )
+
+
+def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]:
+    """Count the texts of a system, or of people, that hold what is not the answer.
+
+    If most do, no diversity of the system is that of its answers.
+    """
+    for kind, title in NO_ANSWERS.items():
+        n = marks.left[kind]
+        if n:
+            is_most = name in systems and n >= MOST * marks.n_texts
+            unread = [metric for metric in MEASURES if metric != "quality"]
+            named: Any = {"systems": [systems.index(name)], "metrics": unread} if is_most else {}
+            yield Caveat(title, marks.warning(kinds=[kind], what=f"texts of {name}"), **named)
+    if marks.n_empty:
+        yield Caveat("texts that are empty once stripped", marks.emptied(f"texts of {name}"))
+
+
+def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
+    """Name the systems whose texts differ in length from those of another one, and the pair that differs most."""
+    lengths = {name: word_counts(texts) for name, texts in inputs.by_system().items()}
+    if inputs.people is not None:
+        lengths["people"] = word_counts(text for texts in inputs.people.values() for text in texts)
+    apart = {}
+    for pair in combinations(lengths, 2):
+        first, second = (lengths[name] for name in pair)
+        difference = abs(first.mean() - second.mean())
+        if difference >= max(_LENGTHS_APART * np.sqrt((first.var() + second.var()) / 2), TIE):
+            apart[pair] = difference
+    if apart:
+        # The first of equals.
+        names = list(apart)[int(first_maximum(np.array(list(apart.values()))))]
+        words = [f"{number(lengths[name].mean(), 1)}" for name in names]
+        systems = [i for i, name in enumerate(inputs.systems) if any(name in pair for pair in apart)]
+        in_doubt = listed(inputs.systems[i] for i in systems)
+        yield Caveat(
+            "different lengths",
+            f"Texts of {names[0]} have {words[0]} words, of {names[1]} {words[1]}. All measures of diversity depend on "
+            "length: Vendi score, meanings and Chamfer diversity, too, in a direction that differs with the settings. "
+            f"In doubt is the order of {in_doubt}: compare texts cut to the same length (--same-length).",
+            systems,
+            list(BY_LENGTH),
+            is_doubt=True,
+        )
+
+
+def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tuple[str, ...]]) -> Iterator[Caveat]:
+    """Count the texts of system i that are empty, or that those who read only English prose cannot read."""
+    n_empty = sum(not text.strip() for text in texts)
+    if n_empty:
+        yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
+    sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if readers else []
+    unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
+    foreign = set().union(*find_unread(sample)) - unknown
+    is_most = len(unknown | foreign) >= MOST * len(sample)
+    marks: Any = {"systems": [i], "metrics": sorted(set().union(*readers.values()))} if is_most else {}
+    of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
+    if unknown:
+        by_default = "the default encoder" in readers
+        end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"
+        kind = f"emoji or in a script that {listed(readers)} cannot read"
+        yield Caveat("unknown script", f"{len(unknown):,} of {of} are {kind}, {end}.", **marks)
+    if foreign:
+        kind = f"source code or not in English, which is all that {listed(readers)} can read"
+        yield Caveat("language", f"{len(foreign):,} of {of} are {kind}.", **marks)
+
+
+def _of_words(i: int, name: str, texts: list[str], tokenizer: Any) -> Iterator[Caveat]:
+    """Say whether most texts of system i have too few words for pairs or groups of four of them."""
+    if tokenizer == WHITESPACE and np.mean(list(map(is_unspaced, texts))) >= MOST:
+        sentence = (
+            f"Most texts of {name} are written without spaces, at which self-BLEU and Distinct-2 divide them: "
+            "choose another tokenizer, such as tokenizer=char or tokenizer=zh."
+        )
+        yield Caveat("texts without spaces", sentence, [i], list(BY_WORDS))
+        return
+    tokens, _ = tokenize(texts, tokenizer, f"text {{}} of {name}".format)
+    n_words = np.array(list(map(len, tokens)))
+    short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
+    if short:
+        least = min(BY_WORDS[metric] for metric in short)
+        titles = listed({"self_bleu": "self-BLEU", "distinct": "Distinct-2"}[metric] for metric in short)
+        sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
+        yield Caveat("short texts", sentence, [i], short)

@@ -1,0 +1,297 @@
+"""The sets of texts that a report compares, one of each system for each prompt, from files or from Python.
+
+Nothing here imports torch, so that invalid input is reported at once.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from text_metrics.core_api import TextSets, describe, flatten, parse_number, parse_sets, split_list
+from text_metrics.files.columns import Column
+from text_metrics.files.rows import Source
+from text_metrics.files.sets import Keys, Reader, Unit, common_size
+from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
+from text_metrics.options import form_of
+from text_metrics.reporting.results import Origin
+from text_metrics.texts import PROMPT, Marks, clean
+
+# Settings of the encoder, and of one metric each, that a report takes.
+SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
+# Cubes of larger ratings, which the intervals sum up, could overflow.
+LARGEST_RATING = 1e12
+
+
+class RatedText(NamedTuple):
+    """A text with its rating, NaN without one, and its class among the texts of its set, None without one."""
+
+    text: str
+    rating: float
+    label: Any = None
+
+
+# The texts of a system by prompt.
+RatedSets = dict[str, list[RatedText]]
+
+
+class Inputs(NamedTuple):
+    """What a report is made from.
+
+    systems : their names
+    sources : for each system, where it is from, and numbers of rows, prompts and texts
+    bad : file, row and error of each row that is skipped
+    n_all : the number of prompts of any system
+    ids : the p prompts of which every system has two texts or more, in order
+    texts : for each system, for each of these prompts, a list of texts
+    rated_by : name of the ratings; None without them
+    quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
+    people : texts of people by prompt; None without them
+    contexts : what the texts of each of these prompts answer; None without them
+    classes : the class of each text among those of its set, shaped like `texts`; None without them
+    repeats : what is likely a fault in the rows of a prompt, a sentence each
+    strip : the kinds of what is not the answer that were removed from texts
+    marks : by system, and "people", what their texts held that is not the answer
+    """
+
+    systems: list[str]
+    sources: list[Origin]
+    bad: list[dict[str, Any]]
+    n_all: int
+    ids: list[str]
+    texts: list[list[list[str]]]
+    rated_by: str | None
+    quality: np.ndarray
+    people: dict[str, list[str]] | None
+    contexts: list[str | None] | None
+    classes: list[list[list[Any]]] | None = None
+    repeats: Sequence[str] = ()
+    strip: Sequence[str] = ()
+    marks: Mapping[str, Marks] = {}
+
+    def by_system(self) -> dict[str, list[str]]:
+        """Return all texts of each system, in the order of the prompts."""
+        texts = [list(chain.from_iterable(sets)) for sets in self.texts]
+        return dict(zip(self.systems, texts, strict=True))
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of texts of each set: (systems, p)."""
+        return np.array([[len(texts) for texts in sets] for sets in self.texts])
+
+    @property
+    def smallest(self) -> int | None:
+        """The size to which sets are rarefied; None where all have one size."""
+        return common_size(self.sizes)
+
+
+def _in_order(sets: RatedSets) -> RatedSets:
+    """Sort the texts of each set."""
+    return {prompt: sorted(rated, key=attrgetter("text")) for prompt, rated in sets.items()}
+
+
+def _by_prompt(sets: RatedSets, ids: list[str], name: str) -> list[list[Any]]:
+    """List what texts have under a name, for each of some prompts."""
+    read = attrgetter(name)
+    return [list(map(read, sets[prompt])) for prompt in ids]
+
+
+def pair_systems(
+    systems: Mapping[str, RatedSets],
+    sources: list[Origin],
+    bad: list[dict[str, Any]],
+    rated_by: str | None,
+    people: dict[str, list[str]] | None,
+    contexts: Mapping[str, str | None] | None,
+    has_classes: bool = False,
+    strip: Sequence[str] = (),
+) -> Inputs:
+    """Strip the texts, and pair the sets of the systems by prompt; raises a ValueError if they have none in common.
+
+    Texts of a set are sorted, so that no number depends on their order.
+    """
+    marks: dict[str, Marks] = {}
+    sets = []
+    for name, rated_sets in systems.items():
+        stripped, marks[name] = _strip(rated_sets, strip, contexts or {})
+        sets.append(_in_order(stripped))
+    if people is not None:
+        unrated = {prompt: [RatedText(text, float("nan")) for text in texts] for prompt, texts in people.items()}
+        name = "people" if "people" not in systems else "the people"
+        stripped, marks[name] = _strip(unrated, strip, contexts or {})
+        people = {prompt: [each.text for each in of_people] for prompt, of_people in stripped.items()}
+    ids = sorted(prompt for prompt in sets[0] if all(len(each.get(prompt, ())) > 1 for each in sets))
+    if not ids:
+        raise ValueError(
+            "there is nothing to compare: no prompt has two texts or more of every system, and one text has no "
+            "diversity. Check what names the prompts, and what holds the texts."
+        )
+    if people is not None and people.keys().isdisjoint(ids):
+        raise ValueError("people (--people) have no text for any prompt of the systems: check the prompts.")
+    return Inputs(
+        systems=list(systems),
+        sources=sources,
+        bad=bad,
+        n_all=len(set().union(*sets)),
+        ids=ids,
+        texts=[_by_prompt(each, ids, "text") for each in sets],
+        rated_by=rated_by,
+        quality=np.array([rated.rating for each in sets for prompt in ids for rated in each[prompt]]),
+        people=people,
+        contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
+        classes=[_by_prompt(each, ids, "label") for each in sets] if has_classes else None,
+        strip=strip,
+        marks=marks,
+    )
+
+
+def _strip(sets: RatedSets, kinds: Sequence[str], contexts: Mapping[str, str | None]) -> tuple[RatedSets, Marks]:
+    """Strip some kinds from the texts of each prompt, and count all."""
+    stripped, marks = RatedSets(), Marks()
+    for prompt, rated in sets.items():
+        texts, of_prompt = clean([each.text for each in rated], kinds, contexts.get(prompt))
+        stripped[prompt] = [each._replace(text=text) for each, text in zip(rated, texts, strict=True)]
+        marks += of_prompt
+    return stripped, marks
+
+
+def read_sets(
+    systems: Any,
+    prompts: Sequence[str] | None,
+    quality: Any,
+    people: Sequence[Sequence[str]] | None,
+    contexts: Sequence[str | None] | None,
+    classes: Any = None,
+    strip: Sequence[str] = (),
+) -> Inputs:
+    """Read the arguments of `text_metrics.report`; raises a TypeError or ValueError that names the invalid one."""
+    if not isinstance(systems, Mapping) or not systems:
+        raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
+    if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
+        raise ValueError(f"systems must have names that differ as text. Got {twice}.")
+    if PROMPT in strip and contexts is None:
+        raise ValueError("strip: 'prompt' requires contexts, the prompts that the texts answer.")
+    parsed = {str(name): _parse(sets, f"systems[{name!r}]") for name, sets in systems.items()}
+    if classes is not None and not isinstance(classes, Mapping):
+        raise TypeError(f"classes must be a dict from names of systems to labels. Got {describe(classes)}.")
+    for name, values in (("quality", quality), ("classes", classes)):
+        if isinstance(values, Mapping) and (unknown := [system for system in values if str(system) not in parsed]):
+            raise ValueError(f"{name} has values of {unknown}, which systems lacks.")
+    n = len(next(iter(parsed.values())).sizes)
+    # In order also as text.
+    ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
+    given = {f"systems[{name!r}]": sets for name, sets in systems.items()}
+    given |= {"prompts": prompts if isinstance(prompts, str) else ids, "people": people, "contexts": contexts}
+    for name, values in given.items():
+        if values is not None and (isinstance(values, str) or len(values) != n):
+            raise ValueError(f"{name} must have an entry for each of {n} prompts. Got {describe(values)}.")
+    if len(set(ids)) < n:
+        raise ValueError("prompts must differ: the sets of a system for one prompt make one set.")
+    rated = {}
+    for name, sets in parsed.items():
+        ratings = [float("nan")] * len(sets.texts)
+        if isinstance(quality, Mapping):
+            flat = flatten(quality.get(name), sets, f"quality[{name!r}]", "rating")
+            ratings = [parse_number(value, "a rating", -LARGEST_RATING, LARGEST_RATING) for value in flat]
+        labels = [None] * len(sets.texts)
+        if classes is not None:
+            labels = flatten(classes.get(name), sets, f"classes[{name!r}]", "label", are_lists=False)
+        members = split_list(list(map(RatedText, sets.texts, ratings, labels)), sets.sizes)
+        rated[name] = dict(zip(ids, members, strict=True))
+    sources = [Origin("", n, 0, n, len(sets.texts)) for sets in parsed.values()]
+    people_of: Any = None if people is None else dict(zip(ids, people, strict=True))
+    context_of: Any = None if contexts is None else dict(zip(ids, contexts, strict=True))
+    rated_by = "rating" if isinstance(quality, Mapping) else None
+    return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None, strip)
+
+
+def _parse(sets: Any, name: str) -> TextSets:
+    try:
+        parsed = parse_sets(sets)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("predictions", name)) from None
+    if not parsed.nested:
+        raise TypeError(f"{name} must be a list of sets, each a list of texts. Got {describe(sets)}.")
+    return parsed
+
+
+def read_inputs(options: argparse.Namespace) -> Inputs:
+    """Read all files, and pair the systems; raises a ValueError for a wrong file."""
+    keys, form = Keys(options.text_key, options.id_key, options.system_key), form_of(options)
+    columns = [
+        Column("quality", options.quality_key, True, (-LARGEST_RATING, LARGEST_RATING), options.quality_scale),
+        Column("contexts", options.context_key),
+        Column("classes", options.classes_key, True),
+    ]
+    columns = [column for column in columns if column.name is not None]
+    files = {path: read_units(path, keys, columns, **form) for path in options.files.values()}
+    if keys.id is None:
+        ends = sorted({int(units[-1].id or 0) for units in files.values()})
+        if len(ends) > 1:
+            raise ValueError(f"--by-line requires files of one length. Got {ends} lines: pass --id-key to pair them.")
+    elif keys.system is None and not options.one_system:
+        read = {options.text_key, options.id_key, *(column.name for column in columns)}
+        for path, units in files.items():
+            check_one_system(path, units, read)
+    systems: dict[str, RatedSets] = {}
+    contexts: dict[str, str] = {}
+    sources = []
+    for name, path in options.files.items():
+        for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
+            units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
+            sets = systems[name if system is None else system] = _rated(units)
+            n_bad = sum(row.n_lines for unit in units for row in unit.bad)
+            n_rows = n_bad + sum(len(unit.rows) for unit in units)
+            sources.append(Origin(str(path), n_rows, n_bad, len(sets), sum(map(len, sets.values()))))
+            for unit in units:
+                context = unit.given.get("contexts")
+                if context and contexts.setdefault(str(unit.id), context) != context:
+                    raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts.")
+    people = None
+    if options.people is not None:
+        files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
+        people = {prompt: [each.text for each in rated] for prompt, rated in _rated(units).items()}
+    bad = []
+    for path, units in files.items():
+        for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number):
+            lines = {"n_lines": row.n_lines} if row.n_lines > 1 else {}
+            bad.append({"file": str(path), "row": row.number, "error": row.error, **lines})
+    given = contexts if options.context_key else None
+    has_classes = options.classes_key is not None
+    inputs = pair_systems(systems, sources, bad, options.quality_key, people, given, has_classes, options.strip)
+    return inputs if keys.id is None else inputs._replace(repeats=_find_repeats(files, keys.id))
+
+
+def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str]:
+    """Say what is likely a fault in the rows of each file, and warn of it."""
+    sentences = []
+    for path, units in files.items():
+        counts = count_repeats(units)
+        warn_of_repeats(path, counts, id_key)
+        sentences += [f"{path}: {sentence}" for sentence in repeat_sentences(counts, id_key)]
+    return sentences
+
+
+def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
+    """Read the sets of a file, of which at least one is good; a pipe is read once."""
+    source, reader = Source(path, **form), Reader(keys, reads_sets=True, columns=columns, is_scattered=path.is_fifo())
+    reader.prepare(source)
+    units = list(reader.units(source))
+    if not any(unit.texts for unit in units):
+        bad = [row.error for unit in units for row in unit.bad]
+        raise ValueError(f"{path}: no row can be used{f': {bad[0]}' if bad else '.'}")
+    return units
+
+
+def _rated(units: Sequence[Unit]) -> RatedSets:
+    sets: RatedSets = {}
+    for unit in units:
+        if unit.texts and unit.id is not None:
+            ratings = unit.given.get("quality", [float("nan")] * len(unit.texts))
+            labels = unit.given.get("classes", [None] * len(unit.texts))
+            sets.setdefault(unit.id, []).extend(map(RatedText, unit.texts, map(float, ratings), labels))
+    return sets

@@ -1,0 +1,228 @@
+"""What a report is written as: a page with its pictures inside, tables, figures, and a paragraph for a paper.
+
+Nothing is read but the report, as in `report.json`. Cells of tables are text, whose second line is small.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader
+
+from text_metrics.core_api import Signature, parse_choice
+from text_metrics.files.storage import write_text, written_whole
+from text_metrics.loading import load_metric
+from text_metrics.reporting.formats import count, decimals, interval, listed, number, p_value, printable, with_p
+from text_metrics.reporting.markup import latex, latex_escaped, markdown
+from text_metrics.reporting.pictures import pictures
+from text_metrics.reporting.plots import COLORS, themed
+from text_metrics.reporting.results import MEASURES, Likeness, Mean, Metric, Partition, People, Report, Similarity
+
+_FOLDER = Path(__file__).parent / "templates"
+_ENVIRONMENT = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
+_ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
+BEST, UNRELIABLE = "*", "†"
+_PRINTED = ("diversity", "same_length", "quality", "likeness", "similarity", "people")
+
+
+def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
+    """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is no metric."""
+    by_name = {metric.name: metric for metric in report.metrics}
+    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", tuple(MEASURES)) in by_name]
+    shown, drawn = tables(report), pictures(report)
+    printed = for_paper = [shown[name] for name in _PRINTED if name in shown]
+    if chosen:
+        for_paper = [scores(report, chosen, "Diversity and quality" if report.section("quality") else "Diversity")]
+    page = _ENVIRONMENT.get_template("report.html").render(
+        title=f"Diversity of {listed(report.systems)}",
+        report=report,
+        colors=COLORS,
+        pictures={section: picture._replace(svg=themed(picture.svg)) for section, picture in drawn.items()},
+        tables=shown,
+    )
+    # The first one shows that the folder holds a report, so that the next run may replace what a kill left.
+    files = {
+        "report.json": report.to_json(),
+        "table.md": "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed),
+        "table.tex": _LATEX + "\n".join(latex(table.frame, table.caption) for table in for_paper),
+        **methods(report),
+        "index.html": printable(page),
+    }
+    for name, text in files.items():
+        write_text(folder / name, text)
+    for section, picture in drawn.items():
+        write_text(folder / "figures" / f"{section}.svg", f"{picture.svg}\n")
+        with written_whole(folder / "figures" / f"{section}.pdf") as path:
+            path.write_bytes(picture.pdf)
+
+
+def methods(report: Report) -> dict[str, str]:
+    """Return the paragraph that says how the numbers were computed, and what it cites, in BibTeX, by file."""
+    by_name = {metric.name: metric for metric in report.metrics}
+    signatures = [metric.signature for metric in report.metrics]
+    if report.likeness is not None:
+        signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
+    paragraph = _ENVIRONMENT.get_template("methods.tex").render(
+        report=report,
+        escape=latex_escaped,
+        metrics=by_name,
+        contexts="contexts" in Signature.parse(report.metrics[0].signature).entries,
+        # Each is one long word, which TeX may break after its separators.
+        signatures=[re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(each)) for each in dict.fromkeys(signatures)],
+    )
+    cited = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\\cite\{([^}]*)\}", paragraph))))
+    entries = (_FOLDER / "refs.bib").read_text(encoding="utf-8").split("\n\n")
+    for name in ("vendi_embed", "chamfer_diversity", "semantic_entropy", "self_bleu", "gruen"):
+        entries += load_metric(name).citation.strip().split("\n\n")
+    keys = {entry.partition("{")[2].partition(",")[0]: entry.strip() for entry in entries}
+    return {"methods.tex": paragraph, "refs.bib": "\n\n".join(keys[key] for key in sorted(cited)) + "\n"}
+
+
+class Table(NamedTuple):
+    """A table with its caption."""
+
+    caption: str
+    frame: pd.DataFrame
+
+
+def tables(report: Report) -> dict[str, Table]:
+    """Return the tables of a report by name, without those that would be empty."""
+    shown = {}
+    for section, pairs in (("diversity", report.pairs), ("quality", None)):
+        if metrics := report.section(section):
+            shown[section] = scores(report, metrics, section.capitalize(), pairs)
+    if report.same_length is not None:
+        title = f"Cut to {_range(report.same_length.n_words)}, as many as the shortest text of a prompt has"
+        shown["same_length"] = scores(report, report.same_length.metrics, title, order=report.metrics[0].order)
+    if report.likeness is not None:
+        shown |= {"tests": _tests(report), "likeness": _partition(report.likeness, report.systems)}
+        shown["similarity"] = _similarity(report.likeness.similarity, report.systems, report.metrics[0].order)
+    if report.people is not None:
+        shown["people"] = _people(report.people, report.systems)
+    shown["sources"] = _sources(report)
+    if report.stripped:
+        shown["stripped"] = _stripped(report)
+    return shown
+
+
+def _range(n_words: Sequence[int]) -> str:
+    """Return the numbers of words of prompts: "7 words", or "3 to 9 words"."""
+    least, most = min(n_words), max(n_words)
+    return count(most, "word") if least == most else f"{least} to {count(most, 'word')}"
+
+
+def scores(
+    report: Report,
+    metrics: Sequence[Metric],
+    title: str,
+    pairs: Sequence[Mean] | None = None,
+    order: Sequence[int] | None = None,
+) -> Table:
+    """Return the means of some metrics, by default the best system by the first of them first."""
+    order = metrics[0].order if order is None else order
+    columns = {"System": [report.systems[i] for i in order]}
+    for metric in metrics:
+        cells = _cells([(value.mean, value.interval) for value in metric.values])
+        for i, value in enumerate(metric.values):
+            mean, line, ends = cells[i].partition("\n")
+            mark = BEST if i == metric.best else "" if value.is_reliable else UNRELIABLE
+            cells[i] = f"{mean}{mark}{line}{ends}"
+        columns[metric.title + _ARROWS[metric.better]] = [cells[i] for i in order]
+    level, n = 100 * report.confidence, count(len(report.prompts), "prompt")
+    caption = f"{title}: means over {n} with {level:g} % intervals. ↑ higher, ↓ lower is better."
+    if any(metric.best is not None for metric in metrics):
+        caption += f" {BEST} beats every other system in paired tests (p < {1 - report.confidence:.2g}, Holm)."
+    if not all(metric.is_reliable for metric in metrics):
+        caption += f" {UNRELIABLE} says nothing about this system: see what could mislead."
+    if pairs:
+        cells = _cells([(pair.mean, pair.interval) for pair in pairs])
+        columns["Pairs, all texts\u00a0↑"] = [cells[i] for i in order]
+    return Table(caption, pd.DataFrame(columns))
+
+
+def _tests(report: Report) -> Table:
+    metrics, names = report.metrics, report.systems
+    columns = {"Pair": [f"{names[test.a]} − {names[test.b]}" for test in metrics[0].tests]}
+    for metric in metrics:
+        digits = decimals((test.difference, test.interval) for test in metric.tests)
+        columns[metric.title] = [
+            f"{number(test.difference, digits, signed=True)}\n{with_p(test.p_holm)}" for test in metric.tests
+        ]
+    return Table("Mean differences, with p of the paired test after Holm's adjustment.", pd.DataFrame(columns))
+
+
+def _partition(likeness: Likeness, names: list[str]) -> Table:
+    """Return the partition of diversity, the most different pair first."""
+    whole, pairs = likeness.partition, likeness.pairs
+    parts = [whole, *pairs]
+    # Whatever the place of a test in Holm's order, permutations bound it where they bound p.
+    p_of_pairs = [p_value(pair.p_holm, pair.p_holm if pair.p == pair.least_p else None) for pair in pairs]
+    digits = decimals((part.between, part.between_interval) for part in parts)
+    columns = {
+        "Systems": ["all systems", *(f"{names[pair.a]} and {names[pair.b]}" for pair in pairs)],
+        "Share beyond chance,\u00a0%": _shares(parts),
+        "Effective systems (beta)": _cells([(part.between, part.between_interval) for part in parts]),
+        "by chance": [number(part.between_expected, digits) for part in parts],
+        "p": [p_value(whole.p, whole.least_p), *p_of_pairs],
+    }
+    alpha, gamma = (number(value, digits) for value in (whole.within, whole.pooled))
+    caption = f"Different texts on a prompt: {alpha} of one system (alpha), {gamma} of all (gamma)."
+    return Table(caption, pd.DataFrame(columns))
+
+
+def _similarity(means: Sequence[Similarity], names: list[str], order: list[int]) -> Table:
+    """Return the mean cosines of two texts by their systems, as the lower half of a matrix."""
+    cells = _cells([(each.mean, each.interval) for each in means])
+    places = {(each.a, each.b): cell for each, cell in zip(means, cells, strict=True)}
+    rows = []
+    for n, i in enumerate(order):
+        lower = [places[min(i, j), max(i, j)] for j in order[: n + 1]]
+        rows.append([names[i], *lower, *[""] * (len(order) - n - 1)])
+    caption = "Mean cosine of two texts on one prompt: of one system on the diagonal, of two systems below it."
+    return Table(caption, pd.DataFrame(rows, columns=["Cosine", *(names[i] for i in order)]))
+
+
+def _people(people: People, names: list[str]) -> Table:
+    """Return how near systems are to people, the nearest first."""
+    # Of two halves of the people, the other one is last.
+    rows = sorted(zip(people.rows, [*names, "half of the people"], strict=False), key=lambda row: row[0].share or 0.0)
+    columns = {
+        "Beside people": [name for _, name in rows],
+        "Share beyond chance,\u00a0%\u00a0↓": _shares([part for part, _ in rows]),
+        "p": [p_value(part.p, part.least_p) for part, _ in rows],
+    }
+    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}."
+    return Table(caption, pd.DataFrame(columns))
+
+
+def _sources(report: Report) -> Table:
+    columns = {"System": report.systems}
+    if any(source.file for source in report.sources):
+        columns["File"] = [source.file for source in report.sources]
+    keys = {"n_rows": "Rows", "n_bad": "Skipped", "n_prompts": "Prompts", "n_texts": "Texts"}
+    columns |= {title: [f"{getattr(source, key):,}" for source in report.sources] for key, title in keys.items()}
+    return Table("What was read.", pd.DataFrame(columns))
+
+
+def _stripped(report: Report) -> Table:
+    """Return from how many texts what is not the answer was removed."""
+    titles = {"reasoning": "Reasoning", "special": "Special tokens", "prompt": "Prompt", "empty": "Empty without it"}
+    counts = list(report.stripped.values())
+    columns = {"Texts of": list(report.stripped)}
+    columns |= {titles[kind]: [f"{each[kind]:,}" for each in counts] for kind in counts[0]}
+    return Table("Texts from which what is not the answer was removed.", pd.DataFrame(columns))
+
+
+def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], digits: int | None = None) -> list[str]:
+    """Format numbers above their intervals, with as many decimals as these deserve by default."""
+    digits = decimals(values) if digits is None else digits
+    return [f"{number(value, digits)}\n{interval(ends, digits)}".strip() for value, ends in values]
+
+
+def _shares(parts: Sequence[Partition]) -> list[str]:
+    """Format shares beyond chance and their intervals, in percent."""
+    shares = [(part.share, part.share_interval) for part in parts]
+    return _cells([(share and 100 * share, ends and [100 * end for end in ends]) for share, ends in shares], 1)

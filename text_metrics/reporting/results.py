@@ -1,0 +1,281 @@
+"""What a report holds, as it is saved in `report.json`."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from text_metrics.core_api import Bounds
+from text_metrics.files.written import mark
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Interval = list[float] | None
+
+
+class Measure(NamedTuple):
+    """A number of each set, and how it is shown.
+
+    better : "higher" or "lower"; None where neither is
+    bounds : range of the number, of which the upper end may be a function of the number of texts
+    """
+
+    name: str
+    title: str
+    better: str | None
+    bounds: Bounds
+    section: str = "diversity"
+
+
+_POSITIVE = (0.0, math.inf)
+# In order of display; a report may lack some of them.
+_MEASURES = (
+    Measure("vendi_embed", "Vendi score", "higher", (1.0, float)),
+    Measure("n_classes", "Meanings", "higher", (1.0, float)),
+    Measure("chamfer_diversity", "Chamfer diversity", "higher", (0.0, 2.0)),
+    Measure("self_bleu", "Self-BLEU", "lower", (0.0, 1.0)),
+    Measure("distinct", "Distinct-2", "higher", (0.0, 1.0)),
+    Measure("compression_ratio", "Compression ratio", "lower", _POSITIVE),
+    Measure("length", "Length", None, _POSITIVE),
+    Measure("quality", "GRUEN", "higher", (0.0, 1.0), "quality"),
+    Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE, "quality"),
+)
+MEASURES = {measure.name: measure for measure in _MEASURES}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What was read of a system, and from where."""
+
+    file: str
+    n_rows: int
+    n_bad: int
+    n_prompts: int
+    n_texts: int
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over prompts with its interval."""
+
+    mean: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Value(Mean):
+    """The score of each prompt of a system, their mean, and whether the metric can measure most of its texts."""
+
+    scores: list[float]
+    is_reliable: bool = True
+
+
+@dataclass(frozen=True)
+class Test:
+    """The paired test of systems a and b by a metric, as `paired_test` describes it; `p_holm` is adjusted."""
+
+    a: int
+    b: int
+    n_units: int
+    difference: float
+    interval: Interval
+    p: float | None
+    smallest_difference: float | None
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The scores of all systems by a metric.
+
+    better : "higher" or "lower"; None where neither is
+    section : "diversity" or "quality"
+    order : indices of the systems, the best first
+    best : index of the system that beats every other one, if there is one and all values are reliable
+    """
+
+    name: str
+    title: str
+    better: str | None
+    section: str
+    signature: str
+    values: list[Value]
+    tests: list[Test]
+    order: list[int]
+    best: int | None
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether the metric can measure most texts of every system."""
+        return all(value.is_reliable for value in self.values)
+
+
+@dataclass(frozen=True)
+class Similarity(Mean):
+    """The mean cosine of two texts on one prompt, one of system a and one of system b, which may be the same."""
+
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Diversity within and between groups of texts, as `text_metrics.between_groups` describes it.
+
+    least_p : the smallest p that permutations can give; None where it has no bound
+    """
+
+    within: float
+    pooled: float
+    between: float
+    between_interval: Interval
+    between_expected: float
+    share: float | None
+    share_interval: Interval
+    p: float
+    least_p: float | None
+    signature: str
+
+
+@dataclass(frozen=True)
+class Pair(Partition):
+    """The partition of systems a and b; p is also adjusted for all pairs."""
+
+    a: int
+    b: int
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The partition of all systems, and of each pair of three or more; and cosines of texts by system."""
+
+    partition: Partition
+    pairs: list[Pair]
+    similarity: list[Similarity]
+    similarity_signature: str
+
+
+@dataclass(frozen=True)
+class People:
+    """Partitions of people and each system, and last of two halves of people, at `n_texts` of each side."""
+
+    n_texts: int
+    n_prompts: int
+    rows: list[Partition]
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """A prompt of low diversity: its score, the share of texts that equal another one, and its texts, if shown."""
+
+    prompt: str
+    score: float
+    equal_share: float
+    texts: list[str] | None
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """What could mislead.
+
+    systems, metrics : by index and by name; the metrics say nothing about the systems
+    is_doubt : whether they do, but how the systems compare by them is in doubt
+    """
+
+    kind: str
+    sentence: str
+    systems: list[int] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+    is_doubt: bool = False
+
+
+@dataclass(frozen=True)
+class SameLength:
+    """The scores of diversity of texts cut to as many words as the shortest text of a prompt has.
+
+    n_words : this number by prompt
+    """
+
+    n_words: list[int]
+    metrics: list[Metric]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report on systems, which are given by their index.
+
+    rarefied_to : the number of texts of which scores are expectations; None where all sets have one size
+    pairs : `pairs` of vendi_embed of all texts of each system, where sizes differ
+    stripped : by system, and "people", from how many texts what is not the answer was removed, by kind, and how many
+        are "empty" without it; nothing if nothing was to be removed
+    collapse : for each system, its prompts of least diversity, the least diverse first
+    sentences : the lines that head the page, by name
+    same_length : the scores of texts of the same length; None unless asked for
+
+    `table` and `tests` are data frames; `save` writes the page, the tables and the figures.
+    """
+
+    version: str
+    options: dict[str, Any]
+    confidence: float
+    systems: list[str]
+    sources: list[Origin]
+    prompts: list[str]
+    rarefied_to: int | None
+    metrics: list[Metric]
+    pairs: list[Mean] | None
+    likeness: Likeness | None
+    people: People | None
+    collapse: list[list[Collapse]]
+    caveats: list[Caveat]
+    sentences: dict[str, str] = field(default_factory=dict)
+    same_length: SameLength | None = None
+    stripped: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def section(self, name: str) -> list[Metric]:
+        """Return the metrics of a section, `diversity` or `quality`."""
+        return [metric for metric in self.metrics if metric.section == name]
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """Means and the ends of their intervals, a row for each system, the most diverse first."""
+        import pandas as pd
+
+        index, frames = pd.Index(self.systems, name="system"), []
+        for metric in self.metrics:
+            rows = [(value.mean, *(value.interval or (None, None))) for value in metric.values]
+            names = [metric.name, f"{metric.name}_low", f"{metric.name}_high"]
+            frames.append(pd.DataFrame(rows, index, names, dtype=float))
+        return pd.concat(frames, axis=1).iloc[self.metrics[0].order]
+
+    @property
+    def tests(self) -> "pd.DataFrame":
+        """The paired tests of all metrics: a row for each metric and pair of systems."""
+        import pandas as pd
+
+        rows = []
+        for metric in self.metrics:
+            for test in metric.tests:
+                numbers = (test.difference, *(test.interval or (None, None)), test.p, test.p_holm)
+                pair = (self.systems[test.a], self.systems[test.b])
+                rows.append((metric.name, *pair, *numbers, test.smallest_difference))
+        names = ("metric", "a", "b", "difference", "low", "high", "p", "p_holm", "smallest_difference")
+        return pd.DataFrame(rows, columns=names)
+
+    def to_json(self) -> str:
+        """Format all numbers as JSON."""
+        values = {**mark("report"), **asdict(self)}
+        return json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
+
+    def save(self, folder: str | Path, columns: Sequence[str] = ()) -> None:
+        """Write the page, the JSON, tables and figures, as docs/report.md lists them, into a folder.
+
+        columns : names of the metrics in `table.tex`, of which those that the report has are taken; all by default
+        """
+        from text_metrics.reporting.page import write_pages
+
+        write_pages(self, Path(folder), columns)

@@ -1,0 +1,365 @@
+"""The numbers of a report, from the sets of its systems."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, combinations, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from text_metrics.console import input_checked
+from text_metrics.core_api import (
+    UNBOUNDED,
+    VERSION,
+    WHITESPACE,
+    EncoderSettings,
+    SemanticEntropySettings,
+    Signature,
+    is_other_script,
+    mean_by_set,
+    mean_estimate,
+    parse_choice,
+    parse_flag,
+    parse_level,
+    signature,
+    split_list,
+    tied_ranks,
+)
+from text_metrics.loading import load_metric
+from text_metrics.questions.rarefied import rarefied
+from text_metrics.reporting.caveats import MOST, find_caveats, find_short_texts
+from text_metrics.reporting.inputs import SETTINGS, Inputs, read_sets
+from text_metrics.reporting.lengths import cut_to_shortest, word_counts
+from text_metrics.reporting.likeness import compare_systems, compare_with_people
+from text_metrics.reporting.results import (
+    MEASURES,
+    Caveat,
+    Collapse,
+    Mean,
+    Measure,
+    Metric,
+    Report,
+    SameLength,
+    Test,
+    Value,
+)
+from text_metrics.reporting.sentences import sentences
+from text_metrics.statistics import holm, paired_test
+from text_metrics.texts import parse_kinds, to_signature
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GRUEN, NO_MEANINGS = "gruen", "none"
+# Prompts of least diversity that are shown of each system.
+_SHOWN = 5
+
+
+def report(
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    prompts: Sequence[str] | None = None,
+    quality: Mapping[str, Any] | str | None = GRUEN,
+    out: str | Path | None = None,
+    *,
+    people: Sequence[Sequence[str]] | None = None,
+    contexts: Sequence[str | None] | None = None,
+    classes: Mapping[str, Any] | None = None,
+    same_length: bool = False,
+    strip: Sequence[str] | str | None = None,
+    confidence: float = 0.95,
+    cache_dir: str | Path | None = None,
+    texts: bool = True,
+    progress: bool = False,
+    **settings: Any,
+) -> Report:
+    """Compare systems by their texts for the same prompts, as `text-metrics report` does with files.
+
+    Parameters
+    ----------
+    systems : for each system by name, p sets of texts, one for each prompt
+    prompts : p names of the prompts; their numbers by default
+    quality : "gruen"; ratings of each system by name, shaped like its sets; or None
+    out : folder to save the report in
+    people : texts of people for each prompt
+    contexts : what the texts of each prompt answer, which `compute` then takes out of them
+    classes : for each system by name, the class of each text among those of its set, a string or an integer, shaped
+        like its sets, as a judge gave it; meanings are then these, and not those of the encoder
+    same_length : whether to score also the texts cut to the words of the shortest of their prompt
+    strip : what is removed from texts because it is not the answer: "reasoning", "special" (tokens and chat markers),
+        "prompt" (the context that a text begins with), as a list or with commas between them
+    confidence : level of the intervals; a test is significant if p is below 1 minus the level
+    cache_dir : folder in which embeddings are kept after the report
+    texts : whether the report holds texts
+    **settings : `model`, `long_texts`, `batch_size` and `device` of the encoder, `same` of semantic_entropy ("none"
+        leaves out the meanings), and `tokenizer` of self_bleu
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, or no prompt has two texts of every system.
+    """
+    for name in settings:
+        parse_choice(name, "a setting", SETTINGS)
+    if quality is not None and not isinstance(quality, Mapping):
+        parse_choice(quality, "quality", (GRUEN,))
+    inputs = read_sets(systems, prompts, quality, people, contexts, classes, parse_kinds(strip))
+    settings |= {"cache_dir": cache_dir, "progress": progress}
+    is_cut = parse_flag(same_length, "same_length")
+    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts, is_cut)
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any) -> "pd.DataFrame":
+    """Return all scores of one system: a row for each metric, with its interval and its signature.
+
+    Parameters
+    ----------
+    sets : p sets of texts, one for each prompt
+    quality : "gruen"; a rating of each text, shaped like `sets`; or None
+    **options : as of `report`; `classes` is shaped like `sets`
+
+    Returns
+    -------
+    DataFrame by the names of the metrics, with the columns `title`, `score`, `low`, `high`, `better` ("higher",
+    "lower" or ""), `is_reliable` (whether it can measure most texts) and `signature`
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `report`.
+    """
+    import pandas as pd
+
+    rated = quality if quality is None or isinstance(quality, str) else {"sets": quality}
+    if options.get("classes") is not None:
+        options["classes"] = {"sets": options["classes"]}
+    rows = []
+    for metric in report({"sets": sets}, quality=rated, **options).metrics:
+        (value,) = metric.values
+        numbers = (value.mean, *(value.interval or (None, None)))
+        rows.append((metric.name, metric.title, *numbers, metric.better or "", value.is_reliable, metric.signature))
+    names = ("metric", "title", "score", "low", "high", "better", "is_reliable", "signature")
+    return pd.DataFrame(rows, columns=names).set_index("metric")
+
+
+def build(
+    inputs: Inputs,
+    by_gruen: bool,
+    level: float,
+    settings: Mapping[str, Any],
+    shows_texts: bool,
+    same_length: bool = False,
+) -> Report:
+    """Compute a report; raises a ValueError for an invalid setting.
+
+    by_gruen : whether gruen rates the texts, if the inputs hold no ratings
+    settings : those of `SETTINGS`, `cache_dir` and `progress`; with same="none", meanings are not counted
+    same_length : whether to score also texts of the same length
+    """
+    encoder = {name: settings[name] for name in ("model", "long_texts", "batch_size", "device") if name in settings}
+    with input_checked():
+        is_default = EncoderSettings(**encoder).is_default
+        if settings.get("same") is not None and inputs.classes is not None:
+            raise ValueError("same and classes cannot be combined: pass one of them.")
+        if settings.get("same") is None and inputs.classes is None and not is_default:
+            raise ValueError("another model needs same, its threshold for texts that say the same, or same=none.")
+        if settings.get("same") != NO_MEANINGS and inputs.classes is None:
+            SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
+    caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), is_default, by_gruen)
+    unread = _unread(caveats)
+    with tempfile.TemporaryDirectory() as folder:
+        encoder["cache_dir"] = str(settings["cache_dir"] or folder)
+        is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
+        scores = score(inputs, is_rated, encoder, settings)
+        likeness = compare_systems(inputs, level, encoder)
+        people = compare_with_people(inputs, level, encoder)
+        at_length = score_same_length(inputs, level, encoder, settings, caveats) if same_length else None
+        pairs = None
+        if inputs.smallest is not None:
+            of_pairs = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
+            results = [load_metric("vendi_embed").compute(predictions=sets, **of_pairs) for sets in inputs.texts]
+            pairs = [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
+    shape = (len(inputs.systems), -1)
+    size = inputs.smallest or float(inputs.sizes[0, 0])
+    measures = dict(MEASURES)
+    if inputs.rated_by is not None:
+        measures["quality"] = measures["quality"]._replace(title=inputs.rated_by, bounds=UNBOUNDED)
+    metrics = [
+        summarize(measure, np.reshape(scores[name][0], shape), scores[name][1], size, level, unread[name])
+        for name, measure in measures.items()
+        if name in scores
+    ]
+    report = Report(
+        version=VERSION,
+        options={
+            "quality": inputs.rated_by or (GRUEN if by_gruen else None),
+            "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
+        },
+        confidence=level,
+        systems=inputs.systems,
+        sources=inputs.sources,
+        prompts=inputs.ids,
+        rarefied_to=inputs.smallest,
+        metrics=metrics,
+        pairs=pairs,
+        likeness=likeness,
+        people=people,
+        collapse=[
+            least_diverse(inputs.ids, value.scores, sets, is_default, shows_texts)
+            for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
+        ],
+        caveats=caveats,
+        same_length=at_length,
+        stripped={name: marks.counts(inputs.strip) for name, marks in inputs.marks.items() if inputs.strip},
+    )
+    report = _signed(report, inputs.strip)
+    return replace(report, sentences=sentences(report))
+
+
+def _unread(caveats: Sequence[Caveat]) -> dict[str, set[int]]:
+    """Return the systems about which each metric says nothing."""
+    unread: dict[str, set[int]] = {name: set() for name in MEASURES}
+    for caveat in caveats:
+        for name in () if caveat.is_doubt else caveat.metrics:
+            unread[name].update(caveat.systems)
+    return unread
+
+
+def score_same_length(
+    inputs: Inputs, level: float, encoder: dict[str, Any], settings: Mapping[str, Any], caveats: Sequence[Caveat]
+) -> SameLength:
+    """Score the diversity of texts cut to the words of the shortest of their prompt.
+
+    Quality is that of whole texts. `caveats` are those of whole texts, which hold for what is left of them.
+    """
+    cut, n_words = cut_to_shortest(inputs)
+    scores = score(cut, False, encoder, settings)
+    unread = _unread([*caveats, *find_short_texts(cut, settings.get("tokenizer", WHITESPACE))])
+    size = inputs.smallest or float(inputs.sizes[0, 0])
+    metrics = []
+    for name, measure in MEASURES.items():
+        if name in scores:
+            values, signed = scores[name]
+            of_systems = np.reshape(values, (len(inputs.systems), -1))
+            signed = str(Signature.parse(signed).merge(texts="cut-to-shortest"))
+            metrics.append(summarize(measure, of_systems, signed, size, level, unread[name]))
+    return SameLength(n_words, metrics)
+
+
+def _signed(report: Report, strip: Sequence[str]) -> Report:
+    """Add what was stripped from texts to all signatures of a report, and to its options."""
+    if not strip:
+        return report
+
+    def sign(text: str) -> str:
+        return str(Signature.parse(text).merge(**to_signature(strip)))
+
+    metrics = [replace(metric, signature=sign(metric.signature)) for metric in report.metrics]
+    likeness, people = report.likeness, report.people
+    if likeness is not None:
+        whole = replace(likeness.partition, signature=sign(likeness.partition.signature))
+        pairs = [replace(pair, signature=sign(pair.signature)) for pair in likeness.pairs]
+        similarity = sign(likeness.similarity_signature)
+        likeness = replace(likeness, partition=whole, pairs=pairs, similarity_signature=similarity)
+    if people is not None:
+        people = replace(people, rows=[replace(row, signature=sign(row.signature)) for row in people.rows])
+    at_length = report.same_length
+    if at_length is not None:
+        cut = [replace(metric, signature=sign(metric.signature)) for metric in at_length.metrics]
+        at_length = replace(at_length, metrics=cut)
+    options = {**report.options, "strip": list(strip)}
+    return replace(report, options=options, metrics=metrics, likeness=likeness, people=people, same_length=at_length)
+
+
+def least_diverse(
+    ids: list[str], scores: list[float], sets: list[list[str]], is_default: bool, shows_texts: bool
+) -> list[Collapse]:
+    """Find the prompts of least diversity, without those most of whose texts the default encoder cannot read."""
+    order = np.argsort(tied_ranks(scores), kind="stable").tolist()
+    readable = (p for p in order if not is_default or np.mean(list(map(is_other_script, sets[p]))) < MOST)
+    entries = []
+    for p in islice(readable, _SHOWN):
+        equal = sum(n for n in Counter(sets[p]).values() if n > 1)
+        entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
+    return entries
+
+
+def score(
+    inputs: Inputs, is_rated: bool, encoder: dict[str, Any], settings: Mapping[str, Any]
+) -> dict[str, tuple[Any, str]]:
+    """Score the sets of all systems, one system after the other, by one call of each metric.
+
+    Texts are rated by gruen, if the inputs hold no ratings. Returns a score for each set, and the signature, by the
+    names of `MEASURES`.
+    """
+    sets = list(chain.from_iterable(inputs.texts))
+    sizes, k, progress = inputs.sizes.ravel(), inputs.smallest, settings["progress"]
+    of_meaning = {**encoder, "contexts": inputs.contexts and inputs.contexts * len(inputs.systems)}
+
+    def compute(name: str, **settings: Any) -> dict[str, Any]:
+        metric = load_metric(name)
+        return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
+
+    scores: dict[str, tuple[Any, str]] = {}
+    by_set = None
+    if is_rated:
+        ratings, signed = inputs.quality, signature("quality", column=inputs.rated_by)
+        if inputs.rated_by is None:
+            # Its models are its own.
+            of_gruen = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
+            texts = list(chain.from_iterable(sets))
+            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **of_gruen)
+            ratings, signed = np.array(result["scores"]), result["signature"]
+        scores["quality"] = (mean_by_set(ratings, sizes), signed)
+        if ratings.min() >= 0 and ratings.max() <= 1:
+            by_set = split_list(ratings.tolist(), sizes)
+    vendi = compute("vendi_embed", **of_meaning, progress=progress, quality=by_set)
+    chamfer = compute("chamfer_diversity", **of_meaning)
+    bleu = compute("self_bleu", repetition=True, details=True, tokenizer=settings.get("tokenizer", WHITESPACE))
+    lengths = mean_by_set(word_counts(chain.from_iterable(sets)), sizes)
+    scores |= {
+        "vendi_embed": (vendi["scores"], vendi["signature"]),
+        "chamfer_diversity": (chamfer["scores"], chamfer["signature"]),
+        "self_bleu": (bleu["scores"], bleu["signature"]),
+        "distinct": ([row["distinct_2"] for row in bleu["details"]], bleu["signature"]),
+        "compression_ratio": ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
+        "length": (lengths, signature("length", unit="words")),
+    }
+    if settings.get("same") != NO_MEANINGS:
+        if inputs.classes is None:
+            meanings = compute("semantic_entropy", **of_meaning, same=settings.get("same"))
+        else:
+            meanings = compute("semantic_entropy", classes=list(chain.from_iterable(inputs.classes)))
+        scores["n_classes"] = (meanings["n_classes_scores"], meanings["signature"])
+    if by_set is not None:
+        scores["quality_vendi_embed"] = (vendi["quality_scores"], vendi["signature"])
+    return scores
+
+
+def summarize(
+    measure: Measure, scores: np.ndarray, signed: str, size: float, level: float, unreliable: Collection[int] = ()
+) -> Metric:
+    """Return the means of scores (systems, p), and tests of all pairs; `unreliable` are systems without meaning."""
+    values = [
+        Value(mean.value, mean.interval(level, measure.bounds, size), row.tolist(), i not in unreliable)
+        for i, (row, mean) in enumerate(zip(scores, map(mean_estimate, scores), strict=True))
+    ]
+    tests = [Test(i, j, **paired_test(scores[i], scores[j], level)) for i, j in combinations(range(len(scores)), 2)]
+    tests = [replace(test, p_holm=p) for test, p in zip(tests, holm([test.p for test in tests]), strict=True)]
+    sign = 1 if measure.better == "lower" else -1
+    order = np.argsort(tied_ranks([sign * value.mean for value in values]), kind="stable").tolist()
+    # First is the system whose tests against all others hold.
+    p_values = [test.p_holm for test in tests if order[0] in (test.a, test.b)]
+    is_first = bool(p_values) and all(p is not None and p < 1 - level for p in p_values) and not unreliable
+    best = order[0] if is_first and measure.better is not None else None
+    name, title, better, _, section = measure
+    return Metric(name, title, better, section, signed, values, tests, order, best)

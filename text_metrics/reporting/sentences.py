@@ -1,0 +1,138 @@
+"""The lines that head a report, which claim no more than a test shows."""
+
+from text_metrics.core_api import TIE, Signature
+from text_metrics.reporting.formats import count, decimals, estimate, listed, number, percent, with_p
+from text_metrics.reporting.results import Likeness, Metric, Report
+
+# From docs/quality.md, which has the intervals.
+NONSENSE = "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
+
+
+def sentences(report: Report) -> dict[str, str]:
+    """Return the lines `first`, `quality`, `misleading` and, of several systems, `alike`."""
+    lines = {"first": _first(report), "quality": _quality(report), "misleading": _misleading(report)}
+    return lines if report.likeness is None else {**lines, "alike": _alike(report, report.likeness)}
+
+
+def _mean(metric: Metric, system: int) -> str:
+    digits = decimals((value.mean, value.interval) for value in metric.values)
+    return estimate(metric.values[system].mean, metric.values[system].interval, digits)
+
+
+def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
+    """Say which system is first by a metric, or which may be: the beginning and the end of a sentence."""
+    systems, (leader, *behind) = report.systems, metric.order
+    mean = f"a mean {what} of {_mean(metric, leader)}"
+    if not metric.is_reliable:
+        unread = listed(systems[i] for i, value in enumerate(metric.values) if not value.is_reliable)
+        doubt = f"{metric.title} says nothing about the texts of {unread} (see what could mislead)"
+        return f"No system can be first: {doubt}. {systems[leader]} has {mean}", ""
+    if not behind:
+        return f"{systems[leader]} has {mean}", ""
+    tests = {test.a + test.b - leader: test for test in metric.tests if leader in (test.a, test.b)}
+    p_values = {other: test.p_holm for other, test in tests.items()}
+    if metric.best is None:
+        level = 1 - report.confidence
+        equal = [other for other in behind if (p := p_values[other]) is None or p >= level]
+        names = listed(systems[other] for other in equal)
+        return f"No system is first. {systems[leader]} has {mean}", f"; {names} cannot be told apart from it"
+    next_, test = systems[behind[0]], tests[behind[0]]
+    ends = sorted(abs(end) for end in test.interval or ())
+    difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
+    largest = with_p(max(p for p in p_values.values() if p is not None)).replace("=", "≤")
+    more = f", {difference} more than {next_}, the next ({largest} after Holm's adjustment)"
+    return f"{systems[leader]} is first, with {mean}", more
+
+
+def _first(report: Report) -> str:
+    main, *rest = report.section("diversity")
+    begin, end = _leader(report, main, main.title)
+    quality = next(iter(report.section("quality")), None)
+    verb = "is " if main.best is None else ""
+    at_quality = "" if quality is None else _at_quality(quality, main.order[0], verb)
+    if main.best is None:
+        return f"{begin}{at_quality}{end}."
+    answer = f"{begin}{end}{at_quality}."
+    rest = [metric for metric in rest if metric.better is not None and metric.is_reliable]
+    agreeing = sum(metric.best == main.best for metric in rest)
+    return f"{answer} It is first by {agreeing} of the {len(rest)} other metrics, too."
+
+
+def _at_quality(quality: Metric, system: int, verb: str) -> str:
+    """Say the quality of the most diverse system, with a verb if it needs one."""
+    value, poor = f"{quality.title} {_mean(quality, system)}", _poor(quality)
+    if system in poor:
+        return f", and {verb}{'lowest' if len(poor) == 1 else 'among the lowest'} in quality ({value})"
+    return f", and {verb}first in quality ({value})" if system == quality.best else f", at a quality of {value}"
+
+
+def _poor(metric: Metric) -> list[int]:
+    """List the systems of lower quality: those below the widest gap between intervals of neighbours.
+
+    Means without intervals have to be below half of the next.
+    """
+    order = metric.order
+    ends = [value.interval or [value.mean / 2, value.mean] for value in metric.values]
+    gaps = {
+        rank: min(ends[i][0] for i in order[:rank]) - max(ends[i][1] for i in order[rank:])
+        for rank in range(1, len(order))
+    }
+    rank = max(gaps, key=lambda rank: gaps[rank], default=0)
+    return order[rank:] if gaps and gaps[rank] > TIE else []
+
+
+def _quality(report: Report) -> str:
+    metrics = report.section("quality")
+    if not metrics:
+        unread = any("quality" in caveat.metrics for caveat in report.caveats if not caveat.is_doubt)
+        reason = ": GRUEN reads English prose, which most texts are not. Pass ratings instead" if unread else ""
+        return f"Quality was not measured{reason}: diversity may come from bad texts."
+    quality, systems = metrics[0], report.systems
+    parts = ["".join(_leader(report, quality, f"quality ({quality.title})")) + "."]
+    if poor := _poor(quality):
+        next_ = quality.order[-len(poor) - 1]
+        low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
+        parts.append(f"Of lower quality than all others, which have {_mean(quality, next_)} or more: {low}.")
+    if Signature.parse(quality.signature).metric == "gruen":
+        parts.append(NONSENSE)
+    return " ".join(parts)
+
+
+def _misleading(report: Report) -> str:
+    kinds = list(dict.fromkeys(caveat.kind for caveat in report.caveats))
+    answer = f"{listed(kinds).capitalize()}." if kinds else "No fault was found in the texts."
+    main = report.section("diversity")[0]
+    if report.same_length is not None and len(report.systems) > 1:
+        answer += f" {_at_same_length(report, main, report.same_length.metrics[0])}"
+    sizes = [test.smallest_difference for test in main.tests if test.smallest_difference is not None]
+    if sizes:
+        answer += (
+            f" With {count(len(report.prompts), 'prompt')}, a test finds differences in mean {main.title} from "
+            f"{max(sizes):.3g} (80\u00a0% power); smaller ones may be missed."
+        )
+    return answer
+
+
+def _at_same_length(report: Report, whole: Metric, cut: Metric) -> str:
+    """Say which system is first by texts of the same length, and whether it is by whole texts."""
+    if cut.best is None:
+        return f"Cut to the same length, no system is first by {cut.title}."
+    also = ", too" if cut.best == whole.best else ""
+    return f"Cut to the same length, {report.systems[cut.best]} is first by {cut.title}{also}."
+
+
+def _alike(report: Report, likeness: Likeness) -> str:
+    names, whole, pairs = report.systems, likeness.partition, likeness.pairs
+    digits = decimals([(whole.between, whole.between_interval)])
+    p = with_p(whole.p, whole.least_p)
+    answer = f"they differ ({p}), by {percent(whole.share)} of what is possible beyond chance"
+    if whole.p >= 1 - report.confidence:
+        answer = f"no difference between them is shown ({p})"
+    answer = (
+        f"The effective number of systems is {estimate(whole.between, whole.between_interval, digits)} of "
+        f"{len(names)}; with permuted labels it would be {number(whole.between_expected, digits)}: {answer}."
+    )
+    if pairs:
+        named = [f"{names[pair.a]} and {names[pair.b]} ({percent(pair.share)})" for pair in pairs]
+        answer += f" Most alike are {named[-1]}, least {named[0]}."
+    return answer
