@@ -7,14 +7,18 @@ import multiprocessing
 import random
 import re
 import time
+import warnings
+from functools import partial
 
+import datasets
 import evaluate
 import numpy as np
 import pytest
 
 import text_metrics
 from scripts.tooling.fill import help_list, read_help
-from tests.conftest import METRICS, SETS, TEXTS, approx, inputs_of, items_of, limits_of, metrics_of
+from tests.conftest import METRICS, QUESTIONS, SETS, TEXTS, approx, inputs_of, items_of, limits_of, metrics_of
+from text_metrics.__main__ import main
 from text_metrics.metrics.self_bleu.self_bleu_settings import SelfBleuSettings
 
 # Settings under which the properties hold, too, besides the defaults.
@@ -250,10 +254,13 @@ def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
     ],
 )
 def test_any_language(load, name, texts):
-    same = load(name).compute(predictions=texts[:1] * 3)[name]
-    different = load(name).compute(predictions=texts)[name]
-    if name == "self_bleu":
-        assert 0 <= different <= same <= 1
+    metric = load(name)
+    same = metric.compute(predictions=texts[:1] * 3)[name]
+    different = metric.compute(predictions=texts)[name]
+    low, high = metric.bounds
+    if name in metric.decreasing:
+        # Of texts that are as short as these, n-grams may say as little as of equal ones.
+        assert low <= different <= same <= high
     else:
         assert different > same + 0.01
         assert math.isfinite(different)
@@ -283,13 +290,14 @@ EXAMPLES = {
     "vectors": [WORDS],
     "weights": [[0.1, 0.2, 0.3, 0.4] * 3],
     "classes": [list("aabb" * 3)],
-    "labels": [[["wrong"] * 4] * 5],
+    "labels": [[["wrong"] * len(answers) for answers, _ in QUESTIONS]],
     "similarity": [[np.eye(4)] * 3],
     "contexts": [["Say a letter.", None, "What does the dog do?"]],
     "context_embeddings": [np.ones((3, 8))],
-    "confidence_by": [list("aab"), list("aabbc")],
+    "confidence_by": [list("aab"), list("aabbc"), list("aabbcc")],
+    "vocabulary_size": [99],
 }
-# What a setting changes something with.
+# What a setting changes something with; that of one metric is named "<metric>.<setting>".
 COMPANY = {
     "patience": {"quality": list(np.linspace(0, 1, 12))},
     "min_quality": {"quality": list(np.linspace(0, 1, 12))},
@@ -298,12 +306,38 @@ COMPANY = {
     "linkage": {"clustering": "hac"},
     "seed": {"clustering": "xmeans"},
     "context_embeddings": {"embeddings": RANDOM.random((12, 8))},
+    "semantic_entropy.embeddings": {"same": 0.5},
+    "semantic_entropy.context_embeddings": {"same": 0.5},
+    "semantic_entropy.model": {"same": 0.5},
+    "gruen.parity": {"vectors": WORDS},
+}
+# What a value of a setting is passed with: alone, it is refused.
+TOGETHER = {
+    "labels": {"matcher": "human"},
 }
 # By their names, they decide how a call runs and not what it computes.
 OF_RUN = ("batch_size", "device", "cache_dir", "progress", "details")
-# What nothing here is subject to: sets of one text, questions of one side only, clusters that are hard to find, and
-# sentences that tiny language models find likely.
-OF_OTHER_ITEMS = ("singletons", "unknown", "missing", "seed", "long_texts", "lm_model")
+# Signed, but nothing here is subject to them: clusters that are hard to find, and sentences that tiny language models
+# find likely.
+OF_OTHER_ITEMS = ("seed", "long_texts", "lm_model")
+# What is refused by default, and scored with "skip": the items of a call, and how the result counts those left out.
+SKIPPED = {
+    "singletons": ({"predictions": [["a b c d", "a b c e"], ["a b c d"]]}, {"n_singletons": 1}),
+    "unknown": (
+        {
+            "predictions": [{"id": id, "answers": ["a pot"]} for id in ("q1", "q2")],
+            "references": [{"id": "q1", "answers": ["a pot"]}],
+        },
+        {"skipped": {"unknown": ["q2"], "missing": []}},
+    ),
+    "missing": (
+        {
+            "predictions": [{"id": "q1", "answers": ["a pot"]}],
+            "references": [{"id": id, "answers": ["a pot"]} for id in ("q1", "q2")],
+        },
+        {"skipped": {"unknown": [], "missing": ["q2"]}},
+    ),
+}
 
 
 def values_of(setting, declared, metric):
@@ -334,49 +368,81 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def call(load, name, setting, request):
-    """Return the metric, the arguments of a call, and the values of the setting to try."""
+    """Return the metric, the arguments of a call, and what else to pass: values of the setting, with their company."""
     metric = load(name)
     declared = metric.settings.declared()
     kinds = {"sets": {"predictions": FLAT, "set_size": 4}, "texts": {"predictions": [MARKDOWN, *TEXTS]}}
     arguments = kinds.get(metric.items) or inputs_of(metric, items_of(metric))
-    arguments = arguments | {"confidence": 0.5} | COMPANY.get(setting, {})
-    if "embeddings" in arguments and "same" in declared:
-        arguments["same"] = 0.5
+    arguments = arguments | {"confidence": 0.5} | COMPANY.get(setting, {}) | COMPANY.get(f"{name}.{setting}", {})
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):
         models, alternatives = map(request.getfixturevalue, ("gruen_models", "other_gruen_models"))
-        arguments |= models
-        return metric, arguments, [(alternatives | {"backbone": "compact"})[setting]]
+        if setting == "backbone":
+            return metric, arguments, [models]
+        return metric, arguments | models, [{setting: alternatives[setting]}]
     if setting == "model":
-        return metric, arguments, [request.getfixturevalue("tiny_model")]
+        return metric, arguments, [{setting: request.getfixturevalue("tiny_model")}]
     if setting in ("device", "cache_dir"):
-        return metric, arguments, ["cpu" if setting == "device" else request.getfixturevalue("tmp_path")]
-    return metric, arguments, values_of(setting, declared[setting], metric)
+        return metric, arguments, [{setting: "cpu" if setting == "device" else request.getfixturevalue("tmp_path")}]
+    values = values_of(setting, declared[setting], metric)
+    return metric, arguments, [{setting: value, **TOGETHER.get(setting, {})} for value in values]
 
 
 # Results by metric and arguments, which are the same for most settings.
 EXPECTED: dict[str, dict] = {}
 
 
+def has_scores(value):
+    """Tell whether a result has a number that is not a count."""
+    if isinstance(value, dict):
+        return any(map(has_scores, value.values()))
+    if isinstance(value, list):
+        return any(map(has_scores, value))
+    return isinstance(value, float)
+
+
+def changed_results(result, expected):
+    """Name the results with other numbers than expected, and those with scores that were not expected at all."""
+    names = [name for name in result if name not in ("signature", "details")]
+    shared = [name for name in names if name in expected and result[name] != approx(expected[name])]
+    return shared + [name for name in names if name not in expected and has_scores(result[name])]
+
+
 def test_what_changes_a_number_is_signed(call, setting):
-    metric, arguments, values = call
+    metric, arguments, tries = call
     key = f"{metric.name} {arguments}"
     expected = EXPECTED[key] = EXPECTED.get(key) or metric.compute(**arguments)
-    outcomes: list[bool] = []
-    for value in values:
+    has_changed, is_signed = False, False
+    for given in tries:
         try:
-            result = metric.compute(**(arguments | {setting: value}))
-        except (ValueError, TypeError) as error:
-            outcomes.append(setting in str(error))
+            result = metric.compute(**(arguments | given))
+        except (ValueError, TypeError):
+            # Two settings that exclude each other. It proves nothing.
             continue
-        # In what both have: other settings bring other results.
-        shared = result.keys() & expected.keys() - {"signature", "details"}
-        changed = any(result[key] != approx(expected[key]) for key in shared)
-        assert not changed or result["signature"] != expected["signature"], value
-        assert setting not in OF_RUN or result["signature"] == expected["signature"]
-        assert not setting.endswith("model") or result["signature"] != expected["signature"]
-        outcomes.append(changed)
-    # A setting that never changes a number, nor cannot be combined with the others, is not tested by this.
-    assert any(outcomes) or setting in (*OF_RUN, *OF_OTHER_ITEMS) or result.keys() != expected.keys(), outcomes
+        changed = changed_results(result, expected)
+        signed = result["signature"] != expected["signature"]
+        # The name of a result that a setting adds may say what it was computed with: `quality_scores`.
+        unsigned = [] if signed else [name for name in changed if not name.startswith(setting)]
+        assert not unsigned, given
+        assert setting not in OF_RUN or not (changed or signed), given
+        assert not setting.endswith("model") or signed, given
+        has_changed = has_changed or bool(changed)
+        is_signed = is_signed or signed
+    if setting in OF_OTHER_ITEMS:
+        assert is_signed
+    elif setting not in (*OF_RUN, *SKIPPED):
+        assert has_changed, f"no value of {setting} that was tried changes a number: EXAMPLES or COMPANY lack one."
+
+
+def test_what_is_refused_is_skipped_on_demand(load):
+    for name in metrics_of():
+        metric = load(name)
+        for setting in metric.settings.declared().keys() & SKIPPED.keys():
+            inputs, counts = SKIPPED[setting]
+            with pytest.raises(ValueError, match=setting):
+                metric.compute(**inputs)
+            result = metric.compute(**inputs, **{setting: "skip"})
+            assert result[name] is not None
+            assert counts.items() <= result.items()
 
 
 def test_an_invalid_value_is_named(call, setting):
@@ -384,6 +450,64 @@ def test_an_invalid_value_is_named(call, setting):
     for value in (object(), [object()]):
         with pytest.raises((TypeError, ValueError), match=setting):
             metric.compute(**(arguments | {setting: value}))
+
+
+# Warnings.
+
+UNREAD = ["我喜欢猫。", "狗在公园里跑。", "下雨了。", "她在唱歌。"]
+# What a metric of the kind warns of, beside the texts.
+WARNED = {
+    "sets": {"predictions": UNREAD, "set_size": 2},
+    "texts": {"predictions": UNREAD},
+    "questions": {"predictions": [UNREAD[:2]], "references": [UNREAD[2:]], "vectors": WORDS},
+}
+# Settings with which sets of unspaced texts are warned of by other functions.
+OTHER_WARNINGS = [("vendi_embed", {"kernel": "ngram"}), ("self_bleu", {"max_order": 4})]
+
+
+def warned_lines(*calls):
+    """Make calls; returns the files that their warnings point to, of which each call must raise one."""
+    files = []
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
+        assert ours, "no warning"
+        files += [warning.filename for warning in ours]
+    return files
+
+
+def test_a_warning_of_a_metric_points_to_the_line_of_its_caller(load):
+    for name in metrics_of():
+        inputs, stored = WARNED[load(name).items], evaluate.load(str(METRICS / name))
+        settings = {key: inputs[key] for key in inputs.keys() & {"vectors", "set_size"}}
+        stored.add_batch(**{key: inputs[key] for key in inputs.keys() - settings.keys()})
+        calls = [partial(metric.compute, **inputs) for metric in (load(name), text_metrics.load(name))]
+        calls.append(partial(stored.compute, **settings))
+        calls += [partial(load(name).compute, **inputs, **more) for of, more in OTHER_WARNINGS if of == name]
+        assert set(warned_lines(*calls)) == {__file__}, name
+
+
+def test_a_warning_of_a_further_question_points_to_the_line_of_its_caller(tmp_path):
+    sets, groups = [UNREAD], [list("aabb")]
+    rows = datasets.Dataset.from_dict({"texts": sets})
+    scorer = text_metrics.Scorer("vendi_embed", "texts")
+    data = tmp_path / "texts.jsonl"
+    data.write_text(json.dumps({"texts": UNREAD}) + "\n", encoding="utf-8")
+    score_words = ["score", str(data), "--metric", "vendi_embed", "--text-key", "texts", "--out", f"{data}.out.jsonl"]
+    calls = (
+        lambda: text_metrics.contributions("vendi_embed", sets),
+        lambda: text_metrics.contributions("chamfer_diversity", sets),
+        lambda: text_metrics.rarefied("self_bleu", sets, 2),
+        lambda: text_metrics.between_groups("vendi_embed", sets, groups),
+        lambda: text_metrics.for_rewards("vendi_embed", 4)(completions=UNREAD),
+        lambda: scorer({"texts": sets}),
+        lambda: rows.map(scorer, batched=True, load_from_cache_file=False),
+        lambda: text_metrics.describe([UNREAD, UNREAD[::-1]]),
+        lambda: main(score_words),
+    )
+    assert set(warned_lines(*calls)) == {__file__}
 
 
 # What follows from the declarations.

@@ -1,5 +1,6 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
+import ast
 import json
 import os
 import re
@@ -18,12 +19,24 @@ from tests.demos import CASES, NAMES, WITH_CONTEXTS
 
 pytest_plugins = ["tests.demo_servers"]
 
+ROOMS = ("metrics", "scripts", "spaces", "tests", "text_metrics")
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 
 
 def test_every_metric_has_a_demo(built):
     metrics = sorted(path.parent.name for path in ROOT.glob("metrics/*/README.md"))
     assert NAMES == sorted(CASES) == sorted(path.name for path in built.iterdir()) == metrics
+
+
+def test_a_built_demo_imports_nothing_of_the_checkout(built):
+    """A Space does not have it; what a demo needs is copied into its folder."""
+    for path in sorted(built.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                modules.append(node.module)
+            of_checkout = {module for module in modules if module.split(".")[0] in ROOMS}
+            assert not of_checkout, f"{path} imports {of_checkout}"
 
 
 def test_no_private_name_of_a_framework_is_used():

@@ -2,34 +2,70 @@
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from text_metrics.questions.contributions import contributions
+    from text_metrics.questions.groups import between_groups
+    from text_metrics.questions.rarefied import rarefied
+    from text_metrics.reporting.scores import describe, report
+    from text_metrics.scorer import Scorer
+    from text_metrics.training.rewards import for_rewards
+    from text_metrics.training.samples import SampleCallback
+    from text_metrics.training.trainer import for_trainer
+
+    __version__: str
+
+__all__ = [
+    "FOLDER",
+    "METRICS",
+    "SampleCallback",
+    "Scorer",
+    "__version__",
+    "between_groups",
+    "contributions",
+    "describe",
+    "for_rewards",
+    "for_trainer",
+    "load",
+    "rarefied",
+    "report",
+]
 
 METRICS = ("chamfer_diversity", "gruen", "probeval", "self_bleu", "semantic_entropy", "vendi_embed")
 _HERE = Path(__file__).resolve().parent
 # A build puts metrics/ into the folder of this file; in a checkout it is beside that folder.
 FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics") if folder.is_dir())
 
-# Modules and names of what is imported at first use.
+# The modules of what is imported at first use; as in the imports above, which tools read.
 _LAZY = {
-    "__version__": ("core_api", "VERSION"),
-    "contributions": ("questions.contributions", "contributions"),
-    "rarefied": ("questions.rarefied", "rarefied"),
-    "between_groups": ("questions.groups", "between_groups"),
-    "for_trainer": ("training.trainer", "TrainerMetric"),
-    "for_rewards": ("training.rewards", "RewardFunction"),
-    "SampleCallback": ("training.samples", "SampleCallback"),
-    "Scorer": ("scorer", "Scorer"),
-    "report": ("reporting.scores", "report"),
-    "describe": ("reporting.scores", "describe"),
+    "SampleCallback": "text_metrics.training.samples",
+    "Scorer": "text_metrics.scorer",
+    "between_groups": "text_metrics.questions.groups",
+    "contributions": "text_metrics.questions.contributions",
+    "describe": "text_metrics.reporting.scores",
+    "for_rewards": "text_metrics.training.rewards",
+    "for_trainer": "text_metrics.training.trainer",
+    "rarefied": "text_metrics.questions.rarefied",
+    "report": "text_metrics.reporting.scores",
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Return a name of the package at its first use, or the version, which is that of the signatures."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _LAZY[name]
-    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+# Type checkers would take any name for one of the package.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a name of the package at its first use, or the version, which is that of the signatures."""
+        if name == "__version__":
+            return importlib.import_module("text_metrics.core_api").VERSION
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)
 
 
 def load(name: str, **settings: Any) -> Any:

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from text_metrics.metrics._core.core_spectra import second_moments as second_moments
     from text_metrics.metrics._core.core_spectra import spectra_from_sums as spectra_from_sums
     from text_metrics.metrics._core.core_spectra import vendi_score as vendi_score
+    from text_metrics.metrics._core.core_warnings import warn as warn
     from text_metrics.metrics._core.core_windows import token_batches as token_batches
     from text_metrics.metrics.probeval.probeval_formats import WRONG as WRONG
     from text_metrics.metrics.probeval.probeval_formats import count_answers as count_answers
@@ -199,6 +200,7 @@ _MODULES = {
         "spectra_from_sums",
         "vendi_score",
     ),
+    "_core.core_warnings": ("warn",),
     "_core.core_windows": ("token_batches",),
     "probeval.probeval_formats": (
         "WRONG",

@@ -7,7 +7,6 @@ longer than the model reads, in windows.
 import contextlib
 import math
 import re
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from .core_models import (
 from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix, unit_vectors
 from .core_results import UNBOUNDED, caller_name
 from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
+from .core_warnings import warn
 from .core_windows import split_windows, token_batches
 
 # What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
@@ -291,10 +291,10 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+            warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.")
     if settings.is_english and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning)
     return np.array([rows[text] for text in texts]), signed
 
 

@@ -1,6 +1,5 @@
 """Models that read two texts together, and the pairs of texts that they read."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import numpy as np
 from .core_encoder import EncoderSettings
 from .core_inputs import LIMITS, TextSets, batches_by_size, parse_contexts
 from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
+from .core_warnings import warn
 
 Pairs = Sequence[tuple[str, str]]
 # What a setting that names such a model begins with.
@@ -50,11 +50,10 @@ class PairModel(NamedTuple):
             )
         lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
         if (lengths > limit).any():
-            warnings.warn(
+            warn(
                 f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
                 f"{limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
-                f"{lengths.max()}).",
-                stacklevel=9,
+                f"{lengths.max()})."
             )
         return logits.reshape(len(places), len(self.labels))[[places[pair] for pair in pairs]]
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import traceback
 import types
 import warnings
 import zlib
@@ -28,6 +29,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from tqdm.auto import tqdm
+from types import FrameType
 from typing import Any, NamedTuple, Self
 
 
@@ -1497,6 +1499,50 @@ def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# core_warnings.py: Warnings that point to the line of the user.
+
+# Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
+# user; and the library's, between two functions of this package.
+_NOT_OF_THE_USER = frozenset(
+    (
+        "text_metrics",
+        "evaluate_modules",
+        "evaluate",
+        "datasets",
+        "accelerate",
+        "transformers",
+        "trl",
+        "contextlib",
+        "functools",
+    )
+)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+
+    Without such a line, as in a thread, it is the outermost one.
+    """
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
+        if _package(frame) not in _NOT_OF_THE_USER:
+            break
+    module = frame.f_globals
+    warnings.warn_explicit(
+        message,
+        category,
+        filename=frame.f_code.co_filename,
+        lineno=frame.f_lineno,
+        module=module.get("__name__"),
+        registry=module.setdefault("__warningregistry__", {}),
+    )
+
+
+def _package(frame: FrameType) -> str:
+    """Return the name of the top-level package of a frame, or that of its module."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # core_windows.py: Texts to what a model reads at a time: windows of long texts, and batches of sequences.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
@@ -1863,10 +1909,10 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+            warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.")
     if settings.is_english and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning)
     return np.array([rows[text] for text in texts]), signed
 
 

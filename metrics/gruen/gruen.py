@@ -1,7 +1,6 @@
 """GRUEN: the linguistic quality of a text, without a reference."""
 
 import contextlib
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from .core import (
     parse_confidence_by,
     parse_sets,
     signature,
+    warn,
 )
 from .gruen_backbone import Backbone
 from .gruen_bert import BertBackbone
@@ -180,11 +180,11 @@ def _warn_of_odd_texts(predictions: list[str], texts: list[Text], parity: bool) 
     if n_empty:
         score = "what the original gives a text without sentences" if parity else "0"
         message = f"{n_empty} of {n} texts have no sentence of two words or more: the score is {score}."
-        warnings.warn(message, stacklevel=4)
+        warn(message)
     unread = find_unread(predictions)
     counts = {"in another language": len(unread.other_language), "source code": len(unread.code)}
     odd = [f"{count} {what}" for what, count in counts.items() if count]
     if odd:
         kinds = " and ".join(odd)
         message = f"{kinds}, of {n} texts: the default models read English prose, so such scores mean little."
-        warnings.warn(message, stacklevel=4)
+        warn(message)

@@ -3,13 +3,12 @@
 Each is a transformer that the user names, loaded with its Auto class.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit
+from .core import TRANSFORMER, find_device, find_model, load_once, quiet_loading, token_limit, warn
 from .gruen_backbone import Backbone, Forward, Loaded, SentenceScores, count_tokens
 from .gruen_settings import GruenSettings
 
@@ -135,5 +134,5 @@ def tokenize_cut(loaded: Loaded, parts: Sequence[tuple[str, ...]], what: str, re
     n_cut = int((count_tokens(loaded.tokenize(parts)) > loaded.limit).sum())
     if n_cut:
         longer = f"{n_cut} of {len(parts)} {what} are longer than {reader} reads, {loaded.limit} tokens"
-        warnings.warn(f"{longer}: the rest is cut off.", stacklevel=2)
+        warn(f"{longer}: the rest is cut off.")
     return loaded.tokenize(parts, cut=True)

@@ -6,14 +6,13 @@ references `{"id", "question", "sentence", "slot", "answers": [{"text", "count",
 with "" for a missing string. An answer of count 0 is left out, unless it shows that a count of 1.0 is a share.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import NUMBERS, as_list, check_characters, describe, parse_number
+from .core import NUMBERS, as_list, check_characters, describe, parse_number, warn
 from .probeval_words import normalize
 
 WRONG = "wrong"
@@ -265,10 +264,9 @@ def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
     answers = [answer for row in gold for answer in row["answers"]]
     without = [answer["text"] for answer in answers if not answer["cluster"]]
     if 0 < len(without) < len(answers):
-        warnings.warn(
+        warn(
             f"people's clusters are not used, because {len(without)} of {len(answers)} answers have none, "
-            f"such as {describe(without[0])}. The clustering is {clustering!r}.",
-            stacklevel=4,
+            f"such as {describe(without[0])}. The clustering is {clustering!r}."
         )
 
 

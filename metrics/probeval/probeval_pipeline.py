@@ -1,13 +1,12 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import ROUNDED_SUM, TIE, describe, encode, load_vectors, tied_ranks
+from .core import ROUNDED_SUM, TIE, describe, encode, load_vectors, tied_ranks, warn
 from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question, plain_count
 from .probeval_matching import assign, cluster_maximum, exact_scores, gp_scores, wordnet_scores
@@ -208,11 +207,10 @@ def warn_of_closed_options(questions: Sequence[Question], settings: ProbevalSett
         if len(gold) < _FEW and (opposite := opposite_pairs(gold, gold)).any():
             joined = pair_scores(gold, gold, settings, resources, keep_opposites=True) >= settings.threshold
             for i, j in np.argwhere(opposite & joined)[:1].tolist():
-                warnings.warn(
+                warn(
                     f"question {describe(question.name)}: people's answers {describe(gold[i])} and "
                     f"{describe(gold[j])} are opposites, but similar to the matcher. If they are options of a poll, "
-                    "pass matcher='exact' and clustering='none'.",
-                    stacklevel=5,
+                    "pass matcher='exact' and clustering='none'."
                 )
                 return
 

@@ -2,12 +2,11 @@
 
 import json
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .core import describe, parse_choice
+from .core import describe, parse_choice, warn
 
 
 def from_released(targets: Any, predictions: Any, unclustered: str = "skip") -> dict[str, list[dict]]:
@@ -54,10 +53,9 @@ def warn_of_unclustered(left: Iterable[Mapping[str, int]]) -> None:
     counts = [pair for row in left for pair in row.items()]
     if counts:
         text, count = max(counts, key=lambda pair: pair[1])
-        warnings.warn(
+        warn(
             f"{len(counts)} different answers of people are in no cluster, and left out, such as {describe(text)}, "
-            f"given {count} times: a model that gives them is wrong. from_protoqa(..., unclustered='own') keeps them.",
-            stacklevel=3,
+            f"given {count} times: a model that gives them is wrong. from_protoqa(..., unclustered='own') keeps them."
         )
 
 

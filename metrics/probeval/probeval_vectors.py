@@ -1,10 +1,8 @@
 """Embeddings of answers: by the encoder, or word vectors averaged over an answer."""
 
-import warnings
-
 import numpy as np
 
-from .core import WordVectors, unit_vectors
+from .core import WordVectors, unit_vectors, warn
 
 
 def tokenize(text: str) -> list[str]:
@@ -47,9 +45,6 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     known = [[vector for vector in row if vector is not None] for row in looked_up]
     unknown = known.count([])
     if unknown:
-        warnings.warn(
-            f"{unknown} of {len(texts)} different answers have no word in vectors: each matches only itself.",
-            stacklevel=4,
-        )
+        warn(f"{unknown} of {len(texts)} different answers have no word in vectors: each matches only itself.")
     length = next((len(row[0]) for row in known if row), 1)
     return np.array([np.mean(row, axis=0) if row else np.zeros(length) for row in known]), vectors.identity

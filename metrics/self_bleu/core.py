@@ -11,13 +11,16 @@ import os
 import re
 import sys
 import textwrap
+import traceback
 import types
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain, count
+from types import FrameType
 from typing import Any, NamedTuple, Self
 
 
@@ -1193,3 +1196,47 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
         is_new_in_set = is_new | (np.diff(set_of[texts], prepend=-1) != 0)
         totals = np.maximum(tokens.lengths - order + 1, 0)
         yield NgramTable(texts, counts, np.flatnonzero(is_new_in_set), np.flatnonzero(is_new), totals)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_warnings.py: Warnings that point to the line of the user.
+
+# Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
+# user; and the library's, between two functions of this package.
+_NOT_OF_THE_USER = frozenset(
+    (
+        "text_metrics",
+        "evaluate_modules",
+        "evaluate",
+        "datasets",
+        "accelerate",
+        "transformers",
+        "trl",
+        "contextlib",
+        "functools",
+    )
+)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+
+    Without such a line, as in a thread, it is the outermost one.
+    """
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
+        if _package(frame) not in _NOT_OF_THE_USER:
+            break
+    module = frame.f_globals
+    warnings.warn_explicit(
+        message,
+        category,
+        filename=frame.f_code.co_filename,
+        lineno=frame.f_lineno,
+        module=module.get("__name__"),
+        registry=module.setdefault("__warningregistry__", {}),
+    )
+
+
+def _package(frame: FrameType) -> str:
+    """Return the name of the top-level package of a frame, or that of its module."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -1,7 +1,6 @@
 """Compression ratio, self-repetition and homogenization of sets of texts (Shaib et al. 2024, arXiv 2403.00553)."""
 
 import itertools
-import warnings
 import zlib
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -9,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .core import NgramTable, mean_by_set, split_list
+from .core import NgramTable, mean_by_set, split_list, warn
 
 # The default of Python's gzip, which the package `diversity` calls.
 _LEVEL = 9
@@ -63,10 +62,9 @@ def rouge_sums(texts: Sequence[str], sizes: np.ndarray) -> tuple[np.ndarray, np.
     words = {text: split(text) for text in dict.fromkeys(texts)}
     n_lost = sum(not words[text] for text in texts if text.strip())
     if n_lost:
-        warnings.warn(
+        warn(
             f"{n_lost} of {len(texts)} texts have no word for rouge-score, which reads the letters a to z and digits "
-            "only: their ROUGE-L is 0.",
-            stacklevel=6,
+            "only: their ROUGE-L is 0."
         )
     # Each text is split once.
     scorer = rouge_scorer.RougeScorer([_ROUGE], tokenizer=SimpleNamespace(tokenize=words.__getitem__))

@@ -1,6 +1,5 @@
 """The numbers of self_bleu for each set and over all sets, their interval, and details."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from .core import (
     ngram_tables,
     number_tokens,
     sum_by_set,
+    warn,
 )
 from .self_bleu_ngrams import BleuStatistics, bleu, bleu_statistics, count_distinct, distinct, entropy
 from .self_bleu_repetition import compression_ratios, rouge_sums, self_repetition
@@ -107,10 +107,9 @@ def _warn_of_short_sets(part: _Counted, order: int) -> None:
     is_long = (part.lengths >= order).astype(np.int64)
     n_short = int((sum_by_set(is_long, part.sizes) < 2).sum())
     if n_short:
-        warnings.warn(
+        warn(
             f"{n_short} of {len(part.sizes)} sets have fewer than two texts of {order} tokens or more: their self_bleu "
-            "is the same for equal and for different texts, or nearly so. Pass a smaller max_order.",
-            stacklevel=6,
+            "is the same for equal and for different texts, or nearly so. Pass a smaller max_order."
         )
 
 

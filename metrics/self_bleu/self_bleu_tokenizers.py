@@ -1,10 +1,9 @@
 """Split texts into tokens: at white space, by a tokenizer of sacreBLEU, or by a user-supplied function."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .core import caller_name, describe, is_unspaced
+from .core import caller_name, describe, is_unspaced, warn
 
 WHITESPACE = "whitespace"
 # Tokenizers that find no word within a run of letters.
@@ -26,10 +25,9 @@ def tokenize(
     is_name = isinstance(tokenizer, str)
     n_unspaced = sum(map(is_unspaced, texts)) if is_name and tokenizer in _BY_SPACES else 0
     if n_unspaced:
-        warnings.warn(
+        warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces, where tokenizer={tokenizer!r} takes a "
-            "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'.",
-            stacklevel=5,
+            "sentence for a word. Pass tokenizer='zh' for Chinese, 'ja-mecab' for Japanese, or 'char'."
         )
     if is_name and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE

@@ -1,11 +1,10 @@
 """Similarities of texts by their n-grams of words, as in the Vendi Score paper."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .core import LIMITS, NgramTable, TextSets, batches_by_size, is_unspaced, ngram_tables, number_tokens
+from .core import LIMITS, NgramTable, TextSets, batches_by_size, is_unspaced, ngram_tables, number_tokens, warn
 
 # The n-gram kernel of the paper (section 5.4, text) averages these orders.
 _NGRAM_ORDERS = 4
@@ -21,7 +20,7 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     n_unspaced = sum(map(is_unspaced, sets.texts))
     if n_unspaced:
         reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
-        warnings.warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}", stacklevel=6)
+        warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}")
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])

@@ -60,7 +60,7 @@ class Case:
 
     def theirs(self, given: Any) -> Any:
         """Score with the peer."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no peer.")
 
     def time_score(self, side: str, n: int) -> None:
         """Measure the time."""

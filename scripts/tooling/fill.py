@@ -81,7 +81,7 @@ def main() -> int:
             continue
         n_differing += 1
         if check:
-            print(f"{page.relative_to(ROOT)} differs from its sources: run `make results`.", file=sys.stderr)
+            print(f"{page.relative_to(ROOT)} differs from its sources: run `make vendor`.", file=sys.stderr)
         else:
             page.write_text(filled, encoding="utf-8")
             print(f"{page.relative_to(ROOT)}: written")

@@ -47,6 +47,7 @@ def between_groups(
     predictions, settings : as for its `compute`, without `quality` and `log_probs`
     groups : shaped like `predictions`, a string or an integer for each text; a text of weight 0 takes no part
     permutations : at least 2
+    seed : of the permutations, at least 0
 
     Returns
     -------

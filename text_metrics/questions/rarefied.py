@@ -34,6 +34,8 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     predictions, settings : as for its `compute`; settings given for texts are sliced along, and weights scaled to sum
         to 1 again. A subset without weight is left out.
     k : at least 1
+    draws : the largest number of subsets of a set, at least 1
+    seed : of the draws, at least 0
 
     Returns
     -------

@@ -93,6 +93,7 @@ def report(
     confidence : level of the intervals; a test is significant if p is below 1 minus the level
     cache_dir : folder in which embeddings are kept after the report
     texts : whether the report holds texts
+    progress : whether to show a progress bar
     **settings : `model`, `long_texts`, `batch_size` and `device` of the encoder, `same` of semantic_entropy ("none"
         leaves out the meanings), and `tokenizer` of self_bleu
 

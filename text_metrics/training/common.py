@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from torch import distributed
 
 import text_metrics
-from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers
+from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers, warn
 from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
@@ -56,10 +55,10 @@ class Stripper:
         stripped, marks = clean(texts, self.kinds, prompts)
         new = [kind for kind in KINDS if marks.left[kind] and kind not in self._warned]
         if new:
-            warnings.warn(marks.warning("strip='{}'", new), stacklevel=3)
+            warn(marks.warning("strip='{}'", new))
             self._warned.update(new)
         if marks.n_empty and _EMPTIED not in self._warned:
-            warnings.warn(marks.emptied(), stacklevel=3)
+            warn(marks.emptied())
             self._warned.add(_EMPTIED)
         return stripped
 

@@ -31,11 +31,17 @@ REWARDS = {
 }
 
 
-class RewardFunction:
-    """A metric as a reward function for reinforcement learning: `text_metrics.for_rewards`.
+def for_rewards(
+    metric: Any,
+    set_size: int | None = None,
+    reward: str | None = None,
+    quality: Callable[..., Any] | None = None,
+    strip: Any = None,
+    **settings: Any,
+) -> "RewardFunction":
+    """Make a reward function of a metric for reinforcement learning, as GRPOTrainer of TRL calls it.
 
-    The completions of one prompt are a set. Processes exchange theirs, and each scores the sets of which it holds a
-    part. `signature` is that of the last call.
+    The completions of one prompt are a set.
 
     Parameters
     ----------
@@ -49,6 +55,24 @@ class RewardFunction:
         "special" (tokens and chat markers), "prompt", as a list or with commas between them; `quality` gets them whole
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
         texts or chats, of which the last message of the user counts
+
+    Returns
+    -------
+    RewardFunction
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are invalid or not known before training.
+    """
+    return RewardFunction(metric, set_size, reward, quality, strip, **settings)
+
+
+class RewardFunction:
+    """A metric as a reward function for reinforcement learning; `for_rewards` makes it, and has its parameters.
+
+    Processes exchange the completions, and each scores the sets of which it holds a part. `signature` is that of the
+    last call.
 
     Raises
     ------

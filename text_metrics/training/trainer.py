@@ -17,10 +17,17 @@ from text_metrics.training.common import (
 )
 
 
-class TrainerMetric:
-    """A `compute_metrics` for the Trainer of `transformers` that scores generations: `text_metrics.for_trainer`.
-
-    `signature` is that of the last evaluation.
+def for_trainer(
+    metric: Any,
+    tokenizer: Any,
+    /,
+    set_size: int | None = None,
+    group_by: str | None = None,
+    n_examples: int | None = None,
+    strip: Any = None,
+    **settings: Any,
+) -> "TrainerMetric":
+    """Make a `compute_metrics` for the Trainer of `transformers` that scores generations.
 
     Parameters
     ----------
@@ -32,6 +39,23 @@ class TrainerMetric:
     strip : what is removed from generations before they are scored, because it is not the answer: "reasoning",
         "special" (tokens and chat markers), "prompt", which needs `contexts`, as a list or with commas between them
     **settings : of `compute`; `contexts` may be "inputs" or "labels", which must be equal in a set
+
+    Returns
+    -------
+    TrainerMetric
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are invalid or not known before training.
+    """
+    return TrainerMetric(metric, tokenizer, set_size, group_by, n_examples, strip, **settings)
+
+
+class TrainerMetric:
+    """A `compute_metrics` for the Trainer of `transformers`; `for_trainer` makes it, and has its parameters.
+
+    `signature` is that of the last evaluation.
 
     Raises
     ------

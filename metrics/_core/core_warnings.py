@@ -1,0 +1,46 @@
+"""Warnings that point to the line of the user."""
+
+import inspect
+import traceback
+import warnings
+from types import FrameType
+
+# Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
+# user; and the library's, between two functions of this package.
+_NOT_OF_THE_USER = frozenset(
+    (
+        "text_metrics",
+        "evaluate_modules",
+        "evaluate",
+        "datasets",
+        "accelerate",
+        "transformers",
+        "trl",
+        "contextlib",
+        "functools",
+    )
+)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+
+    Without such a line, as in a thread, it is the outermost one.
+    """
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
+        if _package(frame) not in _NOT_OF_THE_USER:
+            break
+    module = frame.f_globals
+    warnings.warn_explicit(
+        message,
+        category,
+        filename=frame.f_code.co_filename,
+        lineno=frame.f_lineno,
+        module=module.get("__name__"),
+        registry=module.setdefault("__warningregistry__", {}),
+    )
+
+
+def _package(frame: FrameType) -> str:
+    """Return the name of the top-level package of a frame, or that of its module."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0]

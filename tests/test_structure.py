@@ -1,0 +1,208 @@
+"""How the folders depend on each other, and that every metric is in each list of metrics."""
+
+import ast
+import importlib
+import inspect
+import re
+import tomllib
+from importlib.util import resolve_name
+
+import pytest
+
+import text_metrics
+from tests import test_frozen_scores, test_fuzz_metrics, test_questions
+from tests.conftest import ROOT, metrics_of
+from tests.demos import CASES as DEMO_CASES
+from text_metrics.training.rewards import RewardFunction
+from text_metrics.training.trainer import TrainerMetric
+
+ROOMS = ("metrics", "scripts", "spaces", "text_metrics")
+# Not what is generated from metrics/_core.
+FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path.name != "core.py"]
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def package_of(path):
+    """Return the name of the package of a file: metrics/ is installed as text_metrics.metrics."""
+    name = ".".join(path.relative_to(ROOT).parts[:-1])
+    return f"text_metrics.{name}" if name.startswith("metrics") else name
+
+
+def is_module(name):
+    """Tell whether a module of this checkout has a name."""
+    path = ROOT.joinpath(*name.removeprefix("text_metrics.metrics.").split("."))
+    if name.startswith("text_metrics.metrics."):
+        path = ROOT / "metrics" / path.relative_to(ROOT)
+    return path.with_suffix(".py").is_file()
+
+
+def imports_of(path):
+    """List the imports of a file, anywhere in it: module, imported name or "", and the name that it has in the file."""
+    imports = []
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            imports += [(alias.name, "", alias.asname or alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            module = resolve_name(module, package_of(path)) if node.level else module
+            imports += [(module, alias.name, alias.asname or alias.name) for alias in node.names]
+    return imports
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+# Imports.
+
+
+def test_demos_and_metrics_stand_alone():
+    """A Space, and the cache of `evaluate`, have no other folder of this checkout than their own."""
+    for path in FILES:
+        package = package_of(path)
+        # The package of metrics is imported with text_metrics only.
+        if package.startswith(("spaces", "text_metrics.metrics.")):
+            allowed = "spaces" if package.startswith("spaces") else "text_metrics.metrics."
+            for module, name, _ in imports_of(path):
+                is_of_us = module.split(".")[0] in (*ROOMS, "tests")
+                assert not is_of_us or module.startswith(allowed), f"{path} imports {name} from {module}"
+
+
+def test_private_names_are_not_used_across_folders():
+    for path in FILES:
+        package = package_of(path)
+        modules = {}
+        for module, name, bound in imports_of(path):
+            is_near = package in (module, module.rpartition(".")[0])
+            if module.split(".")[0] in ROOMS and not is_near:
+                assert not is_private(name), f"{path} imports {name} from {module}"
+                whole = f"{module}.{name}".rstrip(".")
+                modules |= {bound: whole} if is_module(whole) else {}
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, ast.Attribute) and is_private(node.attr):
+                owner = modules.get(ast.unparse(node.value))
+                assert owner is None, f"{path}:{node.lineno} uses {node.attr} of {owner}"
+
+
+def test_every_warning_is_raised_by_the_function_that_finds_the_line_of_the_user():
+    for path in FILES:
+        calls = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Call)]
+        warned = [
+            call.lineno for call in calls if ast.unparse(call.func) in ("warnings.warn", "warnings.warn_explicit")
+        ]
+        assert not warned or path.name == "core_warnings.py", f"{path}:{warned} must call warn of core_warnings"
+
+
+def test_every_error_has_a_message():
+    """One that is raised without arguments prints as an empty line."""
+    for path in FILES:
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                is_class = isinstance(node.exc, ast.Name) and node.exc.id[0].isupper()
+                is_empty = isinstance(node.exc, ast.Call) and not (node.exc.args or node.exc.keywords)
+                has_message = not is_class and not is_empty
+                assert has_message, f"{path}:{node.lineno} raises {ast.unparse(node.exc)}"
+
+
+# The metrics.
+
+
+def named_in_readme():
+    rows = re.findall(r"\| \[(\w+)\]\(metrics/(\w+)/README\.md\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert all(name == folder for name, folder in rows)
+    return [name for name, _ in rows]
+
+
+def demos_on_the_hub():
+    """The names that every demo links to: a Space cannot import the package."""
+    (declared,) = (
+        node.value
+        for node in TREES[ROOT / "spaces/_kit/server.py"].body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DEMOS"
+    )
+    return ast.literal_eval(declared)
+
+
+def folders_with(room, file):
+    return [path.parent.name for path in ROOT.glob(f"{room}/[!_]*/{file}")]
+
+
+LISTS = {
+    "metrics/": lambda: folders_with("metrics", "requirements.txt"),
+    "spaces/": lambda: folders_with("spaces", "app.py"),
+    "DEMOS of spaces/_kit/server.py": demos_on_the_hub,
+    "the table of README.md": named_in_readme,
+    "CASES of tests/demos.py": lambda: DEMO_CASES,
+    "CASES of tests/test_fuzz_metrics.py": lambda: test_fuzz_metrics.CASES,
+    "CALLS of tests/test_frozen_scores.py": lambda: [call[0] for call in test_frozen_scores.CALLS.values()],
+}
+
+
+@pytest.mark.parametrize("place", LISTS)
+def test_every_metric_is_in_each_list(place):
+    listed = set(LISTS[place]())
+    assert set(text_metrics.METRICS) - listed == set(), f"{place} lacks metrics"
+    assert listed - set(text_metrics.METRICS) == set(), f"{place} has what METRICS lacks"
+
+
+def test_every_metric_of_sets_is_asked_further_questions():
+    asked = {name for name, _ in test_questions.CASES.values()}
+    assert asked == set(metrics_of("sets"))
+
+
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def test_readme_counts_the_metrics():
+    page = (ROOT / "README.md").read_text(encoding="utf-8").lower()
+    counts = re.findall(rf"\b({'|'.join(NUMBERS)})\b (?:\[[^\]]*\]\([^)]*\) )?metrics\b", page)
+    assert {NUMBERS.index(count) for count in counts} <= {len(text_metrics.METRICS)}
+
+
+def test_every_folder_is_a_package_of_the_wheel():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = project["tool"]["setuptools"]["packages"]
+    files = [path for room in ("metrics", "text_metrics") for path in (ROOT / room).rglob("*.*")]
+    folders = {package_of(path) for path in files if path.is_file() and "__pycache__" not in path.parts}
+    assert folders - set(declared) == set(), "packages of pyproject.toml lacks folders"
+    assert set(declared) - folders == set(), "packages of pyproject.toml has folders that do not exist"
+
+
+# The public names.
+
+
+def imported_for_tools():
+    """Return the modules of the names that type checkers and editors see."""
+    tree = ast.parse((ROOT / "text_metrics/__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: node.module for node in imports for alias in node.names}
+
+
+def test_public_names():
+    public = set(text_metrics.__all__)
+    assert dir(text_metrics) == sorted(public)
+    assert {"METRICS", "load", "__version__"} < public
+    namespace = {}
+    exec("from text_metrics import *", namespace)
+    assert namespace.keys() - {"__builtins__"} == public
+    for name, module in imported_for_tools().items():
+        assert name in public
+        assert namespace[name] is getattr(importlib.import_module(module), name)
+
+
+def test_what_is_public_describes_its_parameters():
+    for name in text_metrics.__all__:
+        documented = getattr(text_metrics, name)
+        if callable(documented):
+            section = inspect.getdoc(documented).partition("Parameters\n")[2].partition("\n\n")[0]
+            heads = re.findall(r"^\*{0,2}(\w+(?:, \w+)*) :", section, flags=re.MULTILINE)
+            described = [parameter for head in heads for parameter in head.split(", ")]
+            assert sorted(described) == sorted(inspect.signature(documented).parameters), name
+
+
+@pytest.mark.parametrize(("function", "made"), [("for_trainer", TrainerMetric), ("for_rewards", RewardFunction)])
+def test_a_function_has_the_parameters_of_what_it_makes(function, made):
+    signature = inspect.signature(getattr(text_metrics, function))
+    assert signature.parameters == inspect.signature(made).parameters
+    assert signature.return_annotation == made.__name__
