@@ -42,9 +42,9 @@ from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import judge_agreement, people_agreement
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_texts, read_topic
 from text_metrics.commands.meta_eval.scores import Column, join_columns
-from text_metrics.commands.shared.command import Parser, command
 from text_metrics.commands.shared.formats import number
-from text_metrics.commands.shared.rows import read_rows
+from text_metrics.console import Parser, command
+from text_metrics.files.rows import read_rows
 from text_metrics.metrics._core.core_content import CONTENT_MODEL, find_content
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, file_digest

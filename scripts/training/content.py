@@ -30,8 +30,8 @@ from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 
 from scripts.arguments import data_folder
-from text_metrics.commands.shared.command import Parser, command
-from text_metrics.commands.shared.rows import read_rows
+from text_metrics.console import Parser, command
+from text_metrics.files.rows import read_rows
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 
 SETTINGS = Path(__file__).with_suffix(".toml")
