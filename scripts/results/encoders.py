@@ -321,7 +321,7 @@ def main() -> None:
     for name, columns, taken in encoders(judged):
         print(name, flush=True)
         by_encoder[name] = columns
-        lines.append({"Spearman": name, **rated_cells(judged, columns), "seconds": number(taken, 1)})
+        lines.append({"Spearman": name, **rated_cells(judged, columns), "seconds": number(taken, 2)})
         accuracies.append(accuracy_line(name, accuracies_of(judged, name, columns)))
     accuracies += [{"OCA, %": name, "prompts": number(100 * value, 1)} for name, value in PRINTED.items()]
     pandas.DataFrame(lines).fillna("").to_csv(ROOT / "results" / "encoders.csv", index=False)
