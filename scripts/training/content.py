@@ -47,7 +47,7 @@ class Sets(NamedTuple):
 
     def take(self, places: np.ndarray) -> "Sets":
         """Return some of the sets."""
-        return Sets(*(part[places] for part in self))
+        return Sets(self.texts[places], self.contexts[places], self.same[places])
 
 
 class Student:
@@ -210,8 +210,9 @@ def fit_map(texts: Tensor, contexts: Tensor, same: Tensor, recipe: dict[str, Any
     optimizer = torch.optim.Adam([weight, curves], lr=recipe["rate"])
     for _ in range(recipe["epochs"]):
         for rows in torch.randperm(len(same)).split(recipe["sets"]):
-            mapped = [normalize(part[rows] @ weight.T, dim=-1) for part in (texts, contexts)]
-            loss = content_loss(*mapped, same[rows], curves, recipe["contexts"])
+            mapped = normalize(texts[rows] @ weight.T, dim=-1)
+            around = normalize(contexts[rows] @ weight.T, dim=-1)
+            loss = content_loss(mapped, around, same[rows], curves, recipe["contexts"])
             loss = loss + recipe["penalty"] * (weight - identity).square().sum()
             optimizer.zero_grad()
             loss.backward()
