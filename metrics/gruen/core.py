@@ -1896,7 +1896,7 @@ _LEAST_CODE_LINES, _LEAST_CODE_MARKS = 3, 0.08
 _ENGLISH_WORDS = frozenset(
     ["the", "and", "of", "with", "that", "this", "from", "they", "she", "you", "were", "which", "would", "his"]
 )
-_SURE_ENGLISH = 1 / 12
+_SURE_ENGLISH, _MOST_OTHER_LETTERS = 1 / 12, 1 / 20
 _WORD = re.compile(r"[^\W\d_]+")
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE_MARK = re.compile(r"[][{}()<=;+\\]")
@@ -1934,7 +1934,10 @@ def _is_other_language(text: str) -> bool:
 
 
 def _has_english_words(text: str) -> bool:
-    """Tell whether one in twelve letters is of a frequent word of English alone."""
+    """Tell whether one in twelve letters is of a frequent word of English alone, and hardly any is not ASCII."""
+    n_other = sum(letter.isalpha() and not letter.isascii() for letter in text)
+    if n_other > _MOST_OTHER_LETTERS * _n_letters(text):
+        return False
     words = _WORD.findall(text.lower())
     n_english = sum(len(word) for word in words if word in _ENGLISH_WORDS)
     return n_english >= _SURE_ENGLISH * _n_letters(text)
