@@ -1,16 +1,20 @@
 """`model="content"`: the default encoder with adapters that learned what people call the same content."""
 
 import itertools
+import json
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import evaluate
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import text_metrics
+from scripts.training import content as training
 from tests.conftest import METRICS, SETS, inputs_of, items_of
 from text_metrics.metrics._core import core_content, core_encoder, core_models
 
@@ -139,3 +143,76 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(copied):
 def test_a_metric_without_its_weights_loads_and_scores_by_the_default(copied):
     (copied / "content.safetensors").unlink()
     assert evaluate.load(str(copied)).compute(predictions=SETS)["chamfer_diversity"] > 0
+
+
+@pytest.fixture
+def own_data(tmp_path, monkeypatch):
+    """The files that training reads, with few sets of our own words: the folder of METRICS_TEST_DATA."""
+    data = tmp_path / "data"
+    people = []
+    for place in ("lake", "park", "cinema", "market", "museum", "beach", "zoo", "library"):
+        for texts, is_different in ((ONE_THING, False), (FIVE_THINGS, True)):
+            row = {"context": CONTEXT.replace("lake", place), "texts": [text.replace("lake", place) for text in texts]}
+            people.append(row | {"task": "prompt", "different_content": is_different})
+    files = {"people_sets/mcdiv_train.jsonl": people}
+    files |= {f"diversity_sets/{kind}.jsonl": [{"sentences": SETS[0]}] * 2 for kind in ("a/original", "b/original")}
+    for name, rows in files.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (data / "text").mkdir()
+    (data / "text" / "coco_captions_20k.txt").write_text("\n".join(itertools.chain(*SETS)), encoding="utf-8")
+    with zipfile.ZipFile(data / "text" / "movie_reviews.zip", "w") as archive:
+        archive.writestr("neg/1.txt", " ".join(itertools.chain(*SETS, *SETS)))
+    monkeypatch.setenv("METRICS_TEST_DATA", str(tmp_path))
+    settings = training.SETTINGS.read_text(encoding="utf-8")
+    for old, new in {
+        "parts = 4": "parts = 2",
+        '["gpt", "llama3", "qwen2"]': '["a", "b"]',
+        '["original", "para_a", "para_b", "para_c", "nonsensical"]': '["original"]',
+        "concepts = 100": "concepts = 2",
+        "captions = 400": "captions = 3",
+        "words = 100": "words = 5",
+        "sets = 32": "sets = 4",
+        "others = 8": "others = 3",
+    }.items():
+        assert settings.count(old) == 1, old
+        settings = settings.replace(old, new)
+    (tmp_path / "settings.toml").write_text(settings, encoding="utf-8")
+    return tmp_path
+
+
+def test_training_writes_adapters_that_the_encoder_takes_and_writes_them_again(own_data, monkeypatch):
+    for name in ("first", "second"):
+        words = ["content.py", str(own_data / name), "--settings", str(own_data / "settings.toml")]
+        monkeypatch.setattr(sys, "argv", words)
+        training.main()
+    assert (own_data / "first").read_bytes() == (own_data / "second").read_bytes()
+    with safe_open(own_data / "first", framework="np") as file:
+        accuracies = json.loads(file.metadata()["oca"])
+    assert all(0.5 <= share <= 1 for of_scores in accuracies.values() for share in of_scores.values())
+    trained, shipped = load_file(own_data / "first"), load_file(METRICS / "_core" / "content.safetensors")
+    assert {name: tensor.shape for name, tensor in trained.items()} == {
+        name: tensor.shape for name, tensor in shipped.items()
+    }
+    files = core_models.ModelFiles(own_data / "first", "content@own")
+    encoder = core_content.load_content(files, "cpu")
+    one, five = (mean_cosine(encoder, texts) for texts in (ONE_THING, FIVE_THINGS))
+    default = core_encoder.load_encoder(core_models.find_model("all-MiniLM-L6-v2"), "cpu")
+    assert one - five > mean_cosine(default, ONE_THING) - mean_cosine(default, FIVE_THINGS) + 0.02
+
+
+def mean_cosine(encoder, texts):
+    rows = encoder.encode(texts)
+    return (rows @ rows.T)[np.triu_indices(len(texts), 1)].mean()
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [([1, 2, 3, 4], 0.75), ([1, 3, 2, 4], 1.0), ([4, 2, 3, 1], 0.5), ([1, 1, 1, 1], 0.5), ([1, 2, 2, 2], 0.75)],
+)
+def test_the_optimal_accuracy_is_that_of_the_best_threshold(scores, expected):
+    different = np.array([0, 1, 0, 1])
+    assert training.optimal_accuracy(different, np.array(scores, dtype=float)) == expected
+    # By trying all thresholds.
+    best = max(np.mean((np.array(scores) > threshold) == different) for threshold in (0, *scores))
+    assert best == expected

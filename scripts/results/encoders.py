@@ -39,16 +39,16 @@ from scripts.results.people_sets import resamples, show, spearman
 from scripts.results.tables import percents, wide
 from scripts.training.content import SETTINGS, fit_map, parts_of, read_people, set_accuracy
 from text_metrics import load
-from text_metrics.commands.meta_eval.agreement import judge_agreement, people_agreement
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_texts, read_topic
-from text_metrics.commands.meta_eval.scores import Column, join_columns
-from text_metrics.commands.shared.formats import number
 from text_metrics.console import Parser, command
 from text_metrics.files.rows import read_rows
+from text_metrics.meta_eval.agreement import judge_agreement, people_agreement
+from text_metrics.meta_eval.pairs import Sets, read_pairs, read_texts, read_topic
+from text_metrics.meta_eval.scores import Column, join_columns
 from text_metrics.metrics._core.core_content import CONTENT_MODEL, find_content
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, file_digest
 from text_metrics.metrics._core.core_numbers import tied_ranks
+from text_metrics.reporting.formats import number
 
 CACHE = ROOT / "build" / "embeddings"
 MAPPED, WITH, RULE = ", linear map", " with contexts", "rule: share of distinct words"
@@ -321,7 +321,7 @@ def main() -> None:
     for name, columns, taken in encoders(judged):
         print(name, flush=True)
         by_encoder[name] = columns
-        lines.append({"Spearman": name, **rated_cells(judged, columns), "seconds": number(taken, 1)})
+        lines.append({"Spearman": name, **rated_cells(judged, columns), "seconds": number(taken, 2)})
         accuracies.append(accuracy_line(name, accuracies_of(judged, name, columns)))
     accuracies += [{"OCA, %": name, "prompts": number(100 * value, 1)} for name, value in PRINTED.items()]
     pandas.DataFrame(lines).fillna("").to_csv(ROOT / "results" / "encoders.csv", index=False)

@@ -211,8 +211,8 @@ def fit_map(texts: Tensor, contexts: Tensor, same: Tensor, recipe: dict[str, Any
     for _ in range(recipe["epochs"]):
         for rows in torch.randperm(len(same)).split(recipe["sets"]):
             mapped = normalize(texts[rows] @ weight.T, dim=-1)
-            mapped_contexts = normalize(contexts[rows] @ weight.T, dim=-1)
-            loss = content_loss(mapped, mapped_contexts, same[rows], curves, recipe["contexts"])
+            around = normalize(contexts[rows] @ weight.T, dim=-1)
+            loss = content_loss(mapped, around, same[rows], curves, recipe["contexts"])
             loss = loss + recipe["penalty"] * (weight - identity).square().sum()
             optimizer.zero_grad()
             loss.backward()
