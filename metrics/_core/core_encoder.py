@@ -159,7 +159,8 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
+    name = f"the embeddings by model {signed['model']}:"
+    precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
@@ -290,7 +291,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
-        order, rows = [], []
+        order = []
+        rows = []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
@@ -321,7 +323,8 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any
     """
     import torch
 
-    first, n = rows.flat[0], rows.size
+    first = rows.flat[0]
+    n = rows.size
     is_slice = bool((np.diff(rows.ravel()) == 1).all())
     part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
     # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.

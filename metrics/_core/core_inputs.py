@@ -229,7 +229,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -290,7 +291,8 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
+        known = values
+        values = np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
     return split_list(values.tolist(), sizes)
 

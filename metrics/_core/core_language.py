@@ -15,7 +15,8 @@ _LEAST_CODE_LINES, _LEAST_CODE_MARKS = 3, 0.08
 _ENGLISH_WORDS = frozenset(
     ["the", "and", "of", "with", "that", "this", "from", "they", "she", "you", "were", "which", "would", "his"]
 )
-_SURE_ENGLISH, _MOST_OTHER_LETTERS = 1 / 12, 1 / 20
+_SURE_ENGLISH = 1 / 12
+_MOST_OTHER_LETTERS = 1 / 20
 _WORD = re.compile(r"[^\W\d_]+")
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE_MARK = re.compile(r"[][{}()<=;+\\]")

@@ -48,7 +48,8 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        lengths = np.array(list(map(len, ids["input_ids"])))
+        limit = self.model.tokenizer.model_max_length
         if (lengths > limit).any():
             warnings.warn(
                 f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
@@ -82,7 +83,8 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     Raises a ValueError, which names the parameter, if it cannot be found or is not a trained classifier.
     """
     kind = NLI if rule.startswith(NLI) else PAIRS
-    device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
+    device = find_device(device)
+    files = find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
         import torch

@@ -47,7 +47,8 @@ def format_order(q: float) -> str:
 
 def format_sizes(sizes: np.ndarray) -> str:
     """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low, high = int(sizes.min()), int(sizes.max())
+    low = int(sizes.min())
+    high = int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -152,7 +153,8 @@ class Estimate(NamedTuple):
 
         Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
-        n, square = len(deviations), float((deviations**2).sum())
+        n = len(deviations)
+        square = float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
         if square <= n * (ROUNDING * value) ** 2:
@@ -176,7 +178,8 @@ class Estimate(NamedTuple):
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
         low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
-        lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
@@ -249,7 +252,8 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
-        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
         estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
         scores = [1 / value if value > 0 else None for value in values.tolist()]
         result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}

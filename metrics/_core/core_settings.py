@@ -115,7 +115,8 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
@@ -123,7 +124,8 @@ class Settings:
 
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
     import torch
 
-    entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
+    entailment = loaded.position("entailment")
+    contradiction = loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 

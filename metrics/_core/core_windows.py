@@ -77,7 +77,8 @@ def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
         breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
     # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
     for budget in range(room, 0, -1):
-        parts, low = [], 0
+        parts = []
+        low = 0
         while low < len(stops):
             high = _window_end(low, low + budget, breaks)
             parts.append(text[starts[low] : stops[high - 1]])

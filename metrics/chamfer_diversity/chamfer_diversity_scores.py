@@ -57,7 +57,8 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
     sizes = sets.sizes[scored]
     if settings.similarity is not None:
         matrices, signed = find_similarities(sets, settings)
-        of_scored, distances = [matrices[i] for i in np.flatnonzero(scored)], Distances.empty(sizes)
+        of_scored = [matrices[i] for i in np.flatnonzero(scored)]
+        distances = Distances.empty(sizes)
         for members, rows in batches_by_size(sizes, LIMITS.block_rows):
             distances.fill(members, rows, np.stack([of_scored[i] for i in members]))
         return distances, signed
@@ -90,7 +91,8 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
     """
     import torch
 
-    n, d = len(rows), embeddings.shape[1]
+    n = len(rows)
+    d = embeddings.shape[1]
     blocks = np.split(np.arange(n), range(LIMITS.block_rows, n, LIMITS.block_rows))
     center = torch.stack([unit_rows(embeddings, rows[block], device).sum(0) for block in blocks]).sum(0) / n
     left = torch.ones((n, d + 2), dtype=torch.float32, device=device)
@@ -119,7 +121,8 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
         for some in is_due.nonzero().squeeze(1).split(LIMITS.block_rows):
             similarities = left[some] @ right[:, tile]
             similarities[some[:, None] == torch.arange(tile.start, tile.stop, device=device)] = -math.inf
-            has_best, is_tied = tile_of[some] == j, similarities >= best[some, None] - TIE
+            has_best = tile_of[some] == j
+            is_tied = similarities >= best[some, None] - TIE
             nearest[some[has_best]] = similarities[has_best].argmax(1) + tile.start
             is_first = (first[some] < 0) & is_tied.any(1)
             first[some[is_first]] = is_tied[is_first].to(torch.int8).argmax(1) + tile.start

@@ -86,8 +86,10 @@ class Loaded(NamedTuple):
         """
         import torch
 
-        device, lengths = find_device(settings.device), count_tokens(tokens)
-        values, order = [], []
+        device = find_device(settings.device)
+        lengths = count_tokens(tokens)
+        values = []
+        order = []
         bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)
         with torch.inference_mode(), bar:
             for batch in token_batches(lengths, device, settings.batch_size):

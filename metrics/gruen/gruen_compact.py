@@ -187,7 +187,9 @@ class CompactBackbone(Backbone):
 
 def _rename(text: str) -> str:
     """Put other names for those that are words, except in a title; characters keep their places."""
-    words, names, is_sentence = text.split(), _NAMES.findall(text), text.rstrip().endswith((".", "!", "?"))
+    words = text.split()
+    names = _NAMES.findall(text)
+    is_sentence = text.rstrip().endswith((".", "!", "?"))
     if 2 * (sum(word[0].isupper() for word in words) - is_sentence * len(names)) > len(words):
         return text
     read_as = dict[str, str]()

@@ -51,7 +51,8 @@ def score_components(
 
 def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    empty, unique = np.empty(0), _unique([text.sentences for text in texts])
+    empty = np.empty(0)
+    unique = _unique([text.sentences for text in texts])
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
     row_of = {sentence: row for row, sentence in enumerate(unique)}
     rows_of = [[row_of[sentence] for sentence in text.sentences] for text in texts]
@@ -107,7 +108,8 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = []
         for sentences in compared:
-            rows, n_words = [row_of[text] for text in sentences], np.array([len(text.split()) for text in sentences])
+            rows = [row_of[text] for text in sentences]
+            n_words = np.array([len(text.split()) for text in sentences])
             breaks.append(embedding_breaks(embeddings[rows], n_words, settings.threshold))
 
     def details(i: int) -> dict[str, Any]:

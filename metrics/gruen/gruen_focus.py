@@ -104,7 +104,8 @@ def bonds(vectors: np.ndarray) -> np.ndarray:
     sums = vectors.cumsum(axis=0)
     squares = (vectors * vectors).sum(axis=1).cumsum()
     sizes = np.arange(_LEAST_PART, n - _LEAST_PART + 1)
-    before, after = sums[sizes - 1], sums[-1] - sums[sizes - 1]
+    before = sums[sizes - 1]
+    after = sums[-1] - sums[sizes - 1]
     across = (before * after).sum(axis=1) / (sizes * (n - sizes))
     within = np.zeros(len(sizes))
     for part, squared, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
@@ -125,7 +126,8 @@ class WordMover:
             import ot
         except ImportError as error:
             raise ImportError("POT is needed for vectors: pip install POT") from error
-        self._emd2, self._pipeline = ot.emd2, None
+        self._emd2 = ot.emd2
+        self._pipeline = None
         if isinstance(vectors, (str, os.PathLike)) and Path(vectors).expanduser().is_dir():
             self._pipeline, self.identity = _read_spacy(Path(vectors).expanduser())
         else:

@@ -238,7 +238,8 @@ def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]
 
 def shared_passages(first: str, second: str) -> list[str]:
     """List what a sentence has in common with another: its passages of three words or more, else its content words."""
-    a, b = _Sentence.of(first), _Sentence.of(second)
+    a = _Sentence.of(first)
+    b = _Sentence.of(second)
     spans = [match.span(1) for match in _WORD.finditer(first)]
     runs = [(start, size) for start, size in _runs(a, b) if a.content.intersection(a.words[start : start + size])]
     if runs:
@@ -286,12 +287,14 @@ def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
 
 
 def _run_flags(a: _Sentence, b: _Sentence, passage: float) -> set[str]:
-    longer, shorter = max(len(a.words), len(b.words)), min(len(a.words), len(b.words))
+    longer = max(len(a.words), len(b.words))
+    shorter = min(len(a.words), len(b.words))
     # What they have in common is no longer than the shorter one.
     if shorter <= _IN_ORDER * longer:
         return set()
     runs = [(size, _n_content(a, start, size)) for start, size in _runs(a, b)]
-    n_common, n_content = sum(size for size, _ in runs), sum(content for _, content in runs)
+    n_common = sum(size for size, _ in runs)
+    n_content = sum(content for _, content in runs)
     if n_content < _CONTENT or n_common <= _IN_ORDER * longer:
         return set()
     run, content = max(runs)

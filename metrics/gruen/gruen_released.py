@@ -114,7 +114,8 @@ def raised_flags(first: str, second: str) -> list[str]:
 
     if first in second or second in first:
         return list(FLAGS)
-    words, other_words = first.split(), second.split()
+    words = first.split()
+    other_words = second.split()
     if max(len(words), len(other_words)) < _LEAST_WORDS:
         return []
     fewer = min(len(words), len(other_words))

@@ -245,7 +245,8 @@ def _segment(text: str) -> list[str]:
     for part in sentencex.segment("en", text):
         start = 0
         for enclosed in _ENCLOSED.finditer(part):
-            inner, end = _segment(enclosed.group()[1:-1]), enclosed.start() + 1
+            inner = _segment(enclosed.group()[1:-1])
+            end = enclosed.start() + 1
             for before, after in itertools.pairwise(inner):
                 end += len(before)
                 if min(len(before.split()), len(after.split())) >= _LEAST_ENCLOSED:
@@ -258,12 +259,14 @@ def _segment(text: str) -> list[str]:
 def _clauses(sentence: str) -> Iterator[str]:
     """Cut a sentence where a mark joins two clauses of four words or more."""
     first, *clauses = _JOINT.split(sentence)
-    parts, n_words = [first], len(first.split())
+    parts = [first]
+    n_words = len(first.split())
     for clause in clauses:
         n = len(clause.split())
         if min(n_words, n) >= _LEAST_CLAUSE:
             yield " ".join(parts)
-            parts, n_words = [], 0
+            parts = []
+            n_words = 0
         parts.append(clause)
         n_words += n
     yield " ".join(parts)

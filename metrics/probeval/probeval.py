@@ -125,7 +125,8 @@ class Probeval(TextMetric, evaluate.Metric):
     item_results = (ItemResult("n_answers", is_count=True),)
 
     def _info(self) -> evaluate.MetricInfo:
-        text, count = datasets.Value("string"), datasets.Value("float64")
+        text = datasets.Value("string")
+        count = datasets.Value("float64")
         stored = {
             "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
             "references": {

@@ -62,7 +62,8 @@ def pair_rows(
     Raises a TypeError if something is of the wrong type, and a ValueError if an id comes twice or has no partner, a
     count is negative, or a gold answer is blank.
     """
-    given, gold = _rows(predictions, "predictions"), _rows(references, "references")
+    given = _rows(predictions, "predictions")
+    gold = _rows(references, "references")
     skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
     if not (given[0]["id"] and gold[0]["id"]):
         if len(given) != len(gold):
@@ -123,7 +124,8 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     """
     if not (isinstance(item, Mapping) and "answers" in item):
         item = {"answers": item}
-    name, answers = _name(item.get("id"), f"{where}: the id"), item["answers"]
+    name = _name(item.get("id"), f"{where}: the id")
+    answers = item["answers"]
     if name:
         where = f"{where} (question {describe(name)})"
     _check_fields(item, _FIELDS[side], where)
@@ -150,7 +152,8 @@ def parse_row(item: Any, side: str, where: str) -> dict:
 
 def _parse_answers(answers: list, side: str, where: str) -> list[dict]:
     """Convert the answers to a question: each different text once."""
-    parsed, texts = [], dict[str, dict]()
+    parsed = []
+    texts = dict[str, dict]()
     for i, answer in enumerate(answers):
         row = texts.get(answer) if isinstance(answer, str) else None
         if row is None:
@@ -184,7 +187,8 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     if not isinstance(answer, Mapping):
         raise TypeError(f"{where} must be a string or a dict. Got {describe(answer)}.")
     _check_fields(answer, _ANSWER_FIELDS[side], where)
-    text, count = answer.get("text"), answer.get("count")
+    text = answer.get("text")
+    count = answer.get("count")
     if not isinstance(text, str):
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)

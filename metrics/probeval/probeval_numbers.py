@@ -118,7 +118,8 @@ def _by_length(bounds: dict[str, str]) -> list[tuple[tuple[str, ...], str]]:
     return sorted(phrases, key=lambda pair: -len(pair[0]))
 
 
-_BEFORE, _AFTER = _by_length(_BOUNDS), _by_length(_BOUNDS_AFTER)
+_BEFORE = _by_length(_BOUNDS)
+_AFTER = _by_length(_BOUNDS_AFTER)
 _AND_A_HALF = [(("and", "a", "half"), "half")]
 # Temperatures in words: "5 degrees c".
 _SCALES = {"c": "celsius", "celsius": "celsius", "centigrade": "celsius", "f": "fahrenheit", "fahrenheit": "fahrenheit"}
@@ -368,7 +369,9 @@ class _Number(NamedTuple):
 
 def _number(parts: list[Part], place: int, has_number: bool) -> _Number | None:
     """Read a number without its unit, in digits or words."""
-    kind, word, following = _kind(parts, place), _text(parts, place), _text(parts, place + 1)
+    kind = _kind(parts, place)
+    word = _text(parts, place)
+    following = _text(parts, place + 1)
     if kind in _NUMBERS:
         value = parts[place].value
         if following == "k" and parts[place + 1].is_attached:
@@ -406,7 +409,8 @@ def _in_words(parts: list[Part], place: int) -> _Number | None:
     group = None if is_unit else _below_thousand(parts, place)
     if group is None:
         return None
-    total, least = Fraction(0), max(_MAGNITUDES.values()) + 1
+    total = Fraction(0)
+    least = max(_MAGNITUDES.values()) + 1
     is_ordinal = False
     while group is not None and not is_ordinal:
         magnitude = _MAGNITUDES.get(_text(parts, group.end), 1)
@@ -414,7 +418,8 @@ def _in_words(parts: list[Part], place: int) -> _Number | None:
             break
         total += group.value * magnitude
         place = group.end + (magnitude > 1)
-        is_ordinal, least = group.is_ordinal, magnitude
+        is_ordinal = group.is_ordinal
+        least = magnitude
         start = place + 1 if _text(parts, place) == "and" else place
         group = _below_thousand(parts, start) if magnitude > 1 else None
     if _text(parts, place) == "dozen":
@@ -447,7 +452,8 @@ def _below_hundred(parts: list[Part], place: int) -> _Number | None:
         return _Number(Fraction(_ORDERED[word]), place + 1, is_ordinal=True)
     if word not in _CARDINALS:
         return None
-    value, following = _CARDINALS[word], _text(parts, place + 1)
+    value = _CARDINALS[word]
+    following = _text(parts, place + 1)
     if value >= _LEAST_TENS and 0 < _ORDERED.get(following, 0) < _LEAST_YEAR:
         return _Number(Fraction(value + _ORDERED[following]), place + 2, is_ordinal=True)
     if value >= _LEAST_TENS and 0 < _CARDINALS.get(following, 0) < _LEAST_YEAR:
@@ -457,7 +463,8 @@ def _below_hundred(parts: list[Part], place: int) -> _Number | None:
 
 def _unit(parts: list[Part], place: int) -> tuple[Unit | None, int]:
     """Read the unit at a place, and its end."""
-    word, following = _text(parts, place), _text(parts, place + 1)
+    word = _text(parts, place)
+    following = _text(parts, place + 1)
     if word in DAY_PARTS:
         return Unit(word, 1), place + 1
     if word in ("degree", "degrees") and following in _SCALES:

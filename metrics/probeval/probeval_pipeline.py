@@ -70,7 +70,8 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
-    people, probability = question.people, None
+    people = question.people
+    probability = None
     if settings.clustering == "soft":
         probability = pair_scores(question.gold, question.gold, settings, resources)
         numbers = soft_groups(probability)
@@ -116,7 +117,8 @@ def match(
 def _match_said(
     answers: list[str], question: Question, clusters: Clusters, settings: ProbevalSettings, resources: Resources
 ) -> np.ndarray:
-    gold, threshold = question.gold, settings.threshold
+    gold = question.gold
+    threshold = settings.threshold
     assert threshold is not None
     if settings.matcher == "gp":
         vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
@@ -184,7 +186,8 @@ def both_sides(
         retained = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
     else:
         times = clusters.counts.sum(axis=0)
-        kinds, retained = np.eye(len(times)), np.ones(len(times))
+        kinds = np.eye(len(times))
+        retained = np.ones(len(times))
     smoothing = settings.smoothing * np.append(retained, 1.0)
     # In the original, people's distribution over automatic clusters is not smoothed.
     is_raw = settings.parity and settings.clustering != "human"
@@ -197,7 +200,8 @@ def reached(weights: np.ndarray) -> np.ndarray:
 
     An answer that is `wrong` by more than half reaches none.
     """
-    shares, wrong = weights[:, :-1], weights[:, -1:]
+    shares = weights[:, :-1]
+    wrong = weights[:, -1:]
     return (wrong <= 0.5 + TIE) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
 
 
@@ -221,7 +225,9 @@ def check_counts(question: Question, settings: ProbevalSettings) -> None:
     """Raise a ValueError that names the question if its answers cannot be smoothed, drawn, or left out one by one."""
     sides = (("predictions", "rarefy", question.counts), ("references", "rarefy_people", question.people))
     for side, option, counts in sides:
-        size, n, name = getattr(settings, option), counts.sum(), describe(question.name)
+        size = getattr(settings, option)
+        n = counts.sum()
+        name = describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
         if not (counts % 1).any() and side not in question.shares:
@@ -250,7 +256,8 @@ def score_question(
     gold, model = both_sides(question, clusters, weights, settings)
     gold_times = drawn_down(gold, settings.rarefy_people, content_seed("people", question.gold, question.people))
     model_times = drawn_down(model, settings.rarefy, content_seed("model", question.answers, question.counts))
-    p, q = gold.distributions(gold_times), model.distributions(model_times)
+    p = gold.distributions(gold_times)
+    q = model.distributions(model_times)
     score = float(kl_divergence(p, q).mean()) - (jackknife_bias(gold, model) if settings.debias else 0.0)
     if not np.isfinite(score):
         raise ValueError(
@@ -285,7 +292,8 @@ def score_question(
 
 def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Average the results of questions."""
-    scores, entropies = [row["score"] for row in rows], [row["distribution_entropy"] for row in rows]
+    scores = [row["score"] for row in rows]
+    entropies = [row["distribution_entropy"] for row in rows]
     n_answers = [row["n_answers"] for row in rows]
     return {
         "probeval": mean(scores),

@@ -30,7 +30,8 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
         "dcg": the gain of the answer of rank r is divided by log2(r + 1)
     """
     scores = {}
-    best, total = np.sort(counts)[::-1], float(counts.sum())
+    best = np.sort(counts)[::-1]
+    total = float(counts.sum())
     for k in MAX_ANSWERS:
         scores[f"max_answers_{k}"] = _won(matches[:k] * counts) / float(best[:k].sum())
     scores["max_answers_all"] = _won(matches * counts) / total

@@ -119,7 +119,8 @@ def parse_target(record: Any, where: str) -> tuple[dict, dict[str, int]]:
     """
     answers = []
     try:
-        about, raw = record.get("question") or {}, record["answers"]["raw"]
+        about = record.get("question") or {}
+        raw = record["answers"]["raw"]
         for label, cluster in record["answers"]["clusters"].items():
             counts = _cluster_counts(cluster, raw)
             answers += [{"text": text, "count": count, "cluster": label} for text, count in counts.items()]
@@ -139,7 +140,8 @@ def _unclustered(clusters: Iterable[Mapping], raw: Mapping[str, int]) -> dict[st
 
     Some were merely cleaned: a cluster counts them, under another spelling. These are taken to be the least frequent.
     """
-    clustered, n_cleaned = set[str](), 0
+    clustered = set[str]()
+    n_cleaned = 0
     for cluster in clusters:
         clustered |= set(cluster["answers"])
         n_cleaned += max(cluster.get("count", 0) - sum(raw.get(text, 0) for text in cluster["answers"]), 0)

@@ -163,7 +163,9 @@ def resolve(settings: ProbevalSettings, unclustered: str | None = None) -> Probe
     `unclustered` names a question whose answers people have not clustered. Raises a ValueError if there is one, and
     people's clusters are required.
     """
-    clustering, matcher, threshold = settings.clustering, settings.matcher, settings.threshold
+    clustering = settings.clustering
+    matcher = settings.matcher
+    threshold = settings.threshold
     if clustering == "auto":
         asks_for_hac = settings.parity or matcher not in ("auto", "soft") or settings.signed("linkage", "distance")
         automatic = "none" if matcher == "exact" else "hac" if asks_for_hac else "soft"

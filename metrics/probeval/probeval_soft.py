@@ -58,14 +58,16 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     The features are in the order of `WEIGHTS`; higher is more similar. Embeddings are of all texts and their content
     words.
     """
-    left, right = [words(text) for text in texts], [words(text) for text in gold]
+    left = [words(text) for text in texts]
+    right = [words(text) for text in gold]
     contents = [[answer.content for answer in side] for side in (left, right)]
     joined = [[content.replace(" ", "") for content in side] for side in contents]
     spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
     # For each stem, which answers have it, and for each answer the place of its head.
     known = set().union(*(answer.stems for answer in (*left, *right)))
     stems = {stem: i for i, stem in enumerate(known)}
-    has, gold_has = _has_stems(left, stems), _has_stems(right, stems)
+    has = _has_stems(left, stems)
+    gold_has = _has_stems(right, stems)
     head, gold_head = (np.array([stems[answer.head] for answer in side]) for side in (left, right))
     both = has.astype(np.float64) @ gold_has.T
     features = [
@@ -109,7 +111,8 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
     It is 1 for answers that `equal_pairs` finds, those that differ in case, punctuation and spaces only among them.
     Closeness of spelling alone decides nothing: "baker" and "banker" may be one word misspelt, or two words.
     """
-    features, weights = pair_features(texts, gold, embeddings), np.array(list(WEIGHTS.values()))
+    features = pair_features(texts, gold, embeddings)
+    weights = np.array(list(WEIGHTS.values()))
     probability = expit(features @ weights + INTERCEPT)
     spelling = features[..., _SPELLING]
     is_equal = equal_pairs(texts, gold)

@@ -166,7 +166,8 @@ def _read_details(text: str) -> tuple[str, Details | None]:
     numbers = read_numbers(read_parts(text))
     squeezed = []
     signs: dict[str, str] = {}
-    symbols, plain = [], []
+    symbols = []
+    plain = []
     for piece in numbers.pieces:
         if isinstance(piece, Quantity):
             squeezed.append(f"|{piece.form()}|")
@@ -203,7 +204,8 @@ def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
     Their numbers, signs, symbols, units of time, vowel signs or tone marks differ.
     """
     pairs = np.zeros((len(texts), len(gold)), dtype=bool)
-    left, right = [words(text) for text in texts], [words(text) for text in gold]
+    left = [words(text) for text in texts]
+    right = [words(text) for text in gold]
     for answers, others, table in ((left, right, pairs), (right, left, pairs.T)):
         for row, answer in enumerate(answers):
             if answer.details is None:

@@ -68,7 +68,8 @@ def score_sets(
     Warns with the count of sets in which fewer than two texts have an n-gram of the highest order: whether their texts
     are equal or different, they share no such n-gram, and the smoothing determines their self-BLEU.
     """
-    order, smoothing = settings.max_order, settings.smoothed_by
+    order = settings.max_order
+    smoothing = settings.smoothed_by
     whole = _Counted.of(sets.texts, words, sets.sizes, order)
     part = whole
     if not compared.all():
@@ -78,10 +79,12 @@ def score_sets(
     _warn_of_short_sets(part, order)
 
     statistics = bleu_statistics(part.tables, part.lengths, part.sizes)
-    of_sets, text_scores = statistics.pooled(part.sizes), None
+    of_sets = statistics.pooled(part.sizes)
+    text_scores = None
     if settings.aggregate == "sentence":
         of_texts = bleu(statistics, smoothing)
-        by_order, text_scores = mean_by_set(of_texts, part.sizes), of_texts[-1]
+        by_order = mean_by_set(of_texts, part.sizes)
+        text_scores = of_texts[-1]
     else:
         by_order = bleu(of_sets, smoothing)
     of_part = _comparisons(by_order, part, settings)
@@ -136,7 +139,8 @@ def _comparisons(by_order: np.ndarray, counted: _Counted, settings: SelfBleuSett
 
 def _contents(counted: _Counted, settings: SelfBleuSettings) -> dict[str, np.ndarray]:
     """Name the numbers of all n-grams of each set, and of its texts together: those that one text has, too."""
-    tables, sizes = counted.tables, counted.sizes
+    tables = counted.tables
+    sizes = counted.sizes
     columns = {f"distinct_{i}": distinct(table, sizes) for i, table in enumerate(tables, 1)}
     columns |= {f"entropy_{i}": entropy(table, sizes) for i, table in enumerate(tables, 1)}
     if settings.vocabulary_size is not None:

@@ -129,13 +129,15 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         weights, weighting = None, "uniform"
         eligible = np.ones(len(sets.texts), dtype=bool)
         if settings.weights is not None:
-            weights, weighting = parse_probabilities(settings.weights, sets, "weights"), "given"
+            weights = parse_probabilities(settings.weights, sets, "weights")
+            weighting = "given"
             eligible = weights > 0
         elif settings.log_probs is not None:
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
 
-        present, counted = np.flatnonzero(eligible), sum_by_set(eligible.astype(np.int64), sizes)
+        present = np.flatnonzero(eligible)
+        counted = sum_by_set(eligible.astype(np.int64), sizes)
         classes, signed = find_classes(sets, present, counted, settings)
 
         shares = None if weights is None else weights[present]

@@ -77,7 +77,8 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
     if isinstance(rule, str):
         answers, signed = classify(pairs, rule, settings)
     else:
-        answers, signed = _ask(rule, pairs), f"custom({caller_name(rule)})"
+        answers = _ask(rule, pairs)
+        signed = f"custom({caller_name(rule)})"
     n_items = len(items.first)
     # Numbers of the pairs that are the same, in ascending order.
     numbers = np.sort(places[answers] @ np.array([n_items, 1]))

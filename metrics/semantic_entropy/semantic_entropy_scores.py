@@ -25,7 +25,8 @@ def coverage_adjusted_entropies(classes: Classes) -> np.ndarray:
     by the probability that its class is seen (Chao and Shen 2003, eq. 8). Where each text has a class of its own, one
     of them counts as seen twice.
     """
-    n_texts, sizes = classes.sums(), classes.sizes
+    n_texts = classes.sums()
+    sizes = classes.sizes
     n_single = sum_by_set((n_texts == 1).astype(np.int64), classes.counts)
     n_single = np.where(n_single == sizes, sizes - 1, n_single)
     totals = np.repeat(sizes, classes.counts)
@@ -40,7 +41,8 @@ def utilities(classes: Classes, quality: np.ndarray, patience: float) -> np.ndar
     It is the mean quality of the texts, (n,), 0 for one whose class came before, weighted by patience^(i - 1), which
     sum to 1 (NoveltyBench, arXiv 2504.05228, section 3.3).
     """
-    n, sizes = len(classes.numbers), classes.sizes
+    n = len(classes.numbers)
+    sizes = classes.sizes
     discounts = np.power(float(patience), np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes))
     is_first = np.zeros(n, dtype=bool)
     is_first[np.unique(classes.numbers, return_index=True)[1]] = True

@@ -133,7 +133,8 @@ def find_spectra(
 
     Returns the spectra of sets of equal size, the entries of a signature, and the change of `definite_similarities`.
     """
-    device, change = matrix_device(settings.device), None
+    device = matrix_device(settings.device)
+    change = None
     if settings.kernel == "ngram":
         kernels, signed = word_kernels(sets)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)

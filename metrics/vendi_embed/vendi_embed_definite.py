@@ -40,7 +40,8 @@ def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
     """
     if np.linalg.eigvalsh(matrix)[0] >= -2 * np.sqrt(len(matrix)) * EPSILONS["float32"]:
         return matrix
-    nearest, correction = matrix, np.zeros_like(matrix)
+    nearest = matrix
+    correction = np.zeros_like(matrix)
     for _ in range(_MOST_PROJECTIONS):
         values, vectors = np.linalg.eigh(nearest - correction)
         definite = (vectors * values.clip(min=0)) @ vectors.T
