@@ -180,9 +180,11 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         encoded = encode(sets.texts, settings)
     else:
         texts = parse_contexts(settings.contexts, sets)
-        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        has_context = [bool(text) for text in texts]
+        given = [text for text in texts if text]
+        encoded = encode(sets.texts + given, settings)
         contexts = np.zeros((len(texts), encoded.rows.shape[1]))
-        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        contexts[has_context] = encoded.rows[len(sets.texts) :]
         encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
     if contexts is None:
         return encoded

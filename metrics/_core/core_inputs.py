@@ -291,9 +291,9 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known = values
-        values = np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 

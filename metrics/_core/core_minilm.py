@@ -82,7 +82,8 @@ class MiniLM:
                 if name not in changed:
                     weights[name] = weights[name].clone()
                     changed.add(name)
-                up, down = (adapters[f"{module}.{part}"].to(self.device, torch.float32) for part in ("up", "down"))
+                up = adapters[f"{module}.up"].to(self.device, torch.float32)
+                down = adapters[f"{module}.down"].to(self.device, torch.float32)
                 weights[name][rows] += up @ down
         return MiniLM(weights, self.tokenizer, str(self.device))
 

@@ -108,7 +108,12 @@ def find_device(device: str | None) -> str:
     import torch
 
     if device is None:
-        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        if torch.cuda.is_available():
+            device = "cuda"
+        elif torch.backends.mps.is_available():
+            device = "mps"
+        else:
+            device = "cpu"
     try:
         available = torch.empty(0, device=device).device
         if available.type not in ("cpu", "cuda", "mps"):

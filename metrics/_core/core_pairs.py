@@ -61,7 +61,9 @@ class PairModel(NamedTuple):
 
     def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs in both orders: (e, 2, c)."""
-        ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+        ways: list[tuple[str, str]] = []
+        for a, b in pairs:
+            ways += [(a, b), (b, a)]
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:

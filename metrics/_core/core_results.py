@@ -88,12 +88,16 @@ class Signature(NamedTuple):
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
-        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
-        names = dict.fromkeys([*mine, *theirs])
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
         return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
 
 
@@ -177,7 +181,8 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
         lowest = bounds[0]
         highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]

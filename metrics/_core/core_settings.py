@@ -96,7 +96,9 @@ class Settings:
     @cache
     def declared(cls) -> dict[str, Declared]:
         """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod

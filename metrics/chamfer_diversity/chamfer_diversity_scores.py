@@ -49,7 +49,8 @@ class Distances(NamedTuple):
         size = rows.shape[1]
         self.pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
         distances[:, np.arange(size), np.arange(size)] = np.inf
-        self.nearest[rows], self.neighbours[rows] = distances.min(axis=2), first_maximum(-distances)
+        self.nearest[rows] = distances.min(axis=2)
+        self.neighbours[rows] = first_maximum(-distances)
 
 
 def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tuple[Distances, dict[str, str]]:
@@ -73,8 +74,10 @@ def measure_embeddings(embeddings: np.ndarray, sizes: np.ndarray, device: str = 
     distances = Distances.empty(sizes)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.size > LIMITS.block_rows:
-            nearest, neighbours, distances.pairwise[members] = _measure_large_set(embeddings, rows[0], device)
-            distances.nearest[rows[0]], distances.neighbours[rows[0]] = nearest, neighbours
+            nearest, neighbours, pairwise = _measure_large_set(embeddings, rows[0], device)
+            distances.nearest[rows[0]] = nearest
+            distances.neighbours[rows[0]] = neighbours
+            distances.pairwise[members] = pairwise
         else:
             vectors = unit_rows(embeddings, rows, device)
             distances.fill(members, rows, (vectors @ vectors.mT).cpu().numpy())
@@ -115,7 +118,9 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
                 tile_of[place].masked_fill_(values > best[place], other)
                 first_tile[place].masked_fill_(values > best[place] + TIE, other)
                 best[place] = torch.maximum(best[place], values)
-    cosines, nearest, first = np.empty(n), *torch.full((2, n), -1, dtype=torch.int64, device=device)
+    cosines = np.empty(n)
+    nearest = torch.full((n,), -1, dtype=torch.int64, device=device)
+    first = torch.full((n,), -1, dtype=torch.int64, device=device)
     for j, tile in enumerate(tiles):
         is_due = (tile_of == j) | ((first_tile <= j) & (first < 0))
         for some in is_due.nonzero().squeeze(1).split(LIMITS.block_rows):

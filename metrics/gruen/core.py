@@ -473,7 +473,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -534,8 +535,9 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 
@@ -600,7 +602,8 @@ def model_registry() -> Any:
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models = threading.RLock(), {}
+    fresh.lock = threading.RLock()
+    fresh.models = {}
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
@@ -625,7 +628,8 @@ def quiet_loading(parameter: str, path: Path, kind: str) -> Iterator[None]:
     """
     from transformers.utils import logging
 
-    has_bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    has_bars = logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
@@ -656,7 +660,12 @@ def find_device(device: str | None) -> str:
     import torch
 
     if device is None:
-        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        if torch.cuda.is_available():
+            device = "cuda"
+        elif torch.backends.mps.is_available():
+            device = "mps"
+        else:
+            device = "cpu"
     try:
         available = torch.empty(0, device=device).device
         if available.type not in ("cpu", "cuda", "mps"):
@@ -831,7 +840,8 @@ class MiniLM:
                 if name not in changed:
                     weights[name] = weights[name].clone()
                     changed.add(name)
-                up, down = (adapters[f"{module}.{part}"].to(self.device, torch.float32) for part in ("up", "down"))
+                up = adapters[f"{module}.up"].to(self.device, torch.float32)
+                down = adapters[f"{module}.down"].to(self.device, torch.float32)
                 weights[name][rows] += up @ down
         return MiniLM(weights, self.tokenizer, str(self.device))
 
@@ -1023,7 +1033,9 @@ class Settings:
     @cache
     def declared(cls) -> dict[str, Declared]:
         """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
@@ -1042,7 +1054,8 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
@@ -1050,7 +1063,8 @@ class Settings:
 
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
@@ -1145,7 +1159,8 @@ def format_order(q: float) -> str:
 
 def format_sizes(sizes: np.ndarray) -> str:
     """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low, high = int(sizes.min()), int(sizes.max())
+    low = int(sizes.min())
+    high = int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -1185,12 +1200,16 @@ class Signature(NamedTuple):
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
-        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
-        names = dict.fromkeys([*mine, *theirs])
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
         return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
 
 
@@ -1250,7 +1269,8 @@ class Estimate(NamedTuple):
 
         Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
-        n, square = len(deviations), float((deviations**2).sum())
+        n = len(deviations)
+        square = float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
         if square <= n * (ROUNDING * value) ** 2:
@@ -1273,8 +1293,10 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
-        lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
@@ -1347,7 +1369,8 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
-        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
         estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
         scores = [1 / value if value > 0 else None for value in values.tolist()]
         result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
@@ -1425,20 +1448,28 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
-    windows = []
+    windows: list[tuple[str, int]] = []
+    counts = []
     for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
-        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
-    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
-    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
+        windows_of_text = [(text, length)] if length <= room else _split(tokenizer, text, int(room))
+        windows += windows_of_text
+        counts.append(len(windows_of_text))
+    parts, lengths = zip(*windows, strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(counts))
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
     """Count the tokens of each text without special ones; its characters, if no such tokenizer is known."""
     if _is_of_tokenizers(tokenizer):
         return list(map(len, tokenizer.encode_batch_fast(texts, add_special_tokens=False)))
-    masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
-    off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
-    return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    off = {"add_special_tokens": False, "verbose": False}
+    inputs = getattr(tokenizer, "model_input_names", ())
+    for name in ("attention_mask", "token_type_ids"):
+        if name in inputs:
+            off[f"return_{name}"] = False
+    return list(map(len, tokenizer(texts, **off)["input_ids"]))
 
 
 def _token_places(tokenizer: Any, text: str) -> np.ndarray:
@@ -1464,7 +1495,8 @@ def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
         breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
     # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
     for budget in range(room, 0, -1):
-        parts, low = [], 0
+        parts = []
+        low = 0
         while low < len(stops):
             high = _window_end(low, low + budget, breaks)
             parts.append(text[starts[low] : stops[high - 1]])
@@ -1626,7 +1658,8 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
+    name = f"the embeddings by model {signed['model']}:"
+    precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
@@ -1646,9 +1679,11 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         encoded = encode(sets.texts, settings)
     else:
         texts = parse_contexts(settings.contexts, sets)
-        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        has_context = [bool(text) for text in texts]
+        given = [text for text in texts if text]
+        encoded = encode(sets.texts + given, settings)
         contexts = np.zeros((len(texts), encoded.rows.shape[1]))
-        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        contexts[has_context] = encoded.rows[len(sets.texts) :]
         encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
     if contexts is None:
         return encoded
@@ -1757,7 +1792,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
-        order, rows = [], []
+        order = []
+        rows = []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
@@ -1788,7 +1824,8 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any
     """
     import torch
 
-    first, n = rows.flat[0], rows.size
+    first = rows.flat[0]
+    n = rows.size
     is_slice = bool((np.diff(rows.ravel()) == 1).all())
     part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
     # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
@@ -1810,7 +1847,8 @@ _LEAST_CODE_LINES, _LEAST_CODE_MARKS = 3, 0.08
 _ENGLISH_WORDS = frozenset(
     ["the", "and", "of", "with", "that", "this", "from", "they", "she", "you", "were", "which", "would", "his"]
 )
-_SURE_ENGLISH, _MOST_OTHER_LETTERS = 1 / 12, 1 / 20
+_SURE_ENGLISH = 1 / 12
+_MOST_OTHER_LETTERS = 1 / 20
 _WORD = re.compile(r"[^\W\d_]+")
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE_MARK = re.compile(r"[][{}()<=;+\\]")
@@ -1834,7 +1872,9 @@ def find_unread(texts: Sequence[str]) -> Unread:
     code = [i for i, text in enumerate(texts) if _is_code(text)]
     prose = sorted(set(range(len(texts))).difference(code))
     short = [i for i in prose if _n_letters(texts[i]) < _LEAST_LETTERS]
-    words = dict.fromkeys(word for i in short for word in texts[i].split())
+    words: dict[str, None] = {}
+    for i in short:
+        words.update(dict.fromkeys(texts[i].split()))
     other = set(short) if _is_other_language(" ".join(words)) else set()
     other.update(i for i in prose if _is_other_language(texts[i]))
     return Unread(sorted(other), code)
@@ -1894,7 +1934,8 @@ def one_thread() -> Iterator[None]:
     if torch is None or not hasattr(_NOTE, "is_forked"):
         yield
         return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    n_threads = torch.get_num_threads()
+    tokenizers = os.environ.get("TOKENIZERS_PARALLELISM")
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
@@ -2022,7 +2063,8 @@ class TextMetric:
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
-        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -2065,7 +2107,8 @@ class WordVectors:
     """Vectors of one length by word, and their name: that of the file with its digest."""
 
     def __init__(self, table: Any, identity: str) -> None:
-        self._table, self.identity = table, identity
+        self._table = table
+        self.identity = identity
         self._shape: tuple[int, ...] | None = None
 
     def __getitem__(self, word: str) -> np.ndarray | None:

@@ -66,7 +66,9 @@ class Loaded(NamedTuple):
 
     def pad(self, tokens: Any, batch: np.ndarray, device: str) -> Any:
         """Pad the tokens of the sequences of a batch, as the model takes them."""
-        unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
+        unpadded = {}
+        for name, rows in tokens.items():
+            unpadded[name] = [rows[i] for i in batch]
         return self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False).to(device)
 
     def read_windows(self, sentences: list[str], change: Callable[[str], str] = str) -> tuple[Windows, Any]:

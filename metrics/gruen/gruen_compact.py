@@ -202,7 +202,11 @@ def _rename(text: str) -> str:
 def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     """Return the different words of a text that hold the spans, in order."""
     words = [match.span() for match in re.finditer(r"\S+", text)]
-    return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
+    around = []
+    for low, high in words:
+        if any(low < end and start < high for start, end in spans):
+            around.append(text[low:high])
+    return around
 
 
 class CompactLoaded(Loaded):

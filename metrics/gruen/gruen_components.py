@@ -55,7 +55,9 @@ def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
     unique = _unique([text.sentences for text in texts])
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
     row_of = {sentence: row for row, sentence in enumerate(unique)}
-    rows_of = [[row_of[sentence] for sentence in text.sentences] for text in texts]
+    rows_of = []
+    for text in texts:
+        rows_of.append([row_of[sentence] for sentence in text.sentences])
     grades = judge.grammaticality(scores.likelihood, scores.acceptability)
     columns = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
 
@@ -126,17 +128,21 @@ def coherence(judge: BertBackbone, texts: list[Text]) -> Component:
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
     """
     by_text = [list(itertools.pairwise(text.sentences)) for text in texts]
-    different = list(dict.fromkeys(pair for pairs in by_text for pair in pairs))
+    different = list(dict.fromkeys(itertools.chain.from_iterable(by_text)))
     probabilities = judge.score_order(different).tolist() if different else []
     probability = dict(zip(different, probabilities, strict=True))
-    doubts = [[max(0.0, 1 - 2 * probability[pair]) for pair in pairs] for pairs in by_text]
+    means = []
+    for pairs in by_text:
+        doubts = [max(0.0, 1 - 2 * probability[pair]) for pair in pairs]
+        means.append(float(np.mean(doubts)) if doubts else 0.0)
 
     def details(i: int) -> dict[str, Any]:
         places = texts[i].places
-        pairs = enumerate(by_text[i])
-        return {"order": [{"sentences": places[k : k + 2], "probability": probability[pair]} for k, pair in pairs]}
+        order = []
+        for k, pair in enumerate(by_text[i]):
+            order.append({"sentences": places[k : k + 2], "probability": probability[pair]})
+        return {"order": order}
 
-    means = [float(np.mean(of_text)) if of_text else 0.0 for of_text in doubts]
     return Component(np.array([0.0 - _PENALTY * mean for mean in means]), details)
 
 
@@ -165,4 +171,4 @@ def _describe_pieces(text: Text) -> list[dict[str, Any]]:
 
 
 def _unique(texts: list[list[str]]) -> list[str]:
-    return list(dict.fromkeys(sentence for sentences in texts for sentence in sentences))
+    return list(dict.fromkeys(itertools.chain.from_iterable(texts)))

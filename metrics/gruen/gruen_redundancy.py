@@ -113,9 +113,14 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
     ----------
     lines : the line, list item or table cell that each is in; by default, all are in one
     """
-    clauses = [(i, parts) for i, piece in enumerate(pieces) for parts in _clauses(_Sentence.of(piece))]
-    units = [(i, unit) for i, parts in clauses for unit in parts]
-    clause_of = [k for k, (_, parts) in enumerate(clauses) for _ in parts]
+    units: list[tuple[int, _Sentence]] = []
+    clause_of: list[int] = []
+    n_clauses = 0
+    for i, piece in enumerate(pieces):
+        for parts in _clauses(_Sentence.of(piece)):
+            units += [(i, part) for part in parts]
+            clause_of += [n_clauses] * len(parts)
+            n_clauses += 1
     places: dict[Hashable, list[int]] = {}
     for k, (i, unit) in enumerate(units):
         # Sentences without words are compared verbatim.
@@ -127,9 +132,12 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
     for u, v, n_common in _candidates(different):
         if flags := _raised(different[u], different[v], n_common, passage):
             raised[u, v] = flags
-    clauses_of = [{clause_of[k] for k in members} for members in owners]
+    clauses_of = []
+    lines_of = []
+    for members in owners:
+        clauses_of.append({clause_of[k] for k in members})
+        lines_of.append({lines[units[k][0]] if lines else 0 for k in members})
     raised = _without_contrasts(raised, different, clauses_of)
-    lines_of = [{lines[units[k][0]] if lines else 0 for k in members} for members in owners]
     raised = _without_parallel(raised, different, lines_of)
     # Each counts for all pairs of places of its two different sentences, which may be the same.
     times = {(u, v): math.comb(len(owners[u]), 2) if u == v else len(owners[u]) * len(owners[v]) for u, v in raised}
@@ -207,7 +215,8 @@ def _without_parallel(
     parallel = {
         (u, v) for u, v in raised if lines_of[u].isdisjoint(lines_of[v]) and _differ(sentences[u], sentences[v])
     }
-    if len({u for pair in parallel for u in pair}) < _LEAST_ITEMS:
+    items = set(itertools.chain.from_iterable(parallel))
+    if len(items) < _LEAST_ITEMS:
         return raised
     return {pair: flags for pair, flags in raised.items() if pair not in parallel}
 
@@ -228,9 +237,14 @@ def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]
     for (u, v), flags in raised.items():
         partners.setdefault(u, {})[v] = partners.setdefault(v, {})[u] = flags
     listed: list[tuple[int, int, list[str]]] = []
-    places = sorted((i, u) for u, members in enumerate(owners) if u in partners for i in members)
-    for i, u in places:
-        listed += sorted((i, j, flags) for v, flags in partners[u].items() for j in owners[v] if j > i)
+    places = []
+    for u in partners:
+        places += [(i, u) for i in owners[u]]
+    for i, u in sorted(places):
+        later = []
+        for v, flags in partners[u].items():
+            later += [(i, j, flags) for j in owners[v] if j > i]
+        listed += sorted(later)
         if len(listed) >= LISTED_PAIRS:
             break
     return listed[:LISTED_PAIRS]

@@ -120,10 +120,13 @@ def raised_flags(first: str, second: str) -> list[str]:
         return []
     fewer = min(len(words), len(other_words))
     match = difflib.SequenceMatcher(None, first, second).find_longest_match()
+    n_words_of_match = len(first[match.a : match.a + match.size].split())
+    edits = Levenshtein.distance(first, second)
+    n_common = sum(word in other_words for word in words)
     is_raised = (
         match.size > _NEAR * min(len(first), len(second)),
-        len(first[match.a : match.a + match.size].split()) > _NEAR * fewer,
-        Levenshtein.distance(first, second) < _EDIT_SHARE * max(len(first), len(second)),
-        sum(word in other_words for word in words) > _NEAR * fewer,
+        n_words_of_match > _NEAR * fewer,
+        edits < _EDIT_SHARE * max(len(first), len(second)),
+        n_common > _NEAR * fewer,
     )
     return [flag for flag, raised in zip(FLAGS, is_raised, strict=True) if raised]

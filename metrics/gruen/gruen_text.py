@@ -169,16 +169,20 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
     if markup == "auto" and not _MARKS.search(text):
         return _paragraphs(_without_tags(text)), 0
     tokens = _parser(markup == "markdown").parse(text)
-    kinds = [part.type for token in tokens for part in (token, *(token.children or ()))]
+    kinds = []
+    for token in tokens:
+        kinds.append(token.type)
+        kinds += [part.type for part in token.children or ()]
     if markup == "auto" and kinds.count("list_item_open") < _LEAST_ITEMS and _EVIDENCE.isdisjoint(kinds):
         return _paragraphs(_without_tags(text)), 0
-    inlines = (token.children or (token,) for token in tokens if token.type in ("inline", "html_block"))
-    plain = (
-        "".join(_BREAKS.get(part.type, part.content) for part in line if part.type in _TEXT_TOKENS) for line in inlines
-    )
-    return [block for words in plain for block in _paragraphs(_without_tags(words))], sum(
-        token.type in _CODE for token in tokens
-    )
+    blocks = []
+    for token in tokens:
+        if token.type in ("inline", "html_block"):
+            line = token.children or (token,)
+            plain = "".join(_BREAKS.get(part.type, part.content) for part in line if part.type in _TEXT_TOKENS)
+            blocks += _paragraphs(_without_tags(plain))
+    n_code = sum(token.type in _CODE for token in tokens)
+    return blocks, n_code
 
 
 def _without_tags(text: str) -> str:
@@ -234,7 +238,10 @@ def split_block(block: str) -> list[str]:
             parts[-1] += part
         else:
             parts.append(part)
-    return [clause.strip() for part in parts for clause in _clauses(part)]
+    clauses: list[str] = []
+    for part in parts:
+        clauses += map(str.strip, _clauses(part))
+    return clauses
 
 
 def _segment(text: str) -> list[str]:

@@ -6,6 +6,7 @@ references `{"id", "question", "sentence", "slot", "answers": [{"text", "count",
 with "" for a missing string. An answer of count 0 is left out, unless it shows that a count of 1.0 is a share.
 """
 
+import itertools
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -73,7 +74,8 @@ def pair_rows(
         for row, partner in zip(given, gold, strict=True):
             row["id"] = partner["id"] = row["id"] or partner["id"]
         return given, gold, skipped
-    given_by_id, gold_by_id = ({row["id"]: row for row in rows} for rows in (given, gold))
+    given_by_id = {row["id"]: row for row in given}
+    gold_by_id = {row["id"]: row for row in gold}
     for option, policy, name, rows, partners in (
         ("unknown", unknown, "predictions", given_by_id, gold_by_id),
         ("missing", missing, "references", gold_by_id, given_by_id),
@@ -247,11 +249,16 @@ def _question(place: int, given: dict, gold: dict) -> Question:
     for answer in gold["answers"]:
         if answer["count"]:
             people[answer["text"], answer["cluster"]] += answer["count"]
-    sides = (("predictions", given), ("references", gold))
-    shares = tuple(side for side, row in sides if not all(answer["count"] for answer in row["answers"]))
+    shares = []
+    for side, row in (("predictions", given), ("references", gold)):
+        if not all(answer["count"] for answer in row["answers"]):
+            shares.append(side)
     answers = sorted(counts)
-    texts, labels = (sorted(set(column)) for column in zip(*people, strict=True))
-    table = np.array([[people[text, label] for label in labels] for text in texts], dtype=np.float64)
+    gold_texts, gold_labels = zip(*people, strict=True)
+    texts = sorted(set(gold_texts))
+    labels = sorted(set(gold_labels))
+    cells = [people[cell] for cell in itertools.product(texts, labels)]
+    table = np.array(cells, dtype=np.float64).reshape(len(texts), len(labels))
     is_clustered = "" not in labels
     return Question(
         name=given["id"] or str(place),
@@ -260,7 +267,7 @@ def _question(place: int, given: dict, gold: dict) -> Question:
         gold=texts,
         gold_counts=table if is_clustered else table.sum(axis=1, keepdims=True),
         clusters=labels if is_clustered else None,
-        shares=shares,
+        shares=tuple(shares),
     )
 
 

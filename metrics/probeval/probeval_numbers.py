@@ -114,7 +114,9 @@ _BOUNDS_AFTER = {
 
 
 def _by_length(bounds: dict[str, str]) -> list[tuple[tuple[str, ...], str]]:
-    phrases = [(tuple(phrase.split()), sign) for sign, joined in bounds.items() for phrase in joined.split("|")]
+    phrases: list[tuple[tuple[str, ...], str]] = []
+    for sign, joined in bounds.items():
+        phrases += [(tuple(phrase.split()), sign) for phrase in joined.split("|")]
     return sorted(phrases, key=lambda pair: -len(pair[0]))
 
 
@@ -177,7 +179,8 @@ def read_parts(text: str) -> list[Part]:
     shape = letters_for_marks(text)
     last = 0
     for match in _PART.finditer(shape):
-        kind, (start, end) = str(match.lastgroup), match.span()
+        kind = str(match.lastgroup)
+        start, end = match.span()
         said = text[start:end]
         is_attached = start == last and start > 0
         if kind in _NUMBERS:

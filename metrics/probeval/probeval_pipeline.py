@@ -239,7 +239,8 @@ def check_counts(question: Question, settings: ProbevalSettings) -> None:
             )
         repeats = settings.parity and settings.clustering == "hac"
         if size is not None or settings.debias or repeats:
-            option = option if size is not None else "debias" if settings.debias else "parity"
+            if size is None:
+                option = "debias" if settings.debias else "parity"
             raise ValueError(f"{option} needs counts that are integers. Question {name} has others.")
 
 
@@ -266,15 +267,18 @@ def score_question(
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
     masses = (gold_times @ gold.weights)[:, :-1]
+    coverages = (masses * hit).sum(axis=1) / masses.sum(axis=1)
     n_answers = plain_count(round(float(question.counts.sum()), 6))
+    n_wrong = float(question.counts @ weights[:, -1])
+    entropies = {"gold": float(entropy(p).mean()), "model": float(entropy(q).mean())}
     result = {
         "id": question.name,
         "score": score,
         "n_answers": n_answers,
-        "coverage": float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
-        "wrong_rate": float(question.counts @ weights[:, -1]) / n_answers if n_answers else None,
+        "coverage": float(coverages.mean()),
+        "wrong_rate": n_wrong / n_answers if n_answers else None,
         "n_clusters": len(clusters.labels),
-        "distribution_entropy": {"gold": float(entropy(p).mean()), "model": float(entropy(q).mean())},
+        "distribution_entropy": entropies,
     }
     if settings.details:
 
@@ -293,15 +297,19 @@ def score_question(
 def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Average the results of questions."""
     scores = [row["score"] for row in rows]
-    entropies = [row["distribution_entropy"] for row in rows]
+    wrong_rates = [row["wrong_rate"] for row in rows if row["n_answers"]]
+    coverages = [row["coverage"] for row in rows]
+    n_clusters = [row["n_clusters"] for row in rows]
+    gold_entropies = [row["distribution_entropy"]["gold"] for row in rows]
+    model_entropies = [row["distribution_entropy"]["model"] for row in rows]
     n_answers = [row["n_answers"] for row in rows]
     return {
         "probeval": mean(scores),
         "scores": scores,
-        "wrong_rate": mean([row["wrong_rate"] for row in rows if row["n_answers"]]),
-        "coverage": mean([row["coverage"] for row in rows]),
-        "n_clusters": mean([row["n_clusters"] for row in rows]),
-        "distribution_entropy": {side: mean([row[side] for row in entropies]) for side in ("gold", "model")},
+        "wrong_rate": mean(wrong_rates),
+        "coverage": mean(coverages),
+        "n_clusters": mean(n_clusters),
+        "distribution_entropy": {"gold": mean(gold_entropies), "model": mean(model_entropies)},
         "n_answers": n_answers,
         "n_empty": n_answers.count(0),
     }

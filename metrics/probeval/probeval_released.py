@@ -51,7 +51,9 @@ def from_released(targets: Any, predictions: Any, unclustered: str = "skip") -> 
 
 def warn_of_unclustered(left: Iterable[Mapping[str, int]]) -> None:
     """Warn, once, of people's answers that are left out because they are in no cluster."""
-    counts = [pair for row in left for pair in row.items()]
+    counts: list[tuple[str, int]] = []
+    for row in left:
+        counts += row.items()
     if counts:
         text, count = max(counts, key=lambda pair: pair[1])
         warnings.warn(
@@ -121,16 +123,18 @@ def parse_target(record: Any, where: str) -> tuple[dict, dict[str, int]]:
     try:
         about = record.get("question") or {}
         raw = record["answers"]["raw"]
-        for label, cluster in record["answers"]["clusters"].items():
+        clusters = record["answers"]["clusters"]
+        for label, cluster in clusters.items():
             counts = _cluster_counts(cluster, raw)
             answers += [{"text": text, "count": count, "cluster": label} for text, count in counts.items()]
-        return {
+        row = {
             "id": str(record["metadata"]["id"]),
             "question": about.get("question") or about.get("normalized") or "",
             "sentence": about.get("sentence") or "",
             "slot": about.get("slot") or "",
             "answers": answers,
-        }, _unclustered(record["answers"]["clusters"].values(), raw)
+        }
+        return row, _unclustered(clusters.values(), raw)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{where} must be a record of answer clusters. Got {describe(record)}.") from error
 

@@ -168,8 +168,12 @@ def resolve(settings: ProbevalSettings, unclustered: str | None = None) -> Probe
     threshold = settings.threshold
     if clustering == "auto":
         asks_for_hac = settings.parity or matcher not in ("auto", "soft") or settings.signed("linkage", "distance")
-        automatic = "none" if matcher == "exact" else "hac" if asks_for_hac else "soft"
-        clustering = "human" if unclustered is None else automatic
+        if unclustered is None:
+            clustering = "human"
+        elif matcher == "exact":
+            clustering = "none"
+        else:
+            clustering = "hac" if asks_for_hac else "soft"
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):

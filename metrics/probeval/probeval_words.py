@@ -192,7 +192,8 @@ def equal_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
 
     They are equal but for case, punctuation, spaces, and how numbers are written.
     """
-    places = {text: i for i, text in enumerate({words(text).squeezed for text in gold})}
+    different = {words(text).squeezed for text in gold}
+    places = {text: i for i, text in enumerate(different)}
     reference = np.array([places[words(text).squeezed] for text in gold])
     given = np.array([places.get(words(text).squeezed, -1) for text in texts])
     return given[:, None] == reference
@@ -215,7 +216,7 @@ def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
                     table[row, column] |= answer.details.differ(other.details)
                 if answer.details.signs:
                     table[row, column] |= _differ_in_sign(answer.details.signs, other)
-    if all(answer.squeezed.isascii() for answer in (*left, *right)):
+    if all(answer.squeezed.isascii() for answer in left + right):
         return pairs
     places: dict[str, list[int]] = defaultdict(list)
     for column, answer in enumerate(right):

@@ -388,7 +388,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -449,8 +450,9 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 
@@ -562,7 +564,9 @@ class Settings:
     @cache
     def declared(cls) -> dict[str, Declared]:
         """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
@@ -581,7 +585,8 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
@@ -589,7 +594,8 @@ class Settings:
 
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
@@ -684,7 +690,8 @@ def format_order(q: float) -> str:
 
 def format_sizes(sizes: np.ndarray) -> str:
     """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low, high = int(sizes.min()), int(sizes.max())
+    low = int(sizes.min())
+    high = int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -724,12 +731,16 @@ class Signature(NamedTuple):
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
-        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
-        names = dict.fromkeys([*mine, *theirs])
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
         return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
 
 
@@ -789,7 +800,8 @@ class Estimate(NamedTuple):
 
         Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
-        n, square = len(deviations), float((deviations**2).sum())
+        n = len(deviations)
+        square = float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
         if square <= n * (ROUNDING * value) ** 2:
@@ -812,8 +824,10 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
-        lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
@@ -886,7 +900,8 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
-        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
         estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
         scores = [1 / value if value > 0 else None for value in values.tolist()]
         result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
@@ -948,7 +963,8 @@ def one_thread() -> Iterator[None]:
     if torch is None or not hasattr(_NOTE, "is_forked"):
         yield
         return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    n_threads = torch.get_num_threads()
+    tokenizers = os.environ.get("TOKENIZERS_PARALLELISM")
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
@@ -1076,7 +1092,8 @@ class TextMetric:
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
-        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -1162,17 +1179,20 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
     """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
-    n_texts, n_words = len(tokens.lengths), tokens.vocabulary_size
+    n_texts = len(tokens.lengths)
+    n_words = tokens.vocabulary_size
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     positions = np.arange(len(tokens.ids))
     # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions
-    keys, bound = tokens.ids, max(n_words, 1)
+    keys = tokens.ids
+    bound = max(n_words, 1)
     for order in range(1, max_order + 1):
         if order > 1:
             fits = left[positions] >= order
-            positions, keys = positions[fits], keys[fits]
+            positions = positions[fits]
+            keys = keys[fits]
             if bound * n_words * n_texts >= _MAX_KEY:
                 distinct, keys = np.unique(keys, return_inverse=True)
                 bound = max(len(distinct), 1)

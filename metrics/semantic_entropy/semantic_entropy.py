@@ -157,5 +157,7 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         if settings.details:
             labels = lists_by_set(classes.within_sets, sizes, eligible)
             result["details"] = rows_of({"size": sizes.tolist(), "classes": labels})
-        patience = {} if quality is None else {"patience": settings.patience}
-        return result, {**signed, "weights": weighting, **patience, **settings.signed("min_quality")}
+        entries = {**signed, "weights": weighting}
+        if quality is not None:
+            entries["patience"] = settings.patience
+        return result, entries | settings.signed("min_quality")

@@ -97,8 +97,9 @@ def _content_order(keys: np.ndarray, embeddings: np.ndarray | None) -> np.ndarra
         indices = np.arange(len(tied))
         starts = np.diff(groups[tied], prepend=-1) > 0
         splits = starts | (np.diff(values, prepend=-np.inf) > TIE)
-        of_group, of_part = (np.maximum.accumulate(np.where(marks, indices, 0)) for marks in (starts, splits))
-        groups[tied] += of_part - of_group
+        start_of_group = np.maximum.accumulate(np.where(starts, indices, 0))
+        start_of_part = np.maximum.accumulate(np.where(splits, indices, 0))
+        groups[tied] += start_of_part - start_of_group
     return np.argsort(groups, kind="stable")
 
 

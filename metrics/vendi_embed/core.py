@@ -474,7 +474,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -535,8 +536,9 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 
@@ -601,7 +603,8 @@ def model_registry() -> Any:
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models = threading.RLock(), {}
+    fresh.lock = threading.RLock()
+    fresh.models = {}
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
@@ -626,7 +629,8 @@ def quiet_loading(parameter: str, path: Path, kind: str) -> Iterator[None]:
     """
     from transformers.utils import logging
 
-    has_bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    has_bars = logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
@@ -657,7 +661,12 @@ def find_device(device: str | None) -> str:
     import torch
 
     if device is None:
-        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        if torch.cuda.is_available():
+            device = "cuda"
+        elif torch.backends.mps.is_available():
+            device = "mps"
+        else:
+            device = "cpu"
     try:
         available = torch.empty(0, device=device).device
         if available.type not in ("cpu", "cuda", "mps"):
@@ -832,7 +841,8 @@ class MiniLM:
                 if name not in changed:
                     weights[name] = weights[name].clone()
                     changed.add(name)
-                up, down = (adapters[f"{module}.{part}"].to(self.device, torch.float32) for part in ("up", "down"))
+                up = adapters[f"{module}.up"].to(self.device, torch.float32)
+                down = adapters[f"{module}.down"].to(self.device, torch.float32)
                 weights[name][rows] += up @ down
         return MiniLM(weights, self.tokenizer, str(self.device))
 
@@ -1024,7 +1034,9 @@ class Settings:
     @cache
     def declared(cls) -> dict[str, Declared]:
         """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
@@ -1043,7 +1055,8 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
@@ -1051,7 +1064,8 @@ class Settings:
 
     def signed(self, *names: str) -> dict[str, Any]:
         """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
@@ -1146,7 +1160,8 @@ def format_order(q: float) -> str:
 
 def format_sizes(sizes: np.ndarray) -> str:
     """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low, high = int(sizes.min()), int(sizes.max())
+    low = int(sizes.min())
+    high = int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -1186,12 +1201,16 @@ class Signature(NamedTuple):
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
-        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
-        names = dict.fromkeys([*mine, *theirs])
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
         return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
 
 
@@ -1251,7 +1270,8 @@ class Estimate(NamedTuple):
 
         Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
         """
-        n, square = len(deviations), float((deviations**2).sum())
+        n = len(deviations)
+        square = float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
         if square <= n * (ROUNDING * value) ** 2:
@@ -1274,8 +1294,10 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
-        lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
@@ -1348,7 +1370,8 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
-        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
         estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
         scores = [1 / value if value > 0 else None for value in values.tolist()]
         result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
@@ -1426,20 +1449,28 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
-    windows = []
+    windows: list[tuple[str, int]] = []
+    counts = []
     for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
-        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
-    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
-    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
+        windows_of_text = [(text, length)] if length <= room else _split(tokenizer, text, int(room))
+        windows += windows_of_text
+        counts.append(len(windows_of_text))
+    parts, lengths = zip(*windows, strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(counts))
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
     """Count the tokens of each text without special ones; its characters, if no such tokenizer is known."""
     if _is_of_tokenizers(tokenizer):
         return list(map(len, tokenizer.encode_batch_fast(texts, add_special_tokens=False)))
-    masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
-    off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
-    return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    off = {"add_special_tokens": False, "verbose": False}
+    inputs = getattr(tokenizer, "model_input_names", ())
+    for name in ("attention_mask", "token_type_ids"):
+        if name in inputs:
+            off[f"return_{name}"] = False
+    return list(map(len, tokenizer(texts, **off)["input_ids"]))
 
 
 def _token_places(tokenizer: Any, text: str) -> np.ndarray:
@@ -1465,7 +1496,8 @@ def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
         breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
     # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
     for budget in range(room, 0, -1):
-        parts, low = [], 0
+        parts = []
+        low = 0
         while low < len(stops):
             high = _window_end(low, low + budget, breaks)
             parts.append(text[starts[low] : stops[high - 1]])
@@ -1627,7 +1659,8 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
+    name = f"the embeddings by model {signed['model']}:"
+    precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
@@ -1647,9 +1680,11 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         encoded = encode(sets.texts, settings)
     else:
         texts = parse_contexts(settings.contexts, sets)
-        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        has_context = [bool(text) for text in texts]
+        given = [text for text in texts if text]
+        encoded = encode(sets.texts + given, settings)
         contexts = np.zeros((len(texts), encoded.rows.shape[1]))
-        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        contexts[has_context] = encoded.rows[len(sets.texts) :]
         encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
     if contexts is None:
         return encoded
@@ -1758,7 +1793,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
-        order, rows = [], []
+        order = []
+        rows = []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
@@ -1789,7 +1825,8 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any
     """
     import torch
 
-    first, n = rows.flat[0], rows.size
+    first = rows.flat[0]
+    n = rows.size
     is_slice = bool((np.diff(rows.ravel()) == 1).all())
     part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
     # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
@@ -1817,7 +1854,8 @@ def one_thread() -> Iterator[None]:
     if torch is None or not hasattr(_NOTE, "is_forked"):
         yield
         return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    n_threads = torch.get_num_threads()
+    tokenizers = os.environ.get("TOKENIZERS_PARALLELISM")
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
@@ -1945,7 +1983,8 @@ class TextMetric:
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
-        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -2031,17 +2070,20 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
     """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
-    n_texts, n_words = len(tokens.lengths), tokens.vocabulary_size
+    n_texts = len(tokens.lengths)
+    n_words = tokens.vocabulary_size
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     positions = np.arange(len(tokens.ids))
     # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions
-    keys, bound = tokens.ids, max(n_words, 1)
+    keys = tokens.ids
+    bound = max(n_words, 1)
     for order in range(1, max_order + 1):
         if order > 1:
             fits = left[positions] >= order
-            positions, keys = positions[fits], keys[fits]
+            positions = positions[fits]
+            keys = keys[fits]
             if bound * n_words * n_texts >= _MAX_KEY:
                 distinct, keys = np.unique(keys, return_inverse=True)
                 bound = max(len(distinct), 1)
@@ -2097,7 +2139,8 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        lengths = np.array(list(map(len, ids["input_ids"])))
+        limit = self.model.tokenizer.model_max_length
         if (lengths > limit).any():
             warnings.warn(
                 f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
@@ -2109,7 +2152,9 @@ class PairModel(NamedTuple):
 
     def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs in both orders: (e, 2, c)."""
-        ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+        ways: list[tuple[str, str]] = []
+        for a, b in pairs:
+            ways += [(a, b), (b, a)]
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
@@ -2131,7 +2176,8 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     Raises a ValueError, which names the parameter, if it cannot be found or is not a trained classifier.
     """
     kind = NLI if rule.startswith(NLI) else PAIRS
-    device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
+    device = find_device(device)
+    files = find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
         import torch
@@ -2255,7 +2301,8 @@ def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
     import torch
 
-    entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
+    entailment = loaded.position("entailment")
+    contradiction = loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
