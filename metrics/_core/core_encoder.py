@@ -44,7 +44,7 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
+    """Settings of the encoder; with a user-supplied one, only `model` applies."""
 
     model: Any = setting(
         DEFAULT_MODEL,
@@ -78,12 +78,12 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is a user-supplied encoder."""
+        """True if `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
     def is_default(self) -> bool:
-        """Whether the default model is the encoder."""
+        """True if the encoder is the default model."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
     def check_found(self) -> None:
@@ -193,7 +193,7 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
 
 
 def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
-    """Remove from the embedding of each text its component along that of the context of its set.
+    """Remove from the embedding of each text its component along the embedding of its context.
 
     Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
@@ -272,17 +272,17 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    of_all = f"of {len(texts)} different texts"
+    different = f"{len(texts)} different texts"
     if settings.long_texts == "cut":
         model = load_encoder(files, find_device(settings.device))
         with model_registry().lock:
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+            warnings.warn(f"{n_cut} of {different} are longer than the model reads: the rest is cut off.", stacklevel=4)
     if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{n_unknown} of {different} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed
 
 

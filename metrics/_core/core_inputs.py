@@ -298,7 +298,7 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -306,7 +306,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):

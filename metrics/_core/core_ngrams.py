@@ -46,7 +46,7 @@ class NgramTable(NamedTuple):
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most characters of a text are of a script that has no spaces between words."""
+    """Tell whether most characters of a text are of a script without spaces between words."""
     return not text.isascii() and 2 * len(_UNSPACED.findall(text)) > len(text)
 
 

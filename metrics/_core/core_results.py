@@ -15,7 +15,7 @@ VERSION = "0.10.0"
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
@@ -65,7 +65,7 @@ def caller_name(thing: Any) -> str:
 
 
 class Signature(NamedTuple):
-    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
 
@@ -155,7 +155,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
         """
         n = len(deviations)
         square = float((deviations**2).sum())
@@ -221,7 +221,7 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 
 
 class ScoreSummary(NamedTuple):
-    """How the scores of a call are summed up.
+    """Summary of the scores of a call: their mean, with its confidence interval.
 
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
@@ -295,7 +295,7 @@ def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple
 
 
 def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
-    """Yield those of `result_values` that are numbers, or None in place of one."""
+    """Yield the entries of `result_values` that are numbers, or None in place of a number."""
     for name, value in result_values(result):
         if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield name, value

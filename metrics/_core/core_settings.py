@@ -89,13 +89,13 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
         names: dict[str, None] = {}
         for base in cls.__mro__:
             names.update(dict.fromkeys(inspect.get_annotations(base)))
@@ -125,7 +125,7 @@ class Settings:
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
+        """Return the signature entries of the named settings that were passed."""
         passed = self.passed()
         declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
@@ -169,7 +169,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )

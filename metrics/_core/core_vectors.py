@@ -16,7 +16,7 @@ _LARGEST_ENTRY = 1e100
 
 
 class WordVectors:
-    """Vectors of one length by word, and their name: that of the file with its digest."""
+    """Vectors of one length by word, and their name: the name of the file, with its digest."""
 
     def __init__(self, table: Any, identity: str) -> None:
         self._table = table

@@ -44,7 +44,7 @@ class Distances(NamedTuple):
         return cls(np.empty(n), np.empty(n, dtype=np.int64), np.empty(len(sizes)))
 
     def fill(self, members: np.ndarray, rows: np.ndarray, similarities: np.ndarray) -> None:
-        """Set those of the sets of `batches_by_size` from the similarities of their texts, (b, k, k)."""
+        """Set the distances of a batch of `batches_by_size` from the similarities of its texts, (b, k, k)."""
         distances = np.clip(1.0 - similarities, 0.0, 2.0)
         size = rows.shape[1]
         self.pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
@@ -58,10 +58,10 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
     sizes = sets.sizes[scored]
     if settings.similarity is not None:
         matrices, signed = find_similarities(sets, settings)
-        of_scored = [matrices[i] for i in np.flatnonzero(scored)]
+        scored_matrices = [matrices[i] for i in np.flatnonzero(scored)]
         distances = Distances.empty(sizes)
         for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-            distances.fill(members, rows, np.stack([of_scored[i] for i in members]))
+            distances.fill(members, rows, np.stack([scored_matrices[i] for i in members]))
         return distances, signed
     vectors, signed, _ = embed_sets(sets, settings)
     if not scored.all():

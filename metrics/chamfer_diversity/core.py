@@ -541,7 +541,7 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -549,7 +549,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
@@ -771,7 +771,7 @@ def file_digest(path: Path) -> str:
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
 _MAX_TOKENS = 256
-# BERT's modules, by which its weights and adapters are named, and those of the network here.
+# BERT's modules, which name its weights and adapters, and the corresponding modules of the network here.
 _EMBEDDING_MODULES = {
     "embeddings.word_embeddings": "words",
     "embeddings.position_embeddings": "positions",
@@ -866,7 +866,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
     weights: dict[str, Any] = {}
     with safe_open(path, framework="pt") as file:
-        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
             if name.startswith(_UNUSED_WEIGHTS):
                 continue
             tensor = file.get_tensor(name)
@@ -880,7 +880,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to that of the network's, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -1025,13 +1025,13 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
         names: dict[str, None] = {}
         for base in cls.__mro__:
             names.update(dict.fromkeys(inspect.get_annotations(base)))
@@ -1061,7 +1061,7 @@ class Settings:
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
+        """Return the signature entries of the named settings that were passed."""
         passed = self.passed()
         declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
@@ -1105,7 +1105,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )
@@ -1126,7 +1126,7 @@ VERSION = "0.10.0"
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
@@ -1176,7 +1176,7 @@ def caller_name(thing: Any) -> str:
 
 
 class Signature(NamedTuple):
-    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
 
@@ -1266,7 +1266,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
         """
         n = len(deviations)
         square = float((deviations**2).sum())
@@ -1332,7 +1332,7 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 
 
 class ScoreSummary(NamedTuple):
-    """How the scores of a call are summed up.
+    """Summary of the scores of a call: their mean, with its confidence interval.
 
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
@@ -1406,7 +1406,7 @@ def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple
 
 
 def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
-    """Yield those of `result_values` that are numbers, or None in place of one."""
+    """Yield the entries of `result_values` that are numbers, or None in place of a number."""
     for name, value in result_values(result):
         if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield name, value
@@ -1542,7 +1542,7 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
+    """Settings of the encoder; with a user-supplied one, only `model` applies."""
 
     model: Any = setting(
         DEFAULT_MODEL,
@@ -1576,12 +1576,12 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is a user-supplied encoder."""
+        """True if `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
     def is_default(self) -> bool:
-        """Whether the default model is the encoder."""
+        """True if the encoder is the default model."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
     def check_found(self) -> None:
@@ -1691,7 +1691,7 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
 
 
 def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
-    """Remove from the embedding of each text its component along that of the context of its set.
+    """Remove from the embedding of each text its component along the embedding of its context.
 
     Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
@@ -1770,17 +1770,17 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    of_all = f"of {len(texts)} different texts"
+    different = f"{len(texts)} different texts"
     if settings.long_texts == "cut":
         model = load_encoder(files, find_device(settings.device))
         with model_registry().lock:
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+            warnings.warn(f"{n_cut} of {different} are longer than the model reads: the rest is cut off.", stacklevel=4)
     if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{n_unknown} of {different} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed
 
 
@@ -2135,7 +2135,7 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+# core_similarity.py: Similarities of the texts of each set that replace embeddings: given matrices, or a model of pairs.
 
 if TYPE_CHECKING:
     import torch
@@ -2149,7 +2149,7 @@ def _parse_source(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
-    """How the texts of sets are compared: by embeddings, a model of pairs, or similarities that the user gives."""
+    """Settings of the comparison of texts: by embeddings, a model of pairs, or given similarities."""
 
     similarity: Any = setting(
         None,
@@ -2172,7 +2172,7 @@ class SourceSettings(EmbeddedSetSettings):
 
     @property
     def by_pair_model(self) -> bool:
-        """Whether a model that reads pairs compares the texts."""
+        """True if a model that reads pairs compares the texts."""
         return isinstance(self.similarity, str)
 
     def check_found(self) -> None:
@@ -2188,7 +2188,7 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
+    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts
     that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
     both texts of a pair.
 

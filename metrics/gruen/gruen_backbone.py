@@ -1,4 +1,4 @@
-"""What backbones share: the scores of sentences, windows of long ones, and batches."""
+"""Common parts of the backbones: scores of sentences, windows of long sentences, and batches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class Backbone(ABC):
 
     @abstractmethod
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Combine those of n sentences: (n,), at least 0; higher is better."""
+        """Combine both scores of n sentences: (n,), at least 0; higher is better."""
 
     def grade_text(self, scores: SentenceScores, rows: list[int]) -> float:
         """Grade a text by the mean scores of its sentences, which are these rows; 0 without sentences."""
@@ -84,7 +84,7 @@ class Loaded(NamedTuple):
     def run(self, tokens: Any, forward: Forward, settings: EncoderSettings, title: str) -> np.ndarray:
         """Run the model over the tokens of n sequences in padded batches, the longest first.
 
-        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
+        `title` names the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
         """
         import torch
 

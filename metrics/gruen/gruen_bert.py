@@ -60,7 +60,7 @@ class BertBackbone(Backbone):
         return SentenceScores(likelihood, acceptability, loss)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Rescale those of n sentences as the paper's code does: (n,), in [0, 1]."""
+        """Combine both scores of n sentences as the paper's code does: (n,), in [0, 1]."""
         return np.clip(self.rescale(likelihood, acceptability), 0.0, 1.0)
 
     def rescale(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ class CompactModel:
     The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
     sequences of t tokens, size d of a hidden state, n tokens of all sequences.
 
-    network : that of a MiniLM
+    network : the network of a MiniLM
     heads : nn.ModuleDict of `build_heads`
     calibration : (slope, intercept) of the logistic curves that make probabilities of "likelihood", the mean loss of a
         token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
@@ -181,7 +181,7 @@ class CompactBackbone(Backbone):
         return torch.from_numpy(slope * values + intercept).sigmoid().numpy()
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
+        """Average both scores of n sentences, (n,), in [0, 1], with the paper's weights: one eighth for likelihood."""
         return _LIKELIHOOD_SHARE * likelihood + (1 - _LIKELIHOOD_SHARE) * acceptability
 
 

@@ -66,7 +66,7 @@ def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
         if scores.suspects is not None:
             described = [piece | {"suspects": []} for piece in described]
         for place, row in zip(texts[i].places, rows_of[i], strict=True):
-            described[place] |= {name: float(of[row]) for name, of in columns.items()}
+            described[place] |= {name: float(values[row]) for name, values in columns.items()}
             if scores.suspects is not None:
                 described[place]["suspects"] = scores.suspects[row]
         return {"sentences": described}
@@ -86,7 +86,7 @@ def non_redundancy(texts: list[Text], parity: bool) -> Component:
         ]
         return {"redundant_pairs": pairs, "n_redundant_pairs": repeats[i].n_pairs}
 
-    return Component(np.array([0.0 - _PENALTY * of_text.n_flags for of_text in repeats]), details)
+    return Component(np.array([0.0 - _PENALTY * redundancy.n_flags for redundancy in repeats]), details)
 
 
 def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[str, object]]:
@@ -119,7 +119,7 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         pairs = [{"sentences": places[k : k + 2], "similarity": value} for k, value in breaks[i]]
         return {"focus_breaks": pairs}
 
-    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details), signed
+    return Component(np.array([-_PENALTY if text_breaks else 0.0 for text_breaks in breaks]), details), signed
 
 
 def coherence(judge: BertBackbone, texts: list[Text]) -> Component:

@@ -64,15 +64,15 @@ def embedding_breaks(
         # Of two sentences, neither is off topic alone: both must be.
         is_off_topic[:] = is_off_topic.all()
     is_broken = is_off_topic[1:] | is_off_topic[:-1]
-    of_parts = bonds(vectors)
-    if len(of_parts) and of_parts.min() < least + _BOND:
-        is_broken[first_maximum(-of_parts) + _LEAST_PART - 1] = True
+    part_bonds = bonds(vectors)
+    if len(part_bonds) and part_bonds.min() < least + _BOND:
+        is_broken[first_maximum(-part_bonds) + _LEAST_PART - 1] = True
     adjacent = (vectors[1:] * vectors[:-1]).sum(axis=1)
     return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(is_broken)]
 
 
 def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
-    """How much each of two sentences or more has to do with the others: (n,), higher is more, near to a cosine.
+    """Compute the relatedness of each of two or more sentences to the rest: (n,), on the scale of a cosine.
 
     The mean of a sentence's mean cosine with its neighbors and with its three nearest others; plus a quarter of its
     offset, which is the former less the cosine of its neighbors with each other; plus a bonus if it is short. The
@@ -95,7 +95,7 @@ def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
 
 
 def bonds(vectors: np.ndarray) -> np.ndarray:
-    """How much two parts of a text have to do with each other, for each way to part it into two sentences or more each.
+    """Compute the relatedness of two parts of a text, for each split into parts of two or more sentences.
 
     Maps vectors (n, d), of length 1 or 0, to (n - 3,), empty for n < 4: the mean cosine across, less what both parts
     have within; higher is more.
@@ -140,7 +140,7 @@ class WordMover:
     def breaks(self, sentences: list[str], threshold: float) -> list[FocusBreak]:
         """Find the adjacent sentences of a text whose similarity is below the threshold.
 
-        The similarity is 1 / (1 + distance). A pair of which one has no known word is not judged.
+        The similarity is 1 / (1 + distance). A pair with a sentence without known words is not judged.
         """
         documents = [self._weigh(sentence) for sentence in sentences]
         breaks = []

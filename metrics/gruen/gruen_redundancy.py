@@ -222,12 +222,12 @@ def _without_parallel(
 
 
 def _differ(first: _Sentence, second: _Sentence) -> bool:
-    """Whether each of two sentences tells something that the other does not."""
+    """Tell whether each of two sentences says something that the other does not."""
     return _has_news(first, second) and _has_news(second, first)
 
 
 def _has_news(sentence: _Sentence, other: _Sentence) -> bool:
-    """Whether a sentence has content words that another lacks, other than numbers."""
+    """Tell whether a sentence has content words, other than numbers, that another lacks."""
     return any(not _COUNTED.fullmatch(word) for word in sentence.content - other.content - COUNT_WORDS)
 
 

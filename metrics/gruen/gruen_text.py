@@ -1,6 +1,6 @@
 """Texts to sentences, by markdown-it-py and sentencex, without changes to the words.
 
-Markdown, HTML and line breaks become blocks of plain text, each of which begins and ends a sentence. Headings, list
+Markdown, HTML and line breaks become blocks of plain text, and each begins and ends a sentence. Headings, list
 items, table cells, quotes and paragraphs are blocks; links and emphasis give their words; code blocks and images are
 left out. Sentences inside quotation marks and brackets are sentences.
 """
@@ -83,10 +83,10 @@ _CONTROLS = {
 
 
 class Text(NamedTuple):
-    """The pieces of a text that are scored, those of two words or more.
+    """Pieces of a text that are scored: pieces of two words or more.
 
     pieces : sentences and fragments, in order
-    is_fragment : whether each is a heading, a list item or a table cell that is no sentence
+    is_fragment : whether each is a heading, a list item or a table cell that is not a sentence
     lines : the number of the line, list item or table cell that each is in
     n_code : the number of code blocks left out
     is_dialogue : whether its blocks are the turns of speakers
@@ -135,7 +135,7 @@ def split(text: str, markup: str = "auto") -> Text:
 
 
 def _is_dialogue(blocks: list[str]) -> bool:
-    """Whether half of the blocks are turns of speakers, one of whom speaks twice, and another at all.
+    """Tell whether half of the blocks are turns of two or more speakers, and one of them speaks twice.
 
     The names in a list stand there once, and a label such as "Warning" alone.
     """
@@ -186,7 +186,7 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
 
 
 def _without_tags(text: str) -> str:
-    """Put line breaks in the place of the tags of blocks, and nothing in that of others."""
+    """Replace the tags of blocks by line breaks, and remove other tags."""
     return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", html.unescape(text)))
 
 
@@ -289,5 +289,5 @@ def _is_in_token(before: str, after: str) -> bool:
 
 
 def is_of_two_words(piece: str) -> bool:
-    """Whether a piece is scored: it has two words or more."""
+    """Tell whether a piece is scored: it has two words or more."""
     return len(piece.translate(_NO_PUNCTUATION).split()) > 1

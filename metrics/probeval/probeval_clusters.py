@@ -39,7 +39,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     total = int(counts.sum())
     if times is not None and total > _MOST_REPEATED:
         raise ValueError(f"parity with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
-    # Rows that are equal have one label: that of the last of them.
+    # Equal rows have one label: the label of the last of them.
     return cut_tree(pdist(np.repeat(embeddings, counts, axis=0)), method, distance)[np.cumsum(counts) - 1]
 
 

@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
     @property
     def people(self) -> np.ndarray:
-        """How often people gave each gold answer: ndarray of shape (g,)."""
+        """Number of people who gave each gold answer: ndarray of shape (g,)."""
         return self.gold_counts.sum(axis=1)
 
 

@@ -126,7 +126,7 @@ _AND_A_HALF = [(("and", "a", "half"), "half")]
 # Temperatures in words: "5 degrees c".
 _SCALES = {"c": "celsius", "celsius": "celsius", "centigrade": "celsius", "f": "fahrenheit", "fahrenheit": "fahrenheit"}
 
-# A part of an answer; letters stand for combining marks. A minus is no hyphen: no word or number precedes it.
+# A part of an answer; letters stand for combining marks. A minus differs from a hyphen: no word or number precedes it.
 _PART = re.compile(
     r"(?P<minus>^-\s*(?=[$€£¥₹]?\.?\d)|(?<=[\s(\[<>=≤≥±])-(?=[$€£¥₹]?\.?\d))"
     r"|(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"
@@ -224,7 +224,10 @@ def _symbol(said: str, parts: list[Part], rest: str) -> str:
     """Return what stands for a symbol: a word, itself, or nothing for punctuation, but for that between digits."""
     if said in _WORDS_FOR:
         return _WORDS_FOR[said]
-    follows_number = bool(parts) and (parts[-1].kind in _NUMBERS or parts[-1].text in (*UNITS, *DAY_PARTS))
+    follows_number = False
+    if parts:
+        before = parts[-1]
+        follows_number = before.kind in _NUMBERS or before.text in UNITS or before.text in DAY_PARTS
     is_between_numbers = follows_number and rest[:1].isdigit()
     if said == "+" and parts and parts[-1].kind == "word" and rest[:1].isalpha():
         return "and"

@@ -318,7 +318,7 @@ def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def describe_answers(
     question: Question, clusters: Clusters, weights: np.ndarray, settings: ProbevalSettings
 ) -> dict[str, list[dict[str, Any]]]:
-    """Describe the clusters of a question, and those of each answer, as plain data."""
+    """Describe the clusters of a question and of each answer as plain data."""
     people = question.people
     # An automatic cluster lists its members with their whole counts.
     listed = clusters.counts if settings.clustering == "human" else clusters.members * people[:, None]

@@ -192,7 +192,7 @@ def _parse(path: Path) -> Any:
             else:
                 value, end = json.JSONDecoder().raw_decode(text, end)
                 values.append(value)
-    # Python's own errors, for bytes, depth and integers of thousands of digits, are no JSONDecodeError.
+    # Python's own errors, for bytes, depth and integers of thousands of digits, are not JSONDecodeErrors.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
     return values[0] if len(values) == 1 else values

@@ -136,7 +136,7 @@ class ProbevalSettings(EncoderSettings):
 
     @property
     def needs_embeddings(self) -> bool:
-        """Whether embeddings are compared."""
+        """True if embeddings are compared."""
         return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:

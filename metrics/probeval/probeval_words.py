@@ -1,4 +1,4 @@
-"""What an answer says in words: the one rule by which answers are read, on both sides.
+"""Answers as words: the one rule that reads the answers of both sides.
 
 Digits, signs, symbols and combining marks are part of an answer; case, spaces, the form of quotes and dashes, and
 punctuation between words are not. Answers that are equal then say the same, whatever an encoder says. Answers whose
@@ -118,7 +118,7 @@ def words(text: str) -> Words:
 
 
 class Details(NamedTuple):
-    """What tells an answer from others that an encoder takes for the same.
+    """The details that distinguish an answer from others that an encoder takes for the same.
 
     quantities : its numbers, in order
     units : its units of time
@@ -138,7 +138,7 @@ class Details(NamedTuple):
     def differ(self, other: "Details") -> bool:
         """Tell whether two answers differ in their numbers, units of time, signs or symbols.
 
-        What one of them lacks is no difference, except for the sign of a word.
+        A detail that one of them lacks does not count as a difference, except for the sign of a word.
         """
         if self.quantities and other.quantities and self._quantities_differ(other):
             return True

@@ -457,7 +457,7 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -465,7 +465,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
@@ -557,13 +557,13 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
         names: dict[str, None] = {}
         for base in cls.__mro__:
             names.update(dict.fromkeys(inspect.get_annotations(base)))
@@ -593,7 +593,7 @@ class Settings:
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
+        """Return the signature entries of the named settings that were passed."""
         passed = self.passed()
         declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
@@ -637,7 +637,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )
@@ -658,7 +658,7 @@ VERSION = "0.10.0"
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
@@ -708,7 +708,7 @@ def caller_name(thing: Any) -> str:
 
 
 class Signature(NamedTuple):
-    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
 
@@ -798,7 +798,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
         """
         n = len(deviations)
         square = float((deviations**2).sum())
@@ -864,7 +864,7 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 
 
 class ScoreSummary(NamedTuple):
-    """How the scores of a call are summed up.
+    """Summary of the scores of a call: their mean, with its confidence interval.
 
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
@@ -938,7 +938,7 @@ def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple
 
 
 def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
-    """Yield those of `result_values` that are numbers, or None in place of one."""
+    """Yield the entries of `result_values` that are numbers, or None in place of a number."""
     for name, value in result_values(result):
         if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield name, value
@@ -1166,7 +1166,7 @@ class NgramTable(NamedTuple):
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most characters of a text are of a script that has no spaces between words."""
+    """Tell whether most characters of a text are of a script without spaces between words."""
     return not text.isascii() and 2 * len(_UNSPACED.findall(text)) > len(text)
 
 

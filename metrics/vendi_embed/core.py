@@ -543,7 +543,7 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -551,7 +551,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
@@ -773,7 +773,7 @@ def file_digest(path: Path) -> str:
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
 _MAX_TOKENS = 256
-# BERT's modules, by which its weights and adapters are named, and those of the network here.
+# BERT's modules, which name its weights and adapters, and the corresponding modules of the network here.
 _EMBEDDING_MODULES = {
     "embeddings.word_embeddings": "words",
     "embeddings.position_embeddings": "positions",
@@ -868,7 +868,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
     weights: dict[str, Any] = {}
     with safe_open(path, framework="pt") as file:
-        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
             if name.startswith(_UNUSED_WEIGHTS):
                 continue
             tensor = file.get_tensor(name)
@@ -882,7 +882,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to that of the network's, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -1027,13 +1027,13 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
         names: dict[str, None] = {}
         for base in cls.__mro__:
             names.update(dict.fromkeys(inspect.get_annotations(base)))
@@ -1063,7 +1063,7 @@ class Settings:
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
+        """Return the signature entries of the named settings that were passed."""
         passed = self.passed()
         declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
@@ -1107,7 +1107,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )
@@ -1128,7 +1128,7 @@ VERSION = "0.10.0"
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
@@ -1178,7 +1178,7 @@ def caller_name(thing: Any) -> str:
 
 
 class Signature(NamedTuple):
-    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
 
@@ -1268,7 +1268,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
         """
         n = len(deviations)
         square = float((deviations**2).sum())
@@ -1334,7 +1334,7 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 
 
 class ScoreSummary(NamedTuple):
-    """How the scores of a call are summed up.
+    """Summary of the scores of a call: their mean, with its confidence interval.
 
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
@@ -1408,7 +1408,7 @@ def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple
 
 
 def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
-    """Yield those of `result_values` that are numbers, or None in place of one."""
+    """Yield the entries of `result_values` that are numbers, or None in place of a number."""
     for name, value in result_values(result):
         if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield name, value
@@ -1544,7 +1544,7 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
+    """Settings of the encoder; with a user-supplied one, only `model` applies."""
 
     model: Any = setting(
         DEFAULT_MODEL,
@@ -1578,12 +1578,12 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is a user-supplied encoder."""
+        """True if `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
     def is_default(self) -> bool:
-        """Whether the default model is the encoder."""
+        """True if the encoder is the default model."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
     def check_found(self) -> None:
@@ -1693,7 +1693,7 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
 
 
 def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
-    """Remove from the embedding of each text its component along that of the context of its set.
+    """Remove from the embedding of each text its component along the embedding of its context.
 
     Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
@@ -1772,17 +1772,17 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    of_all = f"of {len(texts)} different texts"
+    different = f"{len(texts)} different texts"
     if settings.long_texts == "cut":
         model = load_encoder(files, find_device(settings.device))
         with model_registry().lock:
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warnings.warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.", stacklevel=4)
+            warnings.warn(f"{n_cut} of {different} are longer than the model reads: the rest is cut off.", stacklevel=4)
     if settings.is_default and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warnings.warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning, stacklevel=4)
+        warnings.warn(f"{n_unknown} of {different} {reason}", UnknownWordsWarning, stacklevel=4)
     return np.array([rows[text] for text in texts]), signed
 
 
@@ -2057,7 +2057,7 @@ class NgramTable(NamedTuple):
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most characters of a text are of a script that has no spaces between words."""
+    """Tell whether most characters of a text are of a script without spaces between words."""
     return not text.isascii() and 2 * len(_UNSPACED.findall(text)) > len(text)
 
 
@@ -2219,7 +2219,7 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+# core_similarity.py: Similarities of the texts of each set that replace embeddings: given matrices, or a model of pairs.
 
 if TYPE_CHECKING:
     import torch
@@ -2233,7 +2233,7 @@ def _parse_source(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
-    """How the texts of sets are compared: by embeddings, a model of pairs, or similarities that the user gives."""
+    """Settings of the comparison of texts: by embeddings, a model of pairs, or given similarities."""
 
     similarity: Any = setting(
         None,
@@ -2256,7 +2256,7 @@ class SourceSettings(EmbeddedSetSettings):
 
     @property
     def by_pair_model(self) -> bool:
-        """Whether a model that reads pairs compares the texts."""
+        """True if a model that reads pairs compares the texts."""
         return isinstance(self.similarity, str)
 
     def check_found(self) -> None:
@@ -2272,7 +2272,7 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
+    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts
     that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
     both texts of a pair.
 
@@ -2448,8 +2448,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
-        of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
-        scores[members] = of_orders.clamp(1.0, shares.shape[-1]).cpu().numpy()
+        by_order = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
+        scores[members] = by_order.clamp(1.0, shares.shape[-1]).cpu().numpy()
     return scores
 
 
@@ -2488,7 +2488,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `spectra_from_sums`. Maps
-    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
+    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64; only the lower half is valid.
     """
     moments = second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
@@ -2529,7 +2529,7 @@ def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
 def eigenvalue_shares(
     matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"], rank: int | None = None
 ) -> "torch.Tensor":
-    """Return the eigenvalues of (..., r, r), of which the lower half is read, ascending and scaled to sum to 1.
+    """Return the eigenvalues of (..., r, r), ascending and scaled to sum to 1; only the lower half is read.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
