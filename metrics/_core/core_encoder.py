@@ -45,7 +45,7 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
+    """Settings of the encoder; with a user-supplied one, only `model` applies."""
 
     model: Any = setting(
         DEFAULT_MODEL,
@@ -80,12 +80,12 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is a user-supplied encoder."""
+        """True if `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
     def is_default(self) -> bool:
-        """Whether the default model is the encoder."""
+        """True if the encoder is the default model."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
     @property
@@ -172,7 +172,8 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
+    name = f"the embeddings by model {signed['model']}:"
+    precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
@@ -192,9 +193,11 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         encoded = encode(sets.texts, settings)
     else:
         texts = parse_contexts(settings.contexts, sets)
-        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        has_context = [bool(text) for text in texts]
+        given = [text for text in texts if text]
+        encoded = encode(sets.texts + given, settings)
         contexts = np.zeros((len(texts), encoded.rows.shape[1]))
-        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        contexts[has_context] = encoded.rows[len(sets.texts) :]
         encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
     if contexts is None:
         return encoded
@@ -203,7 +206,7 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
 
 
 def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
-    """Remove from the embedding of each text its component along that of the context of its set.
+    """Remove from the embedding of each text its component along the embedding of its context.
 
     Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
@@ -284,17 +287,17 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    of_all = f"of {len(texts)} different texts"
+    different = f"{len(texts)} different texts"
     if settings.long_texts == "cut":
         model = load_encoder(files, find_device(settings.device))
         with model_registry().lock:
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.")
+            warn(f"{n_cut} of {different} are longer than the model reads: the rest is cut off.")
     if settings.is_english and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning)
+        warn(f"{n_unknown} of {different} {reason}", UnknownWordsWarning)
     return np.array([rows[text] for text in texts]), signed
 
 
@@ -305,7 +308,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
-        order, rows = [], []
+        order = []
+        rows = []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
@@ -336,7 +340,8 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any
     """
     import torch
 
-    first, n = rows.flat[0], rows.size
+    first = rows.flat[0]
+    n = rows.size
     is_slice = bool((np.diff(rows.ravel()) == 1).all())
     part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
     # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.

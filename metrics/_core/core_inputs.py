@@ -229,7 +229,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -290,13 +291,14 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -304,7 +306,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):

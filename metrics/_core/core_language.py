@@ -15,7 +15,8 @@ _LEAST_CODE_LINES, _LEAST_CODE_MARKS = 3, 0.08
 _ENGLISH_WORDS = frozenset(
     ["the", "and", "of", "with", "that", "this", "from", "they", "she", "you", "were", "which", "would", "his"]
 )
-_SURE_ENGLISH, _MOST_OTHER_LETTERS = 1 / 12, 1 / 20
+_SURE_ENGLISH = 1 / 12
+_MOST_OTHER_LETTERS = 1 / 20
 _WORD = re.compile(r"[^\W\d_]+")
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE_MARK = re.compile(r"[][{}()<=;+\\]")
@@ -39,7 +40,9 @@ def find_unread(texts: Sequence[str]) -> Unread:
     code = [i for i, text in enumerate(texts) if _is_code(text)]
     prose = sorted(set(range(len(texts))).difference(code))
     short = [i for i in prose if _n_letters(texts[i]) < _LEAST_LETTERS]
-    words = dict.fromkeys(word for i in short for word in texts[i].split())
+    words: dict[str, None] = {}
+    for i in short:
+        words.update(dict.fromkeys(texts[i].split()))
     other = set(short) if _is_other_language(" ".join(words)) else set()
     other.update(i for i in prose if _is_other_language(texts[i]))
     return Unread(sorted(other), code)

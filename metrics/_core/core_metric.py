@@ -31,7 +31,8 @@ def one_thread() -> Iterator[None]:
     if torch is None or not hasattr(_NOTE, "is_forked"):
         yield
         return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    n_threads = torch.get_num_threads()
+    tokenizers = os.environ.get("TOKENIZERS_PARALLELISM")
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
@@ -163,7 +164,8 @@ class TextMetric:
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
-        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:

@@ -1,6 +1,6 @@
 """The default sentence encoder, all-MiniLM-L6-v2, made of torch's own modules; also with low-rank adapters.
 
-It needs neither sentence-transformers nor transformers, whose imports take longer than that of torch.
+It needs neither sentence-transformers nor transformers, whose imports take longer than importing torch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from .core_models import load_once
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
 _MAX_TOKENS = 256
-# BERT's modules, by which its weights and adapters are named, and those of the network here.
+# BERT's modules, which name its weights and adapters, and the corresponding modules of the network here.
 _EMBEDDING_MODULES = {
     "embeddings.word_embeddings": "words",
     "embeddings.position_embeddings": "positions",
@@ -82,7 +82,8 @@ class MiniLM:
                 if name not in changed:
                     weights[name] = weights[name].clone()
                     changed.add(name)
-                up, down = (adapters[f"{module}.{part}"].to(self.device, torch.float32) for part in ("up", "down"))
+                up = adapters[f"{module}.up"].to(self.device, torch.float32)
+                down = adapters[f"{module}.down"].to(self.device, torch.float32)
                 weights[name][rows] += up @ down
         return MiniLM(weights, self.tokenizer, str(self.device))
 
@@ -108,7 +109,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
     weights: dict[str, Any] = {}
     with safe_open(path, framework="pt") as file:
-        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
             if name.startswith(_UNUSED_WEIGHTS):
                 continue
             tensor = file.get_tensor(name)
@@ -122,7 +123,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to that of the network's, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)

@@ -50,7 +50,8 @@ def model_registry() -> Any:
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models = threading.RLock(), {}
+    fresh.lock = threading.RLock()
+    fresh.models = {}
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
@@ -75,7 +76,8 @@ def quiet_loading(parameter: str, path: Path, kind: str) -> Iterator[None]:
     """
     from transformers.utils import logging
 
-    has_bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    has_bars = logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
@@ -106,7 +108,12 @@ def find_device(device: str | None) -> str:
     import torch
 
     if device is None:
-        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        if torch.cuda.is_available():
+            device = "cuda"
+        elif torch.backends.mps.is_available():
+            device = "mps"
+        else:
+            device = "cpu"
     try:
         available = torch.empty(0, device=device).device
         if available.type not in ("cpu", "cuda", "mps"):

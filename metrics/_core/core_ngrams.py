@@ -46,7 +46,7 @@ class NgramTable(NamedTuple):
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most characters of a text are of a script that has no spaces between words."""
+    """Tell whether most characters of a text are of a script without spaces between words."""
     return not text.isascii() and 2 * len(_UNSPACED.findall(text)) > len(text)
 
 
@@ -59,17 +59,20 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
     """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
-    n_texts, n_words = len(tokens.lengths), tokens.vocabulary_size
+    n_texts = len(tokens.lengths)
+    n_words = tokens.vocabulary_size
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     positions = np.arange(len(tokens.ids))
     # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions
-    keys, bound = tokens.ids, max(n_words, 1)
+    keys = tokens.ids
+    bound = max(n_words, 1)
     for order in range(1, max_order + 1):
         if order > 1:
             fits = left[positions] >= order
-            positions, keys = positions[fits], keys[fits]
+            positions = positions[fits]
+            keys = keys[fits]
             if bound * n_words * n_texts >= _MAX_KEY:
                 distinct, keys = np.unique(keys, return_inverse=True)
                 bound = max(len(distinct), 1)

@@ -48,7 +48,8 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        lengths = np.array(list(map(len, ids["input_ids"])))
+        limit = self.model.tokenizer.model_max_length
         if (lengths > limit).any():
             warn(
                 f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
@@ -59,7 +60,9 @@ class PairModel(NamedTuple):
 
     def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs in both orders: (e, 2, c)."""
-        ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+        ways: list[tuple[str, str]] = []
+        for a, b in pairs:
+            ways += [(a, b), (b, a)]
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
@@ -81,7 +84,8 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     Raises a ValueError, which names the parameter, if it cannot be found or is not a trained classifier.
     """
     kind = NLI if rule.startswith(NLI) else PAIRS
-    device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
+    device = find_device(device)
+    files = find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
         import torch

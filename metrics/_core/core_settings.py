@@ -93,14 +93,16 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
@@ -119,15 +121,17 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        """Return the signature entries of the named settings that were passed."""
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
@@ -169,7 +173,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )

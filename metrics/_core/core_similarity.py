@@ -1,4 +1,4 @@
-"""Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs."""
+"""Similarities of the texts of each set that replace embeddings: given matrices, or a model of pairs."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ def _parse_source(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
-    """How the texts of sets are compared: by embeddings, a model of pairs, or similarities that the user gives."""
+    """Settings of the comparison of texts: by embeddings, a model of pairs, or given similarities."""
 
     similarity: Any = setting(
         None,
@@ -48,7 +48,7 @@ class SourceSettings(EmbeddedSetSettings):
 
     @property
     def by_pair_model(self) -> bool:
-        """Whether a model that reads pairs compares the texts."""
+        """True if a model that reads pairs compares the texts."""
         return isinstance(self.similarity, str)
 
     def check_found(self) -> None:
@@ -64,7 +64,7 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
+    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts
     that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
     both texts of a pair.
 
@@ -93,7 +93,8 @@ def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
     import torch
 
-    entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
+    entailment = loaded.position("entailment")
+    contradiction = loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 

@@ -91,8 +91,8 @@ def vendi_scores(spectra: Iterable[Spectra], n_sets: int, orders: list[float]) -
 
     scores = np.empty((n_sets, len(orders)))
     for members, shares in spectra:
-        of_orders = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
-        scores[members] = of_orders.clamp(1.0, shares.shape[-1]).cpu().numpy()
+        by_order = torch.stack([vendi_score(shares, q) for q in orders], dim=-1)
+        scores[members] = by_order.clamp(1.0, shares.shape[-1]).cpu().numpy()
     return scores
 
 
@@ -131,7 +131,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself.
 
     The sums of the parts of a set add up: so a set that does not fit into memory is scored by `spectra_from_sums`. Maps
-    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
+    embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64; only the lower half is valid.
     """
     moments = second_moments(embeddings, np.arange(len(embeddings))[None], None, device)
     return moments[0].cpu().numpy() * len(embeddings)
@@ -172,7 +172,7 @@ def vendi_score(shares: "torch.Tensor", q: float) -> "torch.Tensor":
 def eigenvalue_shares(
     matrices: "torch.Tensor", error: float = ROW_ERRORS["float32"], rank: int | None = None
 ) -> "torch.Tensor":
-    """Return the eigenvalues of (..., r, r), of which the lower half is read, ascending and scaled to sum to 1.
+    """Return the eigenvalues of (..., r, r), ascending and scaled to sum to 1; only the lower half is read.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
     all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for

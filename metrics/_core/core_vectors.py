@@ -16,10 +16,11 @@ _LARGEST_ENTRY = 1e100
 
 
 class WordVectors:
-    """Vectors of one length by word, and their name: that of the file with its digest."""
+    """Vectors of one length by word, and their name: the name of the file, with its digest."""
 
     def __init__(self, table: Any, identity: str) -> None:
-        self._table, self.identity = table, identity
+        self._table = table
+        self.identity = identity
         self._shape: tuple[int, ...] | None = None
 
     def __getitem__(self, word: str) -> np.ndarray | None:

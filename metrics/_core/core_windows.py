@@ -38,20 +38,28 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
-    windows = []
+    windows: list[tuple[str, int]] = []
+    counts = []
     for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
-        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
-    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
-    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
+        windows_of_text = [(text, length)] if length <= room else _split(tokenizer, text, int(room))
+        windows += windows_of_text
+        counts.append(len(windows_of_text))
+    parts, lengths = zip(*windows, strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(counts))
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
     """Count the tokens of each text without special ones; its characters, if no such tokenizer is known."""
     if _is_of_tokenizers(tokenizer):
         return list(map(len, tokenizer.encode_batch_fast(texts, add_special_tokens=False)))
-    masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
-    off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
-    return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    off = {"add_special_tokens": False, "verbose": False}
+    inputs = getattr(tokenizer, "model_input_names", ())
+    for name in ("attention_mask", "token_type_ids"):
+        if name in inputs:
+            off[f"return_{name}"] = False
+    return list(map(len, tokenizer(texts, **off)["input_ids"]))
 
 
 def _token_places(tokenizer: Any, text: str) -> np.ndarray:
@@ -77,7 +85,8 @@ def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
         breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
     # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
     for budget in range(room, 0, -1):
-        parts, low = [], 0
+        parts = []
+        low = 0
         while low < len(stops):
             high = _window_end(low, low + budget, breaks)
             parts.append(text[starts[low] : stops[high - 1]])

@@ -108,8 +108,8 @@ class ChamferDiversity(SetMetric, evaluate.Metric):
         result = summary.of("chamfer_diversity", scores)
         result["mean_pairwise_distance"] = mean_over_sets(distances.pairwise)
         if quality is not None:
-            of_scored = quality[np.repeat(scored, sets.sizes)]
-            scores[scored] = mean_by_set(distances.nearest * of_scored, sets.sizes[scored])
+            scored_quality = quality[np.repeat(scored, sets.sizes)]
+            scores[scored] = mean_by_set(distances.nearest * scored_quality, sets.sizes[scored])
             result |= summary.of("quality_chamfer_diversity", scores, "quality_")
         if settings.singletons == "skip":
             result["n_singletons"] = int((~scored).sum())

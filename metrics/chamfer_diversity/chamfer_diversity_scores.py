@@ -44,12 +44,13 @@ class Distances(NamedTuple):
         return cls(np.empty(n), np.empty(n, dtype=np.int64), np.empty(len(sizes)))
 
     def fill(self, members: np.ndarray, rows: np.ndarray, similarities: np.ndarray) -> None:
-        """Set those of the sets of `batches_by_size` from the similarities of their texts, (b, k, k)."""
+        """Set the distances of a batch of `batches_by_size` from the similarities of its texts, (b, k, k)."""
         distances = np.clip(1.0 - similarities, 0.0, 2.0)
         size = rows.shape[1]
         self.pairwise[members] = distances.sum(axis=(1, 2)) / (size * (size - 1))
         distances[:, np.arange(size), np.arange(size)] = np.inf
-        self.nearest[rows], self.neighbours[rows] = distances.min(axis=2), first_maximum(-distances)
+        self.nearest[rows] = distances.min(axis=2)
+        self.neighbours[rows] = first_maximum(-distances)
 
 
 def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tuple[Distances, dict[str, str]]:
@@ -57,9 +58,10 @@ def measure(sets: TextSets, scored: np.ndarray, settings: ChamferSettings) -> tu
     sizes = sets.sizes[scored]
     if settings.similarity is not None:
         matrices, signed = find_similarities(sets, settings)
-        of_scored, distances = [matrices[i] for i in np.flatnonzero(scored)], Distances.empty(sizes)
+        scored_matrices = [matrices[i] for i in np.flatnonzero(scored)]
+        distances = Distances.empty(sizes)
         for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-            distances.fill(members, rows, np.stack([of_scored[i] for i in members]))
+            distances.fill(members, rows, np.stack([scored_matrices[i] for i in members]))
         return distances, signed
     vectors, signed, _ = embed_sets(sets, settings)
     if not scored.all():
@@ -72,8 +74,10 @@ def measure_embeddings(embeddings: np.ndarray, sizes: np.ndarray, device: str = 
     distances = Distances.empty(sizes)
     for members, rows in batches_by_size(sizes, LIMITS.block_rows):
         if rows.size > LIMITS.block_rows:
-            nearest, neighbours, distances.pairwise[members] = _measure_large_set(embeddings, rows[0], device)
-            distances.nearest[rows[0]], distances.neighbours[rows[0]] = nearest, neighbours
+            nearest, neighbours, pairwise = _measure_large_set(embeddings, rows[0], device)
+            distances.nearest[rows[0]] = nearest
+            distances.neighbours[rows[0]] = neighbours
+            distances.pairwise[members] = pairwise
         else:
             vectors = unit_rows(embeddings, rows, device)
             distances.fill(members, rows, (vectors @ vectors.mT).cpu().numpy())
@@ -90,7 +94,8 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
     """
     import torch
 
-    n, d = len(rows), embeddings.shape[1]
+    n = len(rows)
+    d = embeddings.shape[1]
     blocks = np.split(np.arange(n), range(LIMITS.block_rows, n, LIMITS.block_rows))
     center = torch.stack([unit_rows(embeddings, rows[block], device).sum(0) for block in blocks]).sum(0) / n
     left = torch.ones((n, d + 2), dtype=torch.float32, device=device)
@@ -113,13 +118,16 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
                 tile_of[place].masked_fill_(values > best[place], other)
                 first_tile[place].masked_fill_(values > best[place] + TIE, other)
                 best[place] = torch.maximum(best[place], values)
-    cosines, nearest, first = np.empty(n), *torch.full((2, n), -1, dtype=torch.int64, device=device)
+    cosines = np.empty(n)
+    nearest = torch.full((n,), -1, dtype=torch.int64, device=device)
+    first = torch.full((n,), -1, dtype=torch.int64, device=device)
     for j, tile in enumerate(tiles):
         is_due = (tile_of == j) | ((first_tile <= j) & (first < 0))
         for some in is_due.nonzero().squeeze(1).split(LIMITS.block_rows):
             similarities = left[some] @ right[:, tile]
             similarities[some[:, None] == torch.arange(tile.start, tile.stop, device=device)] = -math.inf
-            has_best, is_tied = tile_of[some] == j, similarities >= best[some, None] - TIE
+            has_best = tile_of[some] == j
+            is_tied = similarities >= best[some, None] - TIE
             nearest[some[has_best]] = similarities[has_best].argmax(1) + tile.start
             is_first = (first[some] < 0) & is_tied.any(1)
             first[some[is_first]] = is_tied[is_first].to(torch.int8).argmax(1) + tile.start

@@ -118,7 +118,8 @@ class Gruen(TextMetric, evaluate.Metric):
     item_results = tuple(ItemResult(name, is_count=True) for name in ("n_sentences", "n_fragments", "n_code"))
 
     def _info(self) -> evaluate.MetricInfo:
-        urls, stored = ["https://arxiv.org/abs/2010.02498"], {"predictions": datasets.Value("string")}
+        urls = ["https://arxiv.org/abs/2010.02498"]
+        stored = {"predictions": datasets.Value("string")}
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What backbones share: the scores of sentences, windows of long ones, and batches."""
+"""Common parts of the backbones: scores of sentences, windows of long sentences, and batches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class Backbone(ABC):
 
     @abstractmethod
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Combine those of n sentences: (n,), at least 0; higher is better."""
+        """Combine both scores of n sentences: (n,), at least 0; higher is better."""
 
     def grade_text(self, scores: SentenceScores, rows: list[int]) -> float:
         """Grade a text by the mean scores of its sentences, which are these rows; 0 without sentences."""
@@ -66,7 +66,9 @@ class Loaded(NamedTuple):
 
     def pad(self, tokens: Any, batch: np.ndarray, device: str) -> Any:
         """Pad the tokens of the sequences of a batch, as the model takes them."""
-        unpadded = {name: [rows[i] for i in batch] for name, rows in tokens.items()}
+        unpadded = {}
+        for name, rows in tokens.items():
+            unpadded[name] = [rows[i] for i in batch]
         return self.tokenizer.pad(unpadded, return_tensors="pt", verbose=False).to(device)
 
     def read_windows(self, sentences: list[str], change: Callable[[str], str] = str) -> tuple[Windows, Any]:
@@ -82,12 +84,14 @@ class Loaded(NamedTuple):
     def run(self, tokens: Any, forward: Forward, settings: EncoderSettings, title: str) -> np.ndarray:
         """Run the model over the tokens of n sequences in padded batches, the longest first.
 
-        `title` is that of the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
+        `title` names the progress bar. Returns an ndarray of shape (n, ...), float64, in the order of the tokens.
         """
         import torch
 
-        device, lengths = find_device(settings.device), count_tokens(tokens)
-        values, order = [], []
+        device = find_device(settings.device)
+        lengths = count_tokens(tokens)
+        values = []
+        order = []
         bar = tqdm(total=len(lengths), desc=title, unit="sequence", disable=not settings.progress)
         with torch.inference_mode(), bar:
             for batch in token_batches(lengths, device, settings.batch_size):

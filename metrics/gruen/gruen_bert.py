@@ -19,7 +19,8 @@ LM_MODEL = "bert-base-cased"
 COLA_MODEL = "textattack/bert-base-uncased-CoLA"
 
 # The original's linear map from the sum of likelihood and acceptability to [0, 1].
-_SCALE, _SHIFT = 1 / 8, 0.5
+_SCALE = 1 / 8
+_SHIFT = 0.5
 # The Auto class of each model, and its head as an error names it.
 _HEADS = {
     "lm_model": ("AutoModelForMaskedLM", "a masked language model"),
@@ -58,7 +59,7 @@ class BertBackbone(Backbone):
         return SentenceScores(likelihood, acceptability, loss)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Rescale those of n sentences as the paper's code does: (n,), in [0, 1]."""
+        """Combine both scores of n sentences as the paper's code does: (n,), in [0, 1]."""
         return np.clip(self.rescale(likelihood, acceptability), 0.0, 1.0)
 
     def rescale(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
@@ -81,7 +82,8 @@ class BertBackbone(Backbone):
         """Load a model with its trained head in float32, and note what decides its scores."""
         import torch
 
-        device, files = find_device(self._settings.device), find_model(model, parameter, TRANSFORMER)
+        device = find_device(self._settings.device)
+        files = find_model(model, parameter, TRANSFORMER)
         auto_class, kind = _HEADS[parameter]
         self.identity[parameter] = files.identity
 
@@ -107,7 +109,8 @@ class BertBackbone(Backbone):
         """Average the losses of all tokens of each sequence, none masked; special tokens count, as in the original."""
         import torch
 
-        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        ids = inputs["input_ids"]
+        mask = inputs["attention_mask"]
         logits = self._lm.model(**inputs).logits.float()
         losses = torch.logsumexp(logits, dim=-1) - logits.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
         return (losses * mask).sum(1) / mask.sum(1)

@@ -49,7 +49,7 @@ class CompactModel:
     The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
     sequences of t tokens, size d of a hidden state, n tokens of all sequences.
 
-    network : that of a MiniLM
+    network : the network of a MiniLM
     heads : nn.ModuleDict of `build_heads`
     calibration : (slope, intercept) of the logistic curves that make probabilities of "likelihood", the mean loss of a
         token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
@@ -181,13 +181,15 @@ class CompactBackbone(Backbone):
         return torch.from_numpy(slope * values + intercept).sigmoid().numpy()
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
+        """Average both scores of n sentences, (n,), in [0, 1], with the paper's weights: one eighth for likelihood."""
         return _LIKELIHOOD_SHARE * likelihood + (1 - _LIKELIHOOD_SHARE) * acceptability
 
 
 def _rename(text: str) -> str:
     """Put other names for those that are words, except in a title; characters keep their places."""
-    words, names, is_sentence = text.split(), _NAMES.findall(text), text.rstrip().endswith((".", "!", "?"))
+    words = text.split()
+    names = _NAMES.findall(text)
+    is_sentence = text.rstrip().endswith((".", "!", "?"))
     if 2 * (sum(word[0].isupper() for word in words) - is_sentence * len(names)) > len(words):
         return text
     read_as = dict[str, str]()
@@ -200,7 +202,11 @@ def _rename(text: str) -> str:
 def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
     """Return the different words of a text that hold the spans, in order."""
     words = [match.span() for match in re.finditer(r"\S+", text)]
-    return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
+    around = []
+    for low, high in words:
+        if any(low < end and start < high for start, end in spans):
+            around.append(text[low:high])
+    return around
 
 
 class CompactLoaded(Loaded):

@@ -51,10 +51,13 @@ def score_components(
 
 def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    empty, unique = np.empty(0), _unique([text.sentences for text in texts])
+    empty = np.empty(0)
+    unique = _unique([text.sentences for text in texts])
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
     row_of = {sentence: row for row, sentence in enumerate(unique)}
-    rows_of = [[row_of[sentence] for sentence in text.sentences] for text in texts]
+    rows_of = []
+    for text in texts:
+        rows_of.append([row_of[sentence] for sentence in text.sentences])
     grades = judge.grammaticality(scores.likelihood, scores.acceptability)
     columns = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
 
@@ -63,7 +66,7 @@ def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
         if scores.suspects is not None:
             described = [piece | {"suspects": []} for piece in described]
         for place, row in zip(texts[i].places, rows_of[i], strict=True):
-            described[place] |= {name: float(of[row]) for name, of in columns.items()}
+            described[place] |= {name: float(values[row]) for name, values in columns.items()}
             if scores.suspects is not None:
                 described[place]["suspects"] = scores.suspects[row]
         return {"sentences": described}
@@ -83,7 +86,7 @@ def non_redundancy(texts: list[Text], parity: bool) -> Component:
         ]
         return {"redundant_pairs": pairs, "n_redundant_pairs": repeats[i].n_pairs}
 
-    return Component(np.array([0.0 - _PENALTY * of_text.n_flags for of_text in repeats]), details)
+    return Component(np.array([0.0 - _PENALTY * redundancy.n_flags for redundancy in repeats]), details)
 
 
 def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[str, object]]:
@@ -107,7 +110,8 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = []
         for sentences in compared:
-            rows, n_words = [row_of[text] for text in sentences], np.array([len(text.split()) for text in sentences])
+            rows = [row_of[text] for text in sentences]
+            n_words = np.array([len(text.split()) for text in sentences])
             breaks.append(embedding_breaks(embeddings[rows], n_words, settings.threshold))
 
     def details(i: int) -> dict[str, Any]:
@@ -115,7 +119,7 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         pairs = [{"sentences": places[k : k + 2], "similarity": value} for k, value in breaks[i]]
         return {"focus_breaks": pairs}
 
-    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details), signed
+    return Component(np.array([-_PENALTY if text_breaks else 0.0 for text_breaks in breaks]), details), signed
 
 
 def coherence(judge: BertBackbone, texts: list[Text]) -> Component:
@@ -124,17 +128,21 @@ def coherence(judge: BertBackbone, texts: list[Text]) -> Component:
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
     """
     by_text = [list(itertools.pairwise(text.sentences)) for text in texts]
-    different = list(dict.fromkeys(pair for pairs in by_text for pair in pairs))
+    different = list(dict.fromkeys(itertools.chain.from_iterable(by_text)))
     probabilities = judge.score_order(different).tolist() if different else []
     probability = dict(zip(different, probabilities, strict=True))
-    doubts = [[max(0.0, 1 - 2 * probability[pair]) for pair in pairs] for pairs in by_text]
+    means = []
+    for pairs in by_text:
+        doubts = [max(0.0, 1 - 2 * probability[pair]) for pair in pairs]
+        means.append(float(np.mean(doubts)) if doubts else 0.0)
 
     def details(i: int) -> dict[str, Any]:
         places = texts[i].places
-        pairs = enumerate(by_text[i])
-        return {"order": [{"sentences": places[k : k + 2], "probability": probability[pair]} for k, pair in pairs]}
+        order = []
+        for k, pair in enumerate(by_text[i]):
+            order.append({"sentences": places[k : k + 2], "probability": probability[pair]})
+        return {"order": order}
 
-    means = [float(np.mean(of_text)) if of_text else 0.0 for of_text in doubts]
     return Component(np.array([0.0 - _PENALTY * mean for mean in means]), details)
 
 
@@ -163,4 +171,4 @@ def _describe_pieces(text: Text) -> list[dict[str, Any]]:
 
 
 def _unique(texts: list[list[str]]) -> list[str]:
-    return list(dict.fromkeys(sentence for sentences in texts for sentence in sentences))
+    return list(dict.fromkeys(itertools.chain.from_iterable(texts)))

@@ -18,9 +18,12 @@ FOCUS_THRESHOLD = 0.108
 
 # Chosen at commit 82367c8f on documents of Brown, ABC news, State of the Union and film reviews, so that 8 to 10 % of
 # untouched texts lose focus. Removing any constant lowers recall at the same false positive rate.
-_OFFSET, _BREVITY = 0.25, 0.05  # of a sentence: its offset from its neighbors, and a bonus if it is short
-_WITHIN, _SIDE = 0.25, 0.045  # of two parts: the mean cosine inside, and the sentences of the shorter one
-_BOND, _SLOPE = -0.105, 0.02  # threshold of a bond less that of a tie; lower slope: longer texts lose focus more often
+_OFFSET = 0.25  # weight of the offset of a sentence from its neighbors
+_BREVITY = 0.05  # weight of the bonus of a short sentence
+_WITHIN = 0.25  # weight of the mean cosine inside the two parts
+_SIDE = 0.045  # weight of the sentences of the shorter part
+_BOND = -0.105  # difference between the thresholds of a bond and a tie
+_SLOPE = 0.02  # lower: longer texts lose focus more often
 # The name of the rule in signatures: a change of a constant, or of what is a dialogue, needs a new one.
 FOCUS_RULE = "v3"
 
@@ -61,15 +64,15 @@ def embedding_breaks(
         # Of two sentences, neither is off topic alone: both must be.
         is_off_topic[:] = is_off_topic.all()
     is_broken = is_off_topic[1:] | is_off_topic[:-1]
-    of_parts = bonds(vectors)
-    if len(of_parts) and of_parts.min() < least + _BOND:
-        is_broken[first_maximum(-of_parts) + _LEAST_PART - 1] = True
+    part_bonds = bonds(vectors)
+    if len(part_bonds) and part_bonds.min() < least + _BOND:
+        is_broken[first_maximum(-part_bonds) + _LEAST_PART - 1] = True
     adjacent = (vectors[1:] * vectors[:-1]).sum(axis=1)
     return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(is_broken)]
 
 
 def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
-    """How much each of two sentences or more has to do with the others: (n,), higher is more, near to a cosine.
+    """Compute the relatedness of each of two or more sentences to the rest: (n,), on the scale of a cosine.
 
     The mean of a sentence's mean cosine with its neighbors and with its three nearest others; plus a quarter of its
     offset, which is the former less the cosine of its neighbors with each other; plus a bonus if it is short. The
@@ -92,7 +95,7 @@ def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
 
 
 def bonds(vectors: np.ndarray) -> np.ndarray:
-    """How much two parts of a text have to do with each other, for each way to part it into two sentences or more each.
+    """Compute the relatedness of two parts of a text, for each split into parts of two or more sentences.
 
     Maps vectors (n, d), of length 1 or 0, to (n - 3,), empty for n < 4: the mean cosine across, less what both parts
     have within; higher is more.
@@ -104,7 +107,8 @@ def bonds(vectors: np.ndarray) -> np.ndarray:
     sums = vectors.cumsum(axis=0)
     squares = (vectors * vectors).sum(axis=1).cumsum()
     sizes = np.arange(_LEAST_PART, n - _LEAST_PART + 1)
-    before, after = sums[sizes - 1], sums[-1] - sums[sizes - 1]
+    before = sums[sizes - 1]
+    after = sums[-1] - sums[sizes - 1]
     across = (before * after).sum(axis=1) / (sizes * (n - sizes))
     within = np.zeros(len(sizes))
     for part, squared, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
@@ -125,7 +129,8 @@ class WordMover:
             import ot
         except ImportError as error:
             raise ImportError("POT is needed for vectors: pip install POT") from error
-        self._emd2, self._pipeline = ot.emd2, None
+        self._emd2 = ot.emd2
+        self._pipeline = None
         if isinstance(vectors, (str, os.PathLike)) and Path(vectors).expanduser().is_dir():
             self._pipeline, self.identity = _read_spacy(Path(vectors).expanduser())
         else:
@@ -135,7 +140,7 @@ class WordMover:
     def breaks(self, sentences: list[str], threshold: float) -> list[FocusBreak]:
         """Find the adjacent sentences of a text whose similarity is below the threshold.
 
-        The similarity is 1 / (1 + distance). A pair of which one has no known word is not judged.
+        The similarity is 1 / (1 + distance). A pair with a sentence without known words is not judged.
         """
         documents = [self._weigh(sentence) for sentence in sentences]
         breaks = []
@@ -170,7 +175,8 @@ class WordMover:
         """Word Mover's distance (Kusner et al. 2015): the minimum mean cost of moving words to words."""
         from scipy.spatial.distance import cdist
 
-        (u, p), (v, q) = (map(np.array, zip(*document, strict=True)) for document in (first, second))
+        u, p = map(np.array, zip(*first, strict=True))
+        v, q = map(np.array, zip(*second, strict=True))
         return max(0.0, float(self._emd2(p / p.sum(), q / q.sum(), cdist(u, v))))
 
 

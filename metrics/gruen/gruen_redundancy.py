@@ -113,9 +113,14 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
     ----------
     lines : the line, list item or table cell that each is in; by default, all are in one
     """
-    clauses = [(i, parts) for i, piece in enumerate(pieces) for parts in _clauses(_Sentence.of(piece))]
-    units = [(i, unit) for i, parts in clauses for unit in parts]
-    clause_of = [k for k, (_, parts) in enumerate(clauses) for _ in parts]
+    units: list[tuple[int, _Sentence]] = []
+    clause_of: list[int] = []
+    n_clauses = 0
+    for i, piece in enumerate(pieces):
+        for parts in _clauses(_Sentence.of(piece)):
+            units += [(i, part) for part in parts]
+            clause_of += [n_clauses] * len(parts)
+            n_clauses += 1
     places: dict[Hashable, list[int]] = {}
     for k, (i, unit) in enumerate(units):
         # Sentences without words are compared verbatim.
@@ -127,9 +132,12 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
     for u, v, n_common in _candidates(different):
         if flags := _raised(different[u], different[v], n_common, passage):
             raised[u, v] = flags
-    clauses_of = [{clause_of[k] for k in members} for members in owners]
+    clauses_of = []
+    lines_of = []
+    for members in owners:
+        clauses_of.append({clause_of[k] for k in members})
+        lines_of.append({lines[units[k][0]] if lines else 0 for k in members})
     raised = _without_contrasts(raised, different, clauses_of)
-    lines_of = [{lines[units[k][0]] if lines else 0 for k in members} for members in owners]
     raised = _without_parallel(raised, different, lines_of)
     # Each counts for all pairs of places of its two different sentences, which may be the same.
     times = {(u, v): math.comb(len(owners[u]), 2) if u == v else len(owners[u]) * len(owners[v]) for u, v in raised}
@@ -207,18 +215,19 @@ def _without_parallel(
     parallel = {
         (u, v) for u, v in raised if lines_of[u].isdisjoint(lines_of[v]) and _differ(sentences[u], sentences[v])
     }
-    if len({u for pair in parallel for u in pair}) < _LEAST_ITEMS:
+    items = set(itertools.chain.from_iterable(parallel))
+    if len(items) < _LEAST_ITEMS:
         return raised
     return {pair: flags for pair, flags in raised.items() if pair not in parallel}
 
 
 def _differ(first: _Sentence, second: _Sentence) -> bool:
-    """Whether each of two sentences tells something that the other does not."""
+    """Tell whether each of two sentences says something that the other does not."""
     return _has_news(first, second) and _has_news(second, first)
 
 
 def _has_news(sentence: _Sentence, other: _Sentence) -> bool:
-    """Whether a sentence has content words that another lacks, other than numbers."""
+    """Tell whether a sentence has content words, other than numbers, that another lacks."""
     return any(not _COUNTED.fullmatch(word) for word in sentence.content - other.content - COUNT_WORDS)
 
 
@@ -228,9 +237,14 @@ def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]
     for (u, v), flags in raised.items():
         partners.setdefault(u, {})[v] = partners.setdefault(v, {})[u] = flags
     listed: list[tuple[int, int, list[str]]] = []
-    places = sorted((i, u) for u, members in enumerate(owners) if u in partners for i in members)
-    for i, u in places:
-        listed += sorted((i, j, flags) for v, flags in partners[u].items() for j in owners[v] if j > i)
+    places = []
+    for u in partners:
+        places += [(i, u) for i in owners[u]]
+    for i, u in sorted(places):
+        later = []
+        for v, flags in partners[u].items():
+            later += [(i, j, flags) for j in owners[v] if j > i]
+        listed += sorted(later)
         if len(listed) >= LISTED_PAIRS:
             break
     return listed[:LISTED_PAIRS]
@@ -238,7 +252,8 @@ def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]
 
 def shared_passages(first: str, second: str) -> list[str]:
     """List what a sentence has in common with another: its passages of three words or more, else its content words."""
-    a, b = _Sentence.of(first), _Sentence.of(second)
+    a = _Sentence.of(first)
+    b = _Sentence.of(second)
     spans = [match.span(1) for match in _WORD.finditer(first)]
     runs = [(start, size) for start, size in _runs(a, b) if a.content.intersection(a.words[start : start + size])]
     if runs:
@@ -286,12 +301,14 @@ def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
 
 
 def _run_flags(a: _Sentence, b: _Sentence, passage: float) -> set[str]:
-    longer, shorter = max(len(a.words), len(b.words)), min(len(a.words), len(b.words))
+    longer = max(len(a.words), len(b.words))
+    shorter = min(len(a.words), len(b.words))
     # What they have in common is no longer than the shorter one.
     if shorter <= _IN_ORDER * longer:
         return set()
     runs = [(size, _n_content(a, start, size)) for start, size in _runs(a, b)]
-    n_common, n_content = sum(size for size, _ in runs), sum(content for _, content in runs)
+    n_common = sum(size for size, _ in runs)
+    n_content = sum(content for _, content in runs)
     if n_content < _CONTENT or n_common <= _IN_ORDER * longer:
         return set()
     run, content = max(runs)

@@ -1,4 +1,4 @@
-"""What `parity=True` computes otherwise: sentences, grammaticality, redundancy and focus as in GRUEN's released code.
+"""The parts that `parity=True` replaces: sentences, grammaticality, redundancy and focus as in GRUEN's released code.
 
 Their quirks are the original's (github.com/WanzhengZhu/GRUEN): they are kept, so that its numbers are reproduced.
 """
@@ -72,7 +72,7 @@ class ReleasedBackbone(BertBackbone):
         return float(self.grammaticality(likelihood, scores.acceptability[rows].mean()))
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Rescale those of n sentences: (n,), at least 0."""
+        """Combine both scores of n sentences: (n,), at least 0."""
         return np.maximum(0.0, self.rescale(likelihood, acceptability))
 
     def _acceptable_label(self) -> int:
@@ -105,7 +105,7 @@ def find_redundancy(sentences: list[str]) -> Redundancy:
 def raised_flags(first: str, second: str) -> list[str]:
     """Return the flags that a sentence raises with a later one.
 
-    Two sentences of which one contains the other raise all four flags. Else, where one has five words or more: a
+    Two sentences raise all four flags if one contains the other. Else, where one has five words or more: a
     longest common substring of more than 0.8 of the shorter; more than 0.8 of its words; an edit distance below 0.6 of
     the longer; and more than 0.8 of the words of the one with fewer in common. The substring is that of `difflib`,
     which leaves out the characters that are frequent in a second sentence of 200 characters or more.
@@ -114,15 +114,19 @@ def raised_flags(first: str, second: str) -> list[str]:
 
     if first in second or second in first:
         return list(FLAGS)
-    words, other_words = first.split(), second.split()
+    words = first.split()
+    other_words = second.split()
     if max(len(words), len(other_words)) < _LEAST_WORDS:
         return []
     fewer = min(len(words), len(other_words))
     match = difflib.SequenceMatcher(None, first, second).find_longest_match()
+    n_words_of_match = len(first[match.a : match.a + match.size].split())
+    edits = Levenshtein.distance(first, second)
+    n_common = sum(word in other_words for word in words)
     is_raised = (
         match.size > _NEAR * min(len(first), len(second)),
-        len(first[match.a : match.a + match.size].split()) > _NEAR * fewer,
-        Levenshtein.distance(first, second) < _EDIT_SHARE * max(len(first), len(second)),
-        sum(word in other_words for word in words) > _NEAR * fewer,
+        n_words_of_match > _NEAR * fewer,
+        edits < _EDIT_SHARE * max(len(first), len(second)),
+        n_common > _NEAR * fewer,
     )
     return [flag for flag, raised in zip(FLAGS, is_raised, strict=True) if raised]

@@ -26,7 +26,7 @@ def _components(value: Any, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class GruenSettings(EncoderSettings):
-    """The settings of a call; those of the encoder are of all models."""
+    """The settings of a call; the settings of the encoder apply to all models."""
 
     backbone: str | None = setting(
         None,
@@ -89,9 +89,9 @@ class GruenSettings(EncoderSettings):
 
     def check(self) -> None:
         """Raise a ValueError for settings that cannot be combined."""
-        of_bert = self.signed(*_OF_BERT)
-        if of_bert and self.backbone == "compact":
-            raise ValueError(f"backbone must be 'bert' with {', '.join(of_bert)}. Got 'compact'.")
+        bert_settings = self.signed(*_OF_BERT)
+        if bert_settings and self.backbone == "compact":
+            raise ValueError(f"backbone must be 'bert' with {', '.join(bert_settings)}. Got 'compact'.")
         if "coherence" in self.scored and (self.parity or self.sop_model is None):
             raise ValueError("components has 'coherence', which needs sop_model, without parity.")
         if self.parity and self.vectors is None and "focus" in self.scored:
@@ -99,7 +99,7 @@ class GruenSettings(EncoderSettings):
 
     @property
     def backbone_kind(self) -> str:
-        """The backbone: by default that of the paper if a setting needs it."""
+        """The backbone: by default the paper's, if a setting needs it."""
         return self.backbone or ("bert" if self.signed(*_OF_BERT) else "compact")
 
     @property
@@ -111,7 +111,7 @@ class GruenSettings(EncoderSettings):
 
     @property
     def focus_kind(self) -> str:
-        """What focus is judged by: word vectors, as in the original, or embeddings."""
+        """The vectors that focus is judged by: word vectors, as in the original, or embeddings."""
         return "wms" if self.parity or self.vectors is not None else "embedding"
 
     @property

@@ -1,6 +1,6 @@
 """Texts to sentences, by markdown-it-py and sentencex, without changes to the words.
 
-Markdown, HTML and line breaks become blocks of plain text, each of which begins and ends a sentence. Headings, list
+Markdown, HTML and line breaks become blocks of plain text, and each begins and ends a sentence. Headings, list
 items, table cells, quotes and paragraphs are blocks; links and emphasis give their words; code blocks and images are
 left out. Sentences inside quotation marks and brackets are sentences.
 """
@@ -83,10 +83,10 @@ _CONTROLS = {
 
 
 class Text(NamedTuple):
-    """The pieces of a text that are scored, those of two words or more.
+    """Pieces of a text that are scored: pieces of two words or more.
 
     pieces : sentences and fragments, in order
-    is_fragment : whether each is a heading, a list item or a table cell that is no sentence
+    is_fragment : whether each is a heading, a list item or a table cell that is not a sentence
     lines : the number of the line, list item or table cell that each is in
     n_code : the number of code blocks left out
     is_dialogue : whether its blocks are the turns of speakers
@@ -135,7 +135,7 @@ def split(text: str, markup: str = "auto") -> Text:
 
 
 def _is_dialogue(blocks: list[str]) -> bool:
-    """Whether half of the blocks are turns of speakers, one of whom speaks twice, and another at all.
+    """Tell whether half of the blocks are turns of two or more speakers, and one of them speaks twice.
 
     The names in a list stand there once, and a label such as "Warning" alone.
     """
@@ -169,20 +169,24 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
     if markup == "auto" and not _MARKS.search(text):
         return _paragraphs(_without_tags(text)), 0
     tokens = _parser(markup == "markdown").parse(text)
-    kinds = [part.type for token in tokens for part in (token, *(token.children or ()))]
+    kinds = []
+    for token in tokens:
+        kinds.append(token.type)
+        kinds += [part.type for part in token.children or ()]
     if markup == "auto" and kinds.count("list_item_open") < _LEAST_ITEMS and _EVIDENCE.isdisjoint(kinds):
         return _paragraphs(_without_tags(text)), 0
-    inlines = (token.children or (token,) for token in tokens if token.type in ("inline", "html_block"))
-    plain = (
-        "".join(_BREAKS.get(part.type, part.content) for part in line if part.type in _TEXT_TOKENS) for line in inlines
-    )
-    return [block for words in plain for block in _paragraphs(_without_tags(words))], sum(
-        token.type in _CODE for token in tokens
-    )
+    blocks = []
+    for token in tokens:
+        if token.type in ("inline", "html_block"):
+            line = token.children or (token,)
+            plain = "".join(_BREAKS.get(part.type, part.content) for part in line if part.type in _TEXT_TOKENS)
+            blocks += _paragraphs(_without_tags(plain))
+    n_code = sum(token.type in _CODE for token in tokens)
+    return blocks, n_code
 
 
 def _without_tags(text: str) -> str:
-    """Put line breaks in the place of the tags of blocks, and nothing in that of others."""
+    """Replace the tags of blocks by line breaks, and remove other tags."""
     return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", html.unescape(text)))
 
 
@@ -234,7 +238,10 @@ def split_block(block: str) -> list[str]:
             parts[-1] += part
         else:
             parts.append(part)
-    return [clause.strip() for part in parts for clause in _clauses(part)]
+    clauses: list[str] = []
+    for part in parts:
+        clauses += map(str.strip, _clauses(part))
+    return clauses
 
 
 def _segment(text: str) -> list[str]:
@@ -245,7 +252,8 @@ def _segment(text: str) -> list[str]:
     for part in sentencex.segment("en", text):
         start = 0
         for enclosed in _ENCLOSED.finditer(part):
-            inner, end = _segment(enclosed.group()[1:-1]), enclosed.start() + 1
+            inner = _segment(enclosed.group()[1:-1])
+            end = enclosed.start() + 1
             for before, after in itertools.pairwise(inner):
                 end += len(before)
                 if min(len(before.split()), len(after.split())) >= _LEAST_ENCLOSED:
@@ -258,12 +266,14 @@ def _segment(text: str) -> list[str]:
 def _clauses(sentence: str) -> Iterator[str]:
     """Cut a sentence where a mark joins two clauses of four words or more."""
     first, *clauses = _JOINT.split(sentence)
-    parts, n_words = [first], len(first.split())
+    parts = [first]
+    n_words = len(first.split())
     for clause in clauses:
         n = len(clause.split())
         if min(n_words, n) >= _LEAST_CLAUSE:
             yield " ".join(parts)
-            parts, n_words = [], 0
+            parts = []
+            n_words = 0
         parts.append(clause)
         n_words += n
     yield " ".join(parts)
@@ -279,5 +289,5 @@ def _is_in_token(before: str, after: str) -> bool:
 
 
 def is_of_two_words(piece: str) -> bool:
-    """Whether a piece is scored: it has two words or more."""
+    """Tell whether a piece is scored: it has two words or more."""
     return len(piece.translate(_NO_PUNCTUATION).split()) > 1

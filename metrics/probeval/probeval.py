@@ -125,7 +125,8 @@ class Probeval(TextMetric, evaluate.Metric):
     item_results = (ItemResult("n_answers", is_count=True),)
 
     def _info(self) -> evaluate.MetricInfo:
-        text, count = datasets.Value("string"), datasets.Value("float64")
+        text = datasets.Value("string")
+        count = datasets.Value("float64")
         stored = {
             "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
             "references": {
@@ -154,7 +155,10 @@ class Probeval(TextMetric, evaluate.Metric):
             check_counts(question, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
-        texts = (text for question in questions for text in [*question.gold, *question.answers])
+        texts: list[str] = []
+        for question in questions:
+            texts += question.gold
+            texts += question.answers
         resources, signed = load_resources(texts, pipeline)
         warn_of_closed_options(questions, pipeline, resources)
         labels: list[Any] = [None] * len(questions)
@@ -202,5 +206,8 @@ class Probeval(TextMetric, evaluate.Metric):
             rows.append({name: ranked_scores(hits, counts.sum(axis=0)) for name, hits in won.items()})
         result: dict[str, Any] = {}
         for name, rules in rows[0].items():
-            result[name] = {rule: mean([row[name][rule] for row in rows]) for rule in rules}
+            means = {}
+            for rule in rules:
+                means[rule] = mean([row[name][rule] for row in rows])
+            result[name] = means
         return {**result, "scores": rows, "signature": signature("protoqa_scores", wordnet=wordnet.version)}

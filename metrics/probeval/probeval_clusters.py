@@ -39,7 +39,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     total = int(counts.sum())
     if times is not None and total > _MOST_REPEATED:
         raise ValueError(f"parity with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
-    # Rows that are equal have one label: that of the last of them.
+    # Equal rows have one label: the label of the last of them.
     return cut_tree(pdist(np.repeat(embeddings, counts, axis=0)), method, distance)[np.cumsum(counts) - 1]
 
 
@@ -67,8 +67,10 @@ def _split(embeddings: np.ndarray, times: np.ndarray, seed: int, is_better: Call
     while True:
         next_centers: list[np.ndarray] = []
         for k in range(len(centers)):
-            is_member, halves = labels == k, centers[k : k + 1]
-            points, weights = embeddings[is_member], times[is_member]
+            is_member = labels == k
+            halves = centers[k : k + 1]
+            points = embeddings[is_member]
+            weights = times[is_member]
             # Each split adds one to the clusters so far and to those still to be tested.
             has_room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
             if has_room and cdist(points, points[:1]).max() > ROW_ERRORS["float32"]:
@@ -108,7 +110,9 @@ def _raises_bic(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, cen
 
 def _bic(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
     """Bayesian information criterion of spherical Gaussians with one variance, by Pelleg and Moore."""
-    n, d, k = float(weights.sum()), points.shape[1], len(centers)
+    n = float(weights.sum())
+    d = points.shape[1]
+    k = len(centers)
     if n <= k:
         return -np.inf
     sizes = np.bincount(labels, weights=weights, minlength=k)
@@ -122,7 +126,8 @@ def _bic(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, centers: n
 
 def _is_not_normal(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> bool:
     """Anderson and Darling's test between two centers, corrected for an estimated mean and variance."""
-    n, values = float(weights.sum()), points @ (centers[0] - centers[1])
+    n = float(weights.sum())
+    values = points @ (centers[0] - centers[1])
     mean = np.average(values, weights=weights)
     deviation = np.sqrt(weights @ (values - mean) ** 2 / max(n - 1, 1))
     order = np.argsort(values)

@@ -6,6 +6,7 @@ references `{"id", "question", "sentence", "slot", "answers": [{"text", "count",
 with "" for a missing string. An answer of count 0 is left out, unless it shows that a count of 1.0 is a share.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ class Question(NamedTuple):
 
     @property
     def people(self) -> np.ndarray:
-        """How often people gave each gold answer: ndarray of shape (g,)."""
+        """Number of people who gave each gold answer: ndarray of shape (g,)."""
         return self.gold_counts.sum(axis=1)
 
 
@@ -61,7 +62,8 @@ def pair_rows(
     Raises a TypeError if something is of the wrong type, and a ValueError if an id comes twice or has no partner, a
     count is negative, or a gold answer is blank.
     """
-    given, gold = _rows(predictions, "predictions"), _rows(references, "references")
+    given = _rows(predictions, "predictions")
+    gold = _rows(references, "references")
     skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
     if not (given[0]["id"] and gold[0]["id"]):
         if len(given) != len(gold):
@@ -71,7 +73,8 @@ def pair_rows(
         for row, partner in zip(given, gold, strict=True):
             row["id"] = partner["id"] = row["id"] or partner["id"]
         return given, gold, skipped
-    given_by_id, gold_by_id = ({row["id"]: row for row in rows} for rows in (given, gold))
+    given_by_id = {row["id"]: row for row in given}
+    gold_by_id = {row["id"]: row for row in gold}
     for option, policy, name, rows, partners in (
         ("unknown", unknown, "predictions", given_by_id, gold_by_id),
         ("missing", missing, "references", gold_by_id, given_by_id),
@@ -122,7 +125,8 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     """
     if not (isinstance(item, Mapping) and "answers" in item):
         item = {"answers": item}
-    name, answers = _name(item.get("id"), f"{where}: the id"), item["answers"]
+    name = _name(item.get("id"), f"{where}: the id")
+    answers = item["answers"]
     if name:
         where = f"{where} (question {describe(name)})"
     _check_fields(item, _FIELDS[side], where)
@@ -149,7 +153,8 @@ def parse_row(item: Any, side: str, where: str) -> dict:
 
 def _parse_answers(answers: list, side: str, where: str) -> list[dict]:
     """Convert the answers to a question: each different text once."""
-    parsed, texts = [], dict[str, dict]()
+    parsed = []
+    texts = dict[str, dict]()
     for i, answer in enumerate(answers):
         row = texts.get(answer) if isinstance(answer, str) else None
         if row is None:
@@ -183,7 +188,8 @@ def _answer(answer: Any, side: str, where: str) -> dict:
     if not isinstance(answer, Mapping):
         raise TypeError(f"{where} must be a string or a dict. Got {describe(answer)}.")
     _check_fields(answer, _ANSWER_FIELDS[side], where)
-    text, count = answer.get("text"), answer.get("count")
+    text = answer.get("text")
+    count = answer.get("count")
     if not isinstance(text, str):
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
@@ -242,11 +248,16 @@ def _question(place: int, given: dict, gold: dict) -> Question:
     for answer in gold["answers"]:
         if answer["count"]:
             people[answer["text"], answer["cluster"]] += answer["count"]
-    sides = (("predictions", given), ("references", gold))
-    shares = tuple(side for side, row in sides if not all(answer["count"] for answer in row["answers"]))
+    shares = []
+    for side, row in (("predictions", given), ("references", gold)):
+        if not all(answer["count"] for answer in row["answers"]):
+            shares.append(side)
     answers = sorted(counts)
-    texts, labels = (sorted(set(column)) for column in zip(*people, strict=True))
-    table = np.array([[people[text, label] for label in labels] for text in texts], dtype=np.float64)
+    gold_texts, gold_labels = zip(*people, strict=True)
+    texts = sorted(set(gold_texts))
+    labels = sorted(set(gold_labels))
+    cells = [people[cell] for cell in itertools.product(texts, labels)]
+    table = np.array(cells, dtype=np.float64).reshape(len(texts), len(labels))
     is_clustered = "" not in labels
     return Question(
         name=given["id"] or str(place),
@@ -255,7 +266,7 @@ def _question(place: int, given: dict, gold: dict) -> Question:
         gold=texts,
         gold_counts=table if is_clustered else table.sum(axis=1, keepdims=True),
         clusters=labels if is_clustered else None,
-        shares=shares,
+        shares=tuple(shares),
     )
 
 

@@ -28,7 +28,8 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
 
 def exact_scores(answers: Sequence[str], gold: Sequence[str]) -> np.ndarray:
     """Score each answer against each gold answer: 1 if they are equal, normalized and without case, else 0: (u, g)."""
-    left, right = (np.array([fold(text) for text in side], dtype=object) for side in (answers, gold))
+    left = np.array([fold(text) for text in answers], dtype=object)
+    right = np.array([fold(text) for text in gold], dtype=object)
     return (left[:, None] == right).astype(np.float64)
 
 
@@ -69,8 +70,9 @@ def wordnet_scores(answers: list[str], gold: list[str], wordnet: WordNet, parity
     With `parity` as the original does: answers are cut, and gold answers stay as they are.
     """
     if not parity:
-        answers, gold = ([fold(text) for text in side] for side in (answers, gold))
-        return phrase_scores(answers, gold, wordnet)
+        folded = [fold(text) for text in answers]
+        folded_gold = [fold(text) for text in gold]
+        return phrase_scores(folded, folded_gold, wordnet)
     # The original looks up an answer among all by its first 40 characters, and uses the first match.
     first: dict[str, str] = {}
     cut = [cut_text(text) for text in answers]

@@ -115,16 +115,19 @@ _BOUNDS_AFTER = {
 
 
 def _by_length(bounds: dict[str, str]) -> list[tuple[tuple[str, ...], str]]:
-    phrases = [(tuple(phrase.split()), sign) for sign, joined in bounds.items() for phrase in joined.split("|")]
+    phrases: list[tuple[tuple[str, ...], str]] = []
+    for sign, joined in bounds.items():
+        phrases += [(tuple(phrase.split()), sign) for phrase in joined.split("|")]
     return sorted(phrases, key=lambda pair: -len(pair[0]))
 
 
-_BEFORE, _AFTER = _by_length(_BOUNDS), _by_length(_BOUNDS_AFTER)
+_BEFORE = _by_length(_BOUNDS)
+_AFTER = _by_length(_BOUNDS_AFTER)
 _AND_A_HALF = [(("and", "a", "half"), "half")]
 # Temperatures in words: "5 degrees c".
 _SCALES = {"c": "celsius", "celsius": "celsius", "centigrade": "celsius", "f": "fahrenheit", "fahrenheit": "fahrenheit"}
 
-# A part of an answer; letters stand for combining marks. A minus is no hyphen: no word or number precedes it.
+# A part of an answer; letters stand for combining marks. A minus differs from a hyphen: no word or number precedes it.
 _PART = re.compile(
     r"(?P<minus>^-\s*(?=[$€£¥₹]?\.?\d)|(?<=[\s(\[<>=≤≥±])-(?=[$€£¥₹]?\.?\d))"
     r"|(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"
@@ -177,7 +180,8 @@ def read_parts(text: str) -> list[Part]:
     shape = letters_for_marks(text)
     last = 0
     for match in _PART.finditer(shape):
-        kind, (start, end) = str(match.lastgroup), match.span()
+        kind = str(match.lastgroup)
+        start, end = match.span()
         said = text[start:end]
         is_attached = start == last and start > 0
         if kind in _NUMBERS:
@@ -221,7 +225,10 @@ def _symbol(said: str, parts: list[Part], rest: str) -> str:
     """Return what stands for a symbol: a word, itself, or nothing for punctuation, but for that between digits."""
     if said in _WORDS_FOR:
         return _WORDS_FOR[said]
-    follows_number = bool(parts) and (parts[-1].kind in _NUMBERS or parts[-1].text in (*UNITS, *DAY_PARTS))
+    follows_number = False
+    if parts:
+        before = parts[-1]
+        follows_number = before.kind in _NUMBERS or before.text in UNITS or before.text in DAY_PARTS
     is_between_numbers = follows_number and rest[:1].isdigit()
     if said == "+" and parts and parts[-1].kind == "word" and rest[:1].isalpha():
         return "and"
@@ -369,7 +376,9 @@ class _Number(NamedTuple):
 
 def _number(parts: list[Part], place: int, has_number: bool) -> _Number | None:
     """Read a number without its unit, in digits or words."""
-    kind, word, following = _kind(parts, place), _text(parts, place), _text(parts, place + 1)
+    kind = _kind(parts, place)
+    word = _text(parts, place)
+    following = _text(parts, place + 1)
     if kind in _NUMBERS:
         value = parts[place].value
         if following == "k" and parts[place + 1].is_attached:
@@ -407,7 +416,8 @@ def _in_words(parts: list[Part], place: int) -> _Number | None:
     group = None if is_unit else _below_thousand(parts, place)
     if group is None:
         return None
-    total, least = Fraction(0), max(_MAGNITUDES.values()) + 1
+    total = Fraction(0)
+    least = max(_MAGNITUDES.values()) + 1
     is_ordinal = False
     while group is not None and not is_ordinal:
         magnitude = _MAGNITUDES.get(_text(parts, group.end), 1)
@@ -415,7 +425,8 @@ def _in_words(parts: list[Part], place: int) -> _Number | None:
             break
         total += group.value * magnitude
         place = group.end + (magnitude > 1)
-        is_ordinal, least = group.is_ordinal, magnitude
+        is_ordinal = group.is_ordinal
+        least = magnitude
         start = place + 1 if _text(parts, place) == "and" else place
         group = _below_thousand(parts, start) if magnitude > 1 else None
     if _text(parts, place) == "dozen":
@@ -448,7 +459,8 @@ def _below_hundred(parts: list[Part], place: int) -> _Number | None:
         return _Number(Fraction(_ORDERED[word]), place + 1, is_ordinal=True)
     if word not in _CARDINALS:
         return None
-    value, following = _CARDINALS[word], _text(parts, place + 1)
+    value = _CARDINALS[word]
+    following = _text(parts, place + 1)
     if value >= _LEAST_TENS and 0 < _ORDERED.get(following, 0) < _LEAST_YEAR:
         return _Number(Fraction(value + _ORDERED[following]), place + 2, is_ordinal=True)
     if value >= _LEAST_TENS and 0 < _CARDINALS.get(following, 0) < _LEAST_YEAR:
@@ -458,7 +470,8 @@ def _below_hundred(parts: list[Part], place: int) -> _Number | None:
 
 def _unit(parts: list[Part], place: int) -> tuple[Unit | None, int]:
     """Read the unit at a place, and its end."""
-    word, following = _text(parts, place), _text(parts, place + 1)
+    word = _text(parts, place)
+    following = _text(parts, place + 1)
     if word in DAY_PARTS:
         return Unit(word, 1), place + 1
     if word in ("degree", "degrees") and following in _SCALES:

@@ -63,7 +63,8 @@ def _opposites(word: str) -> frozenset[str]:
         if word.endswith(ending):
             opposites |= {f"{other}{ending}" for other in _ANTONYMS.get(word.removesuffix(ending), ())}
     for end in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
-        first, last = word[:end], word[end:]
+        first = word[:end]
+        last = word[end:]
         opposites |= {f"{first}{other}" for other in _ANTONYMS.get(last, ())}
         opposites |= {f"{other}{last}" for other in _ANTONYMS.get(first, ())}
     return frozenset(opposites)

@@ -69,7 +69,8 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts > 0, question.gold_counts)
-    people, probability = question.people, None
+    people = question.people
+    probability = None
     if settings.clustering == "soft":
         probability = pair_scores(question.gold, question.gold, settings, resources)
         numbers = soft_groups(probability)
@@ -115,7 +116,8 @@ def match(
 def _match_said(
     answers: list[str], question: Question, clusters: Clusters, settings: ProbevalSettings, resources: Resources
 ) -> np.ndarray:
-    gold, threshold = question.gold, settings.threshold
+    gold = question.gold
+    threshold = settings.threshold
     assert threshold is not None
     if settings.matcher == "gp":
         vectors, gold_vectors = resources.embeddings.look_up(answers, gold)
@@ -183,7 +185,8 @@ def both_sides(
         retained = (roots * kinds).sum(axis=0) / roots.sum(axis=0)
     else:
         times = clusters.counts.sum(axis=0)
-        kinds, retained = np.eye(len(times)), np.ones(len(times))
+        kinds = np.eye(len(times))
+        retained = np.ones(len(times))
     smoothing = settings.smoothing * np.append(retained, 1.0)
     # In the original, people's distribution over automatic clusters is not smoothed.
     is_raw = settings.parity and settings.clustering != "human"
@@ -196,7 +199,8 @@ def reached(weights: np.ndarray) -> np.ndarray:
 
     An answer that is `wrong` by more than half reaches none.
     """
-    shares, wrong = weights[:, :-1], weights[:, -1:]
+    shares = weights[:, :-1]
+    wrong = weights[:, -1:]
     return (wrong <= 0.5 + TIE) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
 
 
@@ -219,7 +223,9 @@ def check_counts(question: Question, settings: ProbevalSettings) -> None:
     """Raise a ValueError that names the question if its answers cannot be smoothed, drawn, or left out one by one."""
     sides = (("predictions", "rarefy", question.counts), ("references", "rarefy_people", question.people))
     for side, option, counts in sides:
-        size, n, name = getattr(settings, option), counts.sum(), describe(question.name)
+        size = getattr(settings, option)
+        n = counts.sum()
+        name = describe(question.name)
         if size is not None and not size <= n <= MOST_DRAWN:
             raise ValueError(f"{option} takes {size:,} of at most {MOST_DRAWN:,}. Question {name} has {int(n):,}.")
         if not (counts % 1).any() and side not in question.shares:
@@ -231,7 +237,8 @@ def check_counts(question: Question, settings: ProbevalSettings) -> None:
             )
         repeats = settings.parity and settings.clustering == "hac"
         if size is not None or settings.debias or repeats:
-            option = option if size is not None else "debias" if settings.debias else "parity"
+            if size is None:
+                option = "debias" if settings.debias else "parity"
             raise ValueError(f"{option} needs counts that are integers. Question {name} has others.")
 
 
@@ -248,7 +255,8 @@ def score_question(
     gold, model = both_sides(question, clusters, weights, settings)
     gold_times = drawn_down(gold, settings.rarefy_people, content_seed("people", question.gold, question.people))
     model_times = drawn_down(model, settings.rarefy, content_seed("model", question.answers, question.counts))
-    p, q = gold.distributions(gold_times), model.distributions(model_times)
+    p = gold.distributions(gold_times)
+    q = model.distributions(model_times)
     score = float(kl_divergence(p, q).mean()) - (jackknife_bias(gold, model) if settings.debias else 0.0)
     if not np.isfinite(score):
         raise ValueError(
@@ -257,15 +265,18 @@ def score_question(
         )
     hit = (model_times > 0) @ reached(weights).astype(np.float64) > 0
     masses = (gold_times @ gold.weights)[:, :-1]
+    coverages = (masses * hit).sum(axis=1) / masses.sum(axis=1)
     n_answers = plain_count(round(float(question.counts.sum()), 6))
+    n_wrong = float(question.counts @ weights[:, -1])
+    entropies = {"gold": float(entropy(p).mean()), "model": float(entropy(q).mean())}
     result = {
         "id": question.name,
         "score": score,
         "n_answers": n_answers,
-        "coverage": float(((masses * hit).sum(axis=1) / masses.sum(axis=1)).mean()),
-        "wrong_rate": float(question.counts @ weights[:, -1]) / n_answers if n_answers else None,
+        "coverage": float(coverages.mean()),
+        "wrong_rate": n_wrong / n_answers if n_answers else None,
         "n_clusters": len(clusters.labels),
-        "distribution_entropy": {"gold": float(entropy(p).mean()), "model": float(entropy(q).mean())},
+        "distribution_entropy": entropies,
     }
     if settings.details:
 
@@ -283,15 +294,20 @@ def score_question(
 
 def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Average the results of questions."""
-    scores, entropies = [row["score"] for row in rows], [row["distribution_entropy"] for row in rows]
+    scores = [row["score"] for row in rows]
+    wrong_rates = [row["wrong_rate"] for row in rows if row["n_answers"]]
+    coverages = [row["coverage"] for row in rows]
+    n_clusters = [row["n_clusters"] for row in rows]
+    gold_entropies = [row["distribution_entropy"]["gold"] for row in rows]
+    model_entropies = [row["distribution_entropy"]["model"] for row in rows]
     n_answers = [row["n_answers"] for row in rows]
     return {
         "probeval": mean(scores),
         "scores": scores,
-        "wrong_rate": mean([row["wrong_rate"] for row in rows if row["n_answers"]]),
-        "coverage": mean([row["coverage"] for row in rows]),
-        "n_clusters": mean([row["n_clusters"] for row in rows]),
-        "distribution_entropy": {side: mean([row[side] for row in entropies]) for side in ("gold", "model")},
+        "wrong_rate": mean(wrong_rates),
+        "coverage": mean(coverages),
+        "n_clusters": mean(n_clusters),
+        "distribution_entropy": {"gold": mean(gold_entropies), "model": mean(model_entropies)},
         "n_answers": n_answers,
         "n_empty": n_answers.count(0),
     }
@@ -300,7 +316,7 @@ def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def describe_answers(
     question: Question, clusters: Clusters, weights: np.ndarray, settings: ProbevalSettings
 ) -> dict[str, list[dict[str, Any]]]:
-    """Describe the clusters of a question, and those of each answer, as plain data."""
+    """Describe the clusters of a question and of each answer as plain data."""
     people = question.people
     # An automatic cluster lists its members with their whole counts.
     listed = clusters.counts if settings.clustering == "human" else clusters.members * people[:, None]

@@ -1,5 +1,7 @@
 """ProtoQA's own scores (Boratko et al., 2020): the share of a game's points that ranked answers win."""
 
+import itertools
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -30,7 +32,8 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
         "dcg": the gain of the answer of rank r is divided by log2(r + 1)
     """
     scores = {}
-    best, total = np.sort(counts)[::-1], float(counts.sum())
+    best = np.sort(counts)[::-1]
+    total = float(counts.sum())
     for k in MAX_ANSWERS:
         scores[f"max_answers_{k}"] = _won(matches[:k] * counts) / float(best[:k].sum())
     scores["max_answers_all"] = _won(matches * counts) / total
@@ -55,5 +58,6 @@ def protoqa_matches(ranked: list[str], gold: list[str], wordnet: WordNet) -> dic
     As in ProtoQA's evaluator, answers are put in lower case and cut, and a WordNet score is rounded, 0.5 down.
     """
     cut = [cut_text(text) for text in ranked]
-    exact = np.array([[text == other for other in gold] for text in cut], dtype=bool)
-    return {"exact": exact.reshape(len(cut), len(gold)), "wordnet": phrase_scores(cut, gold, wordnet) > 0.5}
+    is_equal = [text == other for text, other in itertools.product(cut, gold)]
+    exact = np.array(is_equal, dtype=bool).reshape(len(cut), len(gold))
+    return {"exact": exact, "wordnet": phrase_scores(cut, gold, wordnet) > 0.5}

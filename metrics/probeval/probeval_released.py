@@ -50,7 +50,9 @@ def from_released(targets: Any, predictions: Any, unclustered: str = "skip") -> 
 
 def warn_of_unclustered(left: Iterable[Mapping[str, int]]) -> None:
     """Warn, once, of people's answers that are left out because they are in no cluster."""
-    counts = [pair for row in left for pair in row.items()]
+    counts: list[tuple[str, int]] = []
+    for row in left:
+        counts += row.items()
     if counts:
         text, count = max(counts, key=lambda pair: pair[1])
         warn(
@@ -117,17 +119,20 @@ def parse_target(record: Any, where: str) -> tuple[dict, dict[str, int]]:
     """
     answers = []
     try:
-        about, raw = record.get("question") or {}, record["answers"]["raw"]
-        for label, cluster in record["answers"]["clusters"].items():
+        about = record.get("question") or {}
+        raw = record["answers"]["raw"]
+        clusters = record["answers"]["clusters"]
+        for label, cluster in clusters.items():
             counts = _cluster_counts(cluster, raw)
             answers += [{"text": text, "count": count, "cluster": label} for text, count in counts.items()]
-        return {
+        row = {
             "id": str(record["metadata"]["id"]),
             "question": about.get("question") or about.get("normalized") or "",
             "sentence": about.get("sentence") or "",
             "slot": about.get("slot") or "",
             "answers": answers,
-        }, _unclustered(record["answers"]["clusters"].values(), raw)
+        }
+        return row, _unclustered(clusters.values(), raw)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{where} must be a record of answer clusters. Got {describe(record)}.") from error
 
@@ -137,7 +142,8 @@ def _unclustered(clusters: Iterable[Mapping], raw: Mapping[str, int]) -> dict[st
 
     Some were merely cleaned: a cluster counts them, under another spelling. These are taken to be the least frequent.
     """
-    clustered, n_cleaned = set[str](), 0
+    clustered = set[str]()
+    n_cleaned = 0
     for cluster in clusters:
         clustered |= set(cluster["answers"])
         n_cleaned += max(cluster.get("count", 0) - sum(raw.get(text, 0) for text in cluster["answers"]), 0)
@@ -184,7 +190,7 @@ def _parse(path: Path) -> Any:
             else:
                 value, end = json.JSONDecoder().raw_decode(text, end)
                 values.append(value)
-    # Python's own errors, for bytes, depth and integers of thousands of digits, are no JSONDecodeError.
+    # Python's own errors, for bytes, depth and integers of thousands of digits, are not JSONDecodeErrors.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
     return values[0] if len(values) == 1 else values

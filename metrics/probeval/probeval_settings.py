@@ -136,7 +136,7 @@ class ProbevalSettings(EncoderSettings):
 
     @property
     def needs_embeddings(self) -> bool:
-        """Whether embeddings are compared."""
+        """True if embeddings are compared."""
         return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:
@@ -163,11 +163,17 @@ def resolve(settings: ProbevalSettings, unclustered: str | None = None) -> Probe
     `unclustered` names a question whose answers people have not clustered. Raises a ValueError if there is one, and
     people's clusters are required.
     """
-    clustering, matcher, threshold = settings.clustering, settings.matcher, settings.threshold
+    clustering = settings.clustering
+    matcher = settings.matcher
+    threshold = settings.threshold
     if clustering == "auto":
         asks_for_hac = settings.parity or matcher not in ("auto", "soft") or settings.signed("linkage", "distance")
-        automatic = "none" if matcher == "exact" else "hac" if asks_for_hac else "soft"
-        clustering = "human" if unclustered is None else automatic
+        if unclustered is None:
+            clustering = "human"
+        elif matcher == "exact":
+            clustering = "none"
+        else:
+            clustering = "hac" if asks_for_hac else "soft"
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if unclustered is not None and "human" in (clustering, matcher):

@@ -58,22 +58,30 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     The features are in the order of `WEIGHTS`; higher is more similar. Embeddings are of all texts and their content
     words.
     """
-    left, right = [words(text) for text in texts], [words(text) for text in gold]
-    contents = [[answer.content for answer in side] for side in (left, right)]
-    joined = [[content.replace(" ", "") for content in side] for side in contents]
-    spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
+    left = [words(text) for text in texts]
+    right = [words(text) for text in gold]
+    contents = [answer.content for answer in left]
+    gold_contents = [answer.content for answer in right]
+    joined = [content.replace(" ", "") for content in contents]
+    gold_joined = [content.replace(" ", "") for content in gold_contents]
+    spelling = cdist(joined, gold_joined, scorer=fuzz.ratio).astype(np.float64) / 100
     # For each stem, which answers have it, and for each answer the place of its head.
-    known = set().union(*(answer.stems for answer in (*left, *right)))
+    known = set().union(*(answer.stems for answer in left + right))
     stems = {stem: i for i, stem in enumerate(known)}
-    has, gold_has = _has_stems(left, stems), _has_stems(right, stems)
-    head, gold_head = (np.array([stems[answer.head] for answer in side]) for side in (left, right))
+    has = _has_stems(left, stems)
+    gold_has = _has_stems(right, stems)
+    head = np.array([stems[answer.head] for answer in left])
+    gold_head = np.array([stems[answer.head] for answer in right])
     both = has.astype(np.float64) @ gold_has.T
+    either = has.sum(axis=1)[:, None] + gold_has.sum(axis=1) - both
+    text_cosines = _cosines(*embeddings.look_up(list(texts), list(gold)))
+    content_cosines = _cosines(*embeddings.look_up(contents, gold_contents))
     features = [
-        *_cosines(*embeddings.look_up(list(texts), list(gold))),
-        *_cosines(*embeddings.look_up(*contents)),
+        *text_cosines,
+        *content_cosines,
         spelling,
         np.maximum(spelling - _SIMILAR_SPELLING, 0.0),
-        both / (has.sum(axis=1)[:, None] + gold_has.sum(axis=1) - both),
+        both / either,
         head[:, None] == gold_head,
         has[:, gold_head] | gold_has[:, head].T,
     ]
@@ -93,7 +101,8 @@ def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
     cosine = np.clip(texts @ gold.T, -1.0, 1.0)
     center = gold.mean(axis=0)
     centred = unit_vectors(texts - center, ROUNDING) @ unit_vectors(gold - center, ROUNDING).T
-    near, near_gold = (_neighbours(np.clip(side @ gold.T, -1.0, 1.0)) for side in (texts, gold))
+    near = _neighbours(cosine)
+    near_gold = _neighbours(np.clip(gold @ gold.T, -1.0, 1.0))
     return [cosine, centred, 2 * cosine - near[:, None] - near_gold]
 
 
@@ -109,7 +118,8 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
     It is 1 for answers that `equal_pairs` finds, those that differ in case, punctuation and spaces only among them.
     Closeness of spelling alone decides nothing: "baker" and "banker" may be one word misspelt, or two words.
     """
-    features, weights = pair_features(texts, gold, embeddings), np.array(list(WEIGHTS.values()))
+    features = pair_features(texts, gold, embeddings)
+    weights = np.array(list(WEIGHTS.values()))
     probability = expit(features @ weights + INTERCEPT)
     spelling = features[..., _SPELLING]
     is_equal = equal_pairs(texts, gold)

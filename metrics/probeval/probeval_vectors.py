@@ -30,7 +30,10 @@ class Embeddings:
         for group in groups:
             rows = self._matrix[[self._rows[text] for text in group]]
             if unknown:
-                rows = np.hstack([rows, [[text == other for other in unknown] for text in group]])
+                is_own = []
+                for text in group:
+                    is_own.append([text == other for other in unknown])
+                rows = np.hstack([rows, is_own])
             embedded.append(rows)
         return embedded
 
@@ -41,8 +44,10 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     Returns an ndarray of shape (n, d), and the name of the vectors for the signature. A text without a known word
     has a zero row, with a warning. Raises a ValueError if the vectors differ in length, or are not finite.
     """
-    looked_up = [[vectors[word] for word in tokenize(text)] for text in texts]
-    known = [[vector for vector in row if vector is not None] for row in looked_up]
+    known = []
+    for text in texts:
+        looked_up = [vectors[word] for word in tokenize(text)]
+        known.append([vector for vector in looked_up if vector is not None])
     unknown = known.count([])
     if unknown:
         warn(f"{unknown} of {len(texts)} different answers have no word in vectors: each matches only itself.")

@@ -179,6 +179,7 @@ def partition_score(a: Phrase, b: Phrase) -> float:
 
 def phrase_scores(answers: list[str], gold: list[str], wordnet: WordNet) -> np.ndarray:
     """Score each answer against each gold answer as they are: (u, g), in [0, 1]."""
-    left, right = ([parse_phrase(text, wordnet) for text in side] for side in (answers, gold))
-    scores = [[partition_score(a, b) for b in right] for a in left]
+    left = [parse_phrase(text, wordnet) for text in answers]
+    right = [parse_phrase(text, wordnet) for text in gold]
+    scores = [partition_score(a, b) for a, b in itertools.product(left, right)]
     return np.array(scores).reshape(len(left), len(right))

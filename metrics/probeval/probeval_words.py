@@ -1,4 +1,4 @@
-"""What an answer says in words: the one rule by which answers are read, on both sides.
+"""Answers as words: the one rule that reads the answers of both sides.
 
 Digits, signs, symbols and combining marks are part of an answer; case, spaces, the form of quotes and dashes, and
 punctuation between words are not. Answers that are equal then say the same, whatever an encoder says. Answers whose
@@ -118,7 +118,7 @@ def words(text: str) -> Words:
 
 
 class Details(NamedTuple):
-    """What tells an answer from others that an encoder takes for the same.
+    """The details that distinguish an answer from others that an encoder takes for the same.
 
     quantities : its numbers, in order
     units : its units of time
@@ -138,7 +138,7 @@ class Details(NamedTuple):
     def differ(self, other: "Details") -> bool:
         """Tell whether two answers differ in their numbers, units of time, signs or symbols.
 
-        What one of them lacks is no difference, except for the sign of a word.
+        A detail that one of them lacks does not count as a difference, except for the sign of a word.
         """
         if self.quantities and other.quantities and self._quantities_differ(other):
             return True
@@ -166,7 +166,8 @@ def _read_details(text: str) -> tuple[str, Details | None]:
     numbers = read_numbers(read_parts(text))
     squeezed = []
     signs: dict[str, str] = {}
-    symbols, plain = [], []
+    symbols = []
+    plain = []
     for piece in numbers.pieces:
         if isinstance(piece, Quantity):
             squeezed.append(f"|{piece.form()}|")
@@ -191,7 +192,8 @@ def equal_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
 
     They are equal but for case, punctuation, spaces, and how numbers are written.
     """
-    places = {text: i for i, text in enumerate({words(text).squeezed for text in gold})}
+    different = {words(text).squeezed for text in gold}
+    places = {text: i for i, text in enumerate(different)}
     reference = np.array([places[words(text).squeezed] for text in gold])
     given = np.array([places.get(words(text).squeezed, -1) for text in texts])
     return given[:, None] == reference
@@ -203,7 +205,8 @@ def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
     Their numbers, signs, symbols, units of time, vowel signs or tone marks differ.
     """
     pairs = np.zeros((len(texts), len(gold)), dtype=bool)
-    left, right = [words(text) for text in texts], [words(text) for text in gold]
+    left = [words(text) for text in texts]
+    right = [words(text) for text in gold]
     for answers, others, table in ((left, right, pairs), (right, left, pairs.T)):
         for row, answer in enumerate(answers):
             if answer.details is None:
@@ -213,7 +216,7 @@ def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
                     table[row, column] |= answer.details.differ(other.details)
                 if answer.details.signs:
                     table[row, column] |= _differ_in_sign(answer.details.signs, other)
-    if all(answer.squeezed.isascii() for answer in (*left, *right)):
+    if all(answer.squeezed.isascii() for answer in left + right):
         return pairs
     places: dict[str, list[int]] = defaultdict(list)
     for column, answer in enumerate(right):

@@ -391,7 +391,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -452,13 +453,14 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -466,7 +468,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
@@ -562,14 +564,16 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
@@ -588,15 +592,17 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        """Return the signature entries of the named settings that were passed."""
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
@@ -638,7 +644,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )
@@ -659,7 +665,7 @@ VERSION = "0.10.0"
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
@@ -691,7 +697,8 @@ def format_order(q: float) -> str:
 
 def format_sizes(sizes: np.ndarray) -> str:
     """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low, high = int(sizes.min()), int(sizes.max())
+    low = int(sizes.min())
+    high = int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -708,7 +715,7 @@ def caller_name(thing: Any) -> str:
 
 
 class Signature(NamedTuple):
-    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
 
@@ -731,12 +738,16 @@ class Signature(NamedTuple):
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
-        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
-        names = dict.fromkeys([*mine, *theirs])
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
         return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
 
 
@@ -794,9 +805,10 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
         """
-        n, square = len(deviations), float((deviations**2).sum())
+        n = len(deviations)
+        square = float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
         if square <= n * (ROUNDING * value) ** 2:
@@ -819,8 +831,10 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
-        lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
@@ -857,7 +871,7 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 
 
 class ScoreSummary(NamedTuple):
-    """How the scores of a call are summed up.
+    """Summary of the scores of a call: their mean, with its confidence interval.
 
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
@@ -893,7 +907,8 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
-        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
         estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
         scores = [1 / value if value > 0 else None for value in values.tolist()]
         result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
@@ -930,7 +945,7 @@ def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple
 
 
 def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
-    """Yield those of `result_values` that are numbers, or None in place of one."""
+    """Yield the entries of `result_values` that are numbers, or None in place of a number."""
     for name, value in result_values(result):
         if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield name, value
@@ -955,7 +970,8 @@ def one_thread() -> Iterator[None]:
     if torch is None or not hasattr(_NOTE, "is_forked"):
         yield
         return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    n_threads = torch.get_num_threads()
+    tokenizers = os.environ.get("TOKENIZERS_PARALLELISM")
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
@@ -1087,7 +1103,8 @@ class TextMetric:
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
-        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -1160,7 +1177,7 @@ class NgramTable(NamedTuple):
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most characters of a text are of a script that has no spaces between words."""
+    """Tell whether most characters of a text are of a script without spaces between words."""
     return not text.isascii() and 2 * len(_UNSPACED.findall(text)) > len(text)
 
 
@@ -1173,17 +1190,20 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
     """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
-    n_texts, n_words = len(tokens.lengths), tokens.vocabulary_size
+    n_texts = len(tokens.lengths)
+    n_words = tokens.vocabulary_size
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     positions = np.arange(len(tokens.ids))
     # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions
-    keys, bound = tokens.ids, max(n_words, 1)
+    keys = tokens.ids
+    bound = max(n_words, 1)
     for order in range(1, max_order + 1):
         if order > 1:
             fits = left[positions] >= order
-            positions, keys = positions[fits], keys[fits]
+            positions = positions[fits]
+            keys = keys[fits]
             if bound * n_words * n_texts >= _MAX_KEY:
                 distinct, keys = np.unique(keys, return_inverse=True)
                 bound = max(len(distinct), 1)

@@ -44,7 +44,8 @@ def leave_one_out_matches(table: NgramTable) -> np.ndarray:
     # An n-gram that only one text of the set holds matches nothing; most n-grams are dropped here.
     rows_in_group = np.diff(table.set_groups, append=len(table.counts))
     shared = np.repeat(rows_in_group > 1, rows_in_group)
-    counts, texts = table.counts[shared], table.texts[shared]
+    counts = table.counts[shared]
+    texts = table.texts[shared]
     if not len(counts):
         return np.zeros(n_texts)
     rows_in_group = rows_in_group[rows_in_group > 1]
@@ -65,7 +66,8 @@ def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     order = np.lexsort((lengths, set_of))
     ordered = lengths[order]
     far = np.iinfo(np.int64).max // 2
-    below, above = np.full(len(ordered), -far), np.full(len(ordered), far)
+    below = np.full(len(ordered), -far)
+    above = np.full(len(ordered), far)
     same_set = set_of[1:] == set_of[:-1]
     below[1:][same_set] = ordered[:-1][same_set]
     above[:-1][same_set] = ordered[1:][same_set]
@@ -93,8 +95,10 @@ def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
     Maps statistics with c columns, single or pooled, to (max_order, c), in [0, 1]. The smoothing is "nlg-eval" (its
     constants), "method1" (Chen & Cherry 2014, as in NLTK) or "none".
     """
-    matches, totals = statistics.matches, statistics.totals
-    hypothesis, reference = statistics.hypothesis_lengths, statistics.reference_lengths
+    matches = statistics.matches
+    totals = statistics.totals
+    hypothesis = statistics.hypothesis_lengths
+    reference = statistics.reference_lengths
     if smoothing == "nlg-eval":
         precisions = (matches + _NLG_EVAL_TINY) / (totals + _NLG_EVAL_SMALL)
         ratio = (hypothesis + _NLG_EVAL_TINY) / (reference + _NLG_EVAL_SMALL)

@@ -22,7 +22,7 @@ from .self_bleu_settings import SelfBleuSettings
 
 
 class Scored(NamedTuple):
-    """The numbers of m sets, k of which have two texts or more.
+    """The numbers of m sets; k of them have two texts or more.
 
     columns : by name, ndarrays of shape (m,); NaN for a set of one text, where texts are compared
     means : by name, over the sets that have a value; None without any
@@ -68,7 +68,8 @@ def score_sets(
     Warns with the count of sets in which fewer than two texts have an n-gram of the highest order: whether their texts
     are equal or different, they share no such n-gram, and the smoothing determines their self-BLEU.
     """
-    order, smoothing = settings.max_order, settings.smoothed_by
+    order = settings.max_order
+    smoothing = settings.smoothed_by
     whole = _Counted.of(sets.texts, words, sets.sizes, order)
     part = whole
     if not compared.all():
@@ -78,29 +79,31 @@ def score_sets(
     _warn_of_short_sets(part, order)
 
     statistics = bleu_statistics(part.tables, part.lengths, part.sizes)
-    of_sets, text_scores = statistics.pooled(part.sizes), None
+    set_statistics = statistics.pooled(part.sizes)
+    text_scores = None
     if settings.aggregate == "sentence":
-        of_texts = bleu(statistics, smoothing)
-        by_order, text_scores = mean_by_set(of_texts, part.sizes), of_texts[-1]
+        bleu_of_texts = bleu(statistics, smoothing)
+        by_order = mean_by_set(bleu_of_texts, part.sizes)
+        text_scores = bleu_of_texts[-1]
     else:
-        by_order = bleu(of_sets, smoothing)
-    of_part = _comparisons(by_order, part, settings)
+        by_order = bleu(set_statistics, smoothing)
+    part_columns = _comparisons(by_order, part, settings)
     if settings.homogenization:
         sums, n_pairs = rouge_sums(part.texts, part.sizes)
-        of_part["rouge_l"] = sums / n_pairs
-    columns = {name: _spread(column, compared) for name, column in of_part.items()} | _contents(whole, settings)
+        part_columns["rouge_l"] = sums / n_pairs
+    columns = {name: _spread(column, compared) for name, column in part_columns.items()} | _contents(whole, settings)
     means: dict[str, Any] = {name: mean_over_sets(column[~np.isnan(column)]) for name, column in columns.items()}
 
     is_pooled = settings.aggregate == "corpus"
     if is_pooled and len(whole.sizes):
         means |= _first(_contents(whole.merged(), settings))
     if is_pooled and len(part.sizes):
-        # All sets are one, except that the references of a text are those of its own set.
+        # All sets are one, except that a text has the references of its own set.
         merged = part.merged()
         means |= _first(_comparisons(bleu(statistics.pooled(merged.sizes), smoothing), merged, settings))
         if settings.homogenization:
             means["rouge_l"] = float(sums.sum() / n_pairs.sum())
-    return Scored(columns, means, of_sets if is_pooled and len(part.sizes) else None, text_scores)
+    return Scored(columns, means, set_statistics if is_pooled and len(part.sizes) else None, text_scores)
 
 
 def _warn_of_short_sets(part: _Counted, order: int) -> None:
@@ -135,7 +138,8 @@ def _comparisons(by_order: np.ndarray, counted: _Counted, settings: SelfBleuSett
 
 def _contents(counted: _Counted, settings: SelfBleuSettings) -> dict[str, np.ndarray]:
     """Name the numbers of all n-grams of each set, and of its texts together: those that one text has, too."""
-    tables, sizes = counted.tables, counted.sizes
+    tables = counted.tables
+    sizes = counted.sizes
     columns = {f"distinct_{i}": distinct(table, sizes) for i, table in enumerate(tables, 1)}
     columns |= {f"entropy_{i}": entropy(table, sizes) for i, table in enumerate(tables, 1)}
     if settings.vocabulary_size is not None:
@@ -163,7 +167,7 @@ def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_s
 
 
 def estimate_pooled(score: float, statistics: BleuStatistics, units: np.ndarray, smoothing: str) -> Estimate:
-    """Estimate the score of m sets pooled, which is no mean, by the jackknife: from that without each unit in turn.
+    """Compute the jackknife estimate of the pooled score of m sets, which is not a mean over sets.
 
     The statistics of BLEU have a value for each set; units, (m,), are equal for sets that are not independent.
     """
@@ -171,8 +175,8 @@ def estimate_pooled(score: float, statistics: BleuStatistics, units: np.ndarray,
 
     def without(statistics: np.ndarray) -> np.ndarray:
         rows = np.atleast_2d(statistics)
-        of_units = np.stack([np.bincount(index, row) for row in rows])
-        return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
+        unit_statistics = np.stack([np.bincount(index, row) for row in rows])
+        return (unit_statistics.sum(axis=1, keepdims=True) - unit_statistics).reshape(*statistics.shape[:-1], -1)
 
     left_out = bleu(BleuStatistics(*map(without, statistics)), smoothing)[-1]
     return Estimate.of(score, (len(left_out) - 1) * (left_out.mean() - left_out))

@@ -77,5 +77,5 @@ class SelfBleuSettings(SetSettings):
 
     @property
     def smoothed_by(self) -> str:
-        """The smoothing of BLEU, by default that of the aggregate."""
+        """The smoothing of BLEU; the default depends on the aggregate."""
         return self.smoothing or ("method1" if self.aggregate == "sentence" else "nlg-eval")

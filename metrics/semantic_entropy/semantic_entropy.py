@@ -129,13 +129,15 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         weights, weighting = None, "uniform"
         eligible = np.ones(len(sets.texts), dtype=bool)
         if settings.weights is not None:
-            weights, weighting = parse_probabilities(settings.weights, sets, "weights"), "given"
+            weights = parse_probabilities(settings.weights, sets, "weights")
+            weighting = "given"
             eligible = weights > 0
         elif settings.log_probs is not None:
             weights, weighting = likelihood_weights(settings.log_probs, sets)
         quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
 
-        present, counted = np.flatnonzero(eligible), sum_by_set(eligible.astype(np.int64), sizes)
+        present = np.flatnonzero(eligible)
+        counted = sum_by_set(eligible.astype(np.int64), sizes)
         classes, signed = find_classes(sets, present, counted, settings)
 
         shares = None if weights is None else weights[present]
@@ -155,5 +157,7 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         if settings.details:
             labels = lists_by_set(classes.within_sets, sizes, eligible)
             result["details"] = rows_of({"size": sizes.tolist(), "classes": labels})
-        patience = {} if quality is None else {"patience": settings.patience}
-        return result, {**signed, "weights": weighting, **patience, **settings.signed("min_quality")}
+        entries = {**signed, "weights": weighting}
+        if quality is not None:
+            entries["patience"] = settings.patience
+        return result, entries | settings.signed("min_quality")

@@ -59,7 +59,7 @@ def find_classes(
 
 
 def _by_cosine(embeddings: np.ndarray, row_of: np.ndarray, settings: SemanticEntropySettings) -> Same:
-    """Compare items by the cosine of their embeddings, of which `row_of` has the row of each item."""
+    """Compare items by the cosine of their embeddings; `row_of` has the row of each item."""
     device = matrix_device(settings.device)
 
     def same(items: np.ndarray) -> Callable[[slice], np.ndarray]:
@@ -77,7 +77,8 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
     if isinstance(rule, str):
         answers, signed = classify(pairs, rule, settings)
     else:
-        answers, signed = _ask(rule, pairs), f"custom({caller_name(rule)})"
+        answers = _ask(rule, pairs)
+        signed = f"custom({caller_name(rule)})"
     n_items = len(items.first)
     # Numbers of the pairs that are the same, in ascending order.
     numbers = np.sort(places[answers] @ np.array([n_items, 1]))
@@ -117,7 +118,7 @@ def classify(pairs: Pairs, rule: str, settings: EncoderSettings) -> tuple[np.nda
 
 
 def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether each of some values is in an array in ascending order."""
+    """Tell whether each of some values is in an array in ascending order."""
     if not len(ascending):
         return np.zeros(values.shape, dtype=bool)
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)

@@ -57,7 +57,8 @@ def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddin
 
     If embeddings, (n, d), are given, equal texts with different rows are different texts.
     """
-    set_of, ranks = np.repeat(np.arange(len(sizes)), sizes), content_ranks(texts)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    ranks = content_ranks(texts)
     keys = set_of * (ranks.max(initial=0) + 1) + ranks
     contents = keys.tolist()
     if embeddings is not None:
@@ -69,7 +70,8 @@ def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddin
     first = np.unique(of_text, return_index=True)[1]
     if grouping != "greedy":
         order = _content_order(keys[first], None if embeddings is None else embeddings[first])
-        first, of_text = first[order], np.argsort(order)[of_text]
+        first = first[order]
+        of_text = np.argsort(order)[of_text]
     return Items(first, of_text, np.bincount(set_of[first], minlength=len(sizes)))
 
 
@@ -90,11 +92,14 @@ def _content_order(keys: np.ndarray, embeddings: np.ndarray | None) -> np.ndarra
             break
         values = column[tied] / norms[tied]
         order = np.lexsort((values, groups[tied]))
-        tied, values = tied[order], values[order]
-        indices, starts = np.arange(len(tied)), np.diff(groups[tied], prepend=-1) > 0
+        tied = tied[order]
+        values = values[order]
+        indices = np.arange(len(tied))
+        starts = np.diff(groups[tied], prepend=-1) > 0
         splits = starts | (np.diff(values, prepend=-np.inf) > TIE)
-        of_group, of_part = (np.maximum.accumulate(np.where(marks, indices, 0)) for marks in (starts, splits))
-        groups[tied] += of_part - of_group
+        start_of_group = np.maximum.accumulate(np.where(starts, indices, 0))
+        start_of_part = np.maximum.accumulate(np.where(splits, indices, 0))
+        groups[tied] += start_of_part - start_of_group
     return np.argsort(groups, kind="stable")
 
 
@@ -107,8 +112,10 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
     labels = np.empty(len(items.first), dtype=np.int64)
     for _, rows in batches_by_size(items.sizes, LIMITS.block_rows):
         b, k = rows.shape
-        compare, step = same(rows), max(1, LIMITS.block_rows**2 // rows.size)
-        classes, is_first = np.zeros((b, k), dtype=np.int64), np.zeros((b, k), dtype=bool)
+        compare = same(rows)
+        step = max(1, LIMITS.block_rows**2 // rows.size)
+        classes = np.zeros((b, k), dtype=np.int64)
+        is_first = np.zeros((b, k), dtype=bool)
         offsets = np.arange(b)[:, None] * k
         for start in range(0, k, step):
             is_same = compare(slice(start, start + step))

@@ -25,7 +25,8 @@ def coverage_adjusted_entropies(classes: Classes) -> np.ndarray:
     by the probability that its class is seen (Chao and Shen 2003, eq. 8). Where each text has a class of its own, one
     of them counts as seen twice.
     """
-    n_texts, sizes = classes.sums(), classes.sizes
+    n_texts = classes.sums()
+    sizes = classes.sizes
     n_single = sum_by_set((n_texts == 1).astype(np.int64), classes.counts)
     n_single = np.where(n_single == sizes, sizes - 1, n_single)
     totals = np.repeat(sizes, classes.counts)
@@ -40,7 +41,8 @@ def utilities(classes: Classes, quality: np.ndarray, patience: float) -> np.ndar
     It is the mean quality of the texts, (n,), 0 for one whose class came before, weighted by patience^(i - 1), which
     sum to 1 (NoveltyBench, arXiv 2504.05228, section 3.3).
     """
-    n, sizes = len(classes.numbers), classes.sizes
+    n = len(classes.numbers)
+    sizes = classes.sizes
     discounts = np.power(float(patience), np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes))
     is_first = np.zeros(n, dtype=bool)
     is_first[np.unique(classes.numbers, return_index=True)[1]] = True
@@ -59,22 +61,22 @@ def count_good_classes(classes: Classes, is_good: np.ndarray) -> np.ndarray:
 def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]:
     """Normalize the likelihoods of texts within their sets, as semantic entropy does (Farquhar et al. 2024).
 
-    `log_probs` is shaped like the predictions: for each text a list of the natural logarithms of its tokens, of which
-    the mean is taken, or for each text a number, which is taken as it is. Returns exp of each mean or number over their
+    `log_probs` is shaped like the predictions: for each text a list of the natural logarithms of its tokens, which
+    are averaged, or for each text a number, which is taken as it is. Returns exp of each mean or number over their
     sum in the set, (n,), and the entry of a signature. A text that was sampled several times counts each time, as in
     the authors' code. Raises a TypeError or ValueError if it is not shaped like the predictions, or has an entry that
     is not a finite number of at most 0.
     """
     rows = flatten(log_probs, sets, "log_probs", "log-probability")
-    of_tokens = np.ndim(rows[0]) > 0
-    expected = "a list of finite log-probabilities, at most 0" if of_tokens else "a finite log-probability, at most 0"
+    has_tokens = np.ndim(rows[0]) > 0
+    expected = "a list of finite log-probabilities, at most 0" if has_tokens else "a finite log-probability, at most 0"
     values = np.empty(len(rows))
     for i, row in enumerate(rows):
         try:
             numbers = to_array(row)
         except (TypeError, ValueError):
             numbers = np.empty(0)
-        is_valid = numbers.ndim == of_tokens and numbers.size > 0 and numbers.dtype.kind in "fiu"
+        is_valid = numbers.ndim == has_tokens and numbers.size > 0 and numbers.dtype.kind in "fiu"
         if not is_valid or not (np.isfinite(numbers) & (numbers <= 0)).all():
             raise ValueError(
                 f"log_probs ({sets.where(i)}) must be {expected}, as for the first text. Got {describe(row)}."
@@ -84,4 +86,4 @@ def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]
     largest = np.maximum.reduceat(values, np.cumsum(sets.sizes) - sets.sizes)
     likelihoods = np.exp(values - np.repeat(largest, sets.sizes))
     weights = likelihoods / np.repeat(sum_by_set(likelihoods, sets.sizes), sets.sizes)
-    return weights, f"exp_log_probs({'token_means' if of_tokens else 'given'})"
+    return weights, f"exp_log_probs({'token_means' if has_tokens else 'given'})"

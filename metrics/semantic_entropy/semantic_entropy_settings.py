@@ -115,10 +115,10 @@ class SemanticEntropySettings(EmbeddedSetSettings):
 
     @property
     def by_model(self) -> bool:
-        """Whether a classifier of pairs compares the texts."""
+        """True if a classifier of pairs compares the texts."""
         return isinstance(self.same, str)
 
     @property
     def by_cosine(self) -> bool:
-        """Whether cosines of embeddings decide which texts say the same."""
+        """True if cosines of embeddings decide which texts say the same."""
         return self.classes is None and not self.by_model and not callable(self.same)

@@ -1,5 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import evaluate
@@ -133,17 +134,22 @@ def find_spectra(
 
     Returns the spectra of sets of equal size, the entries of a signature, and the change of `definite_similarities`.
     """
-    device, change = matrix_device(settings.device), None
+    device = matrix_device(settings.device)
+    change = None
     if settings.kernel == "ngram":
         kernels, signed = word_kernels(sets)
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
         matrices, signed, change = definite_similarities(sets, settings)
-        batches = batches_by_size(sets.sizes, LIMITS.block_rows)
-        kernels = ((members, np.stack([matrices[i] for i in members])) for members, _ in batches)
-        spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
+        spectra = kernel_spectra(_stack_by_size(matrices, sets.sizes), sets.sizes, weights, device=device)
     else:
         vectors, encoded, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
         signed = {"kernel": "embedding", **encoded}
     return list(spectra), signed, change
+
+
+def _stack_by_size(matrices: list[np.ndarray], sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the indices (b,) of sets of equal size k with their matrices (b, k, k), a batch at a time."""
+    for members, _ in batches_by_size(sizes, LIMITS.block_rows):
+        yield members, np.stack([matrices[i] for i in members])

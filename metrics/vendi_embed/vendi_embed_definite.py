@@ -19,7 +19,8 @@ def definite_similarities(
 ) -> tuple[list[np.ndarray], dict[str, Any], float | None]:
     """Find similarities by `find_similarities`, and make them positive semi-definite.
 
-    Returns the largest change of those of a model, too. Raises a ValueError for given ones that are far from it.
+    Also returns the largest change of the similarities of a model. Raises a ValueError for given similarities that are
+    far from it.
     """
     matrices, signed = find_similarities(sets, settings)
     if settings.by_pair_model:
@@ -40,7 +41,8 @@ def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
     """
     if np.linalg.eigvalsh(matrix)[0] >= -2 * np.sqrt(len(matrix)) * EPSILONS["float32"]:
         return matrix
-    nearest, correction = matrix, np.zeros_like(matrix)
+    nearest = matrix
+    correction = np.zeros_like(matrix)
     for _ in range(_MOST_PROJECTIONS):
         values, vectors = np.linalg.eigh(nearest - correction)
         definite = (vectors * values.clip(min=0)) @ vectors.T
@@ -63,25 +65,25 @@ def _repaired(kernel: np.ndarray, kind: str, name: str) -> np.ndarray:
 
     Raises a ValueError for a negative eigenvalue that is neither within 1e-4 of the largest nor caused by rounding.
     """
-    of_type = 2 * np.sqrt(len(kernel)) * min(EPSILONS[kind], EPSILONS["float32"])
+    type_error = 2 * np.sqrt(len(kernel)) * min(EPSILONS[kind], EPSILONS["float32"])
     try:
         # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(kernel + (ROUNDING - of_type) * np.eye(len(kernel)))
+        np.linalg.cholesky(kernel + (ROUNDING - type_error) * np.eye(len(kernel)))
         return kernel
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(kernel)
-    of_rounding = _noise_of_rounding(rounding_errors(kernel, kind))
+    rounding_noise = _noise_of_rounding(rounding_errors(kernel, kind))
     # Without the root of 3 in it, no error is larger.
-    tolerance = max(ROUNDED_ENTRY * values[-1], np.sqrt(3) * of_rounding)
+    tolerance = max(ROUNDED_ENTRY * values[-1], np.sqrt(3) * rounding_noise)
     shown = max(-values[0], 0.0)
     if shown > tolerance:
         raise ValueError(
             f"{name} must be positive semi-definite, to within {tolerance:.3g}, which is {ROUNDED_ENTRY:g} of its "
             f"largest eigenvalue, or what rounding can cause. Got an eigenvalue of {values[0]:.3g}."
         )
-    limit = max(of_type, 2 * shown)
-    if shown <= of_rounding:
-        limit = min(limit, of_type + of_rounding)
+    limit = max(type_error, 2 * shown)
+    if shown <= rounding_noise:
+        limit = min(limit, type_error + rounding_noise)
     # No text must vanish: at most half of its similarity with itself is lost.
     limit = min(limit, 0.5)
     rest = (vectors * np.where(values > limit, values, 0.0)) @ vectors.T

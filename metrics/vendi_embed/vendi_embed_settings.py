@@ -75,5 +75,5 @@ class VendiSettings(SourceSettings):
 
     @property
     def has_orders(self) -> bool:
-        """Whether the orders are a list."""
+        """True if the orders are a list."""
         return isinstance(self.q, list)
