@@ -170,7 +170,7 @@ class Marks:
             self.n_texts + other.n_texts,
             self.removed + other.removed,
             self.left + other.left,
-            {**other.shown, **self.shown},
+            other.shown | self.shown,
             self.n_empty + other.n_empty,
         )
 
@@ -211,10 +211,12 @@ def clean(
     Returns the n texts, in order, and the counts.
     """
     by_text = [contexts] * len(texts) if contexts is None or isinstance(contexts, str) else contexts
-    stripped, marks = [], Marks(len(texts))
+    stripped = []
+    marks = Marks(len(texts))
     for text, context in zip(texts, by_text, strict=True):
         held = find(text, context)
-        answer, removed = text, dict[str, str]()
+        answer = text
+        removed: dict[str, str] = {}
         if held and kinds:
             answer, removed = _stripped(text, frozenset(kinds), context)
         stripped.append(answer)
@@ -378,7 +380,8 @@ def _is_in(place: int, parts: Sequence[Part]) -> bool:
 
 def _without_html(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
     """Leave out `<s>` and `</s>` that are a pair of HTML: one that is not around the whole text."""
-    first, last = _first_answer(text, found), _last_answer(text, found)
+    first = _first_answer(text, found)
+    last = _last_answer(text, found)
     opened: list[re.Match[str]] = []
     html: set[int] = set()
     for match in found:
