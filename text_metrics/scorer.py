@@ -40,7 +40,7 @@ class Scorer:
         self._metric = text_metrics.load(metric)
         self._text_key = text_key
         if self._metric.items == QUESTIONS:
-            raise ValueError(f"{metric} compares answers with references, and is no step: call its compute.")
+            raise ValueError(f"{metric} needs references and cannot be a Scorer: call compute().")
         declared = self._metric.settings.declared()
         keys = {name: value for name, value in settings.items() if name in declared and _is_key(declared[name], value)}
         self._settings = {name: value for name, value in settings.items() if name not in keys}

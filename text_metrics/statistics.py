@@ -53,7 +53,7 @@ def randomization_p(differences: np.ndarray) -> float:
 def mean_p(difference: Estimate) -> float | None:
     """Two-sided p-value of the hypothesis that a mean difference is 0.
 
-    It is that of Student's t test after Hall's transformation, which removes the skewness of t: below 1 - level exactly
+    It is from Student's t test after Hall's transformation, which removes the skewness of t: below 1 - level exactly
     if `difference.interval(level)` does not contain 0.
 
     Returns

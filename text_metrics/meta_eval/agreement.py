@@ -104,7 +104,7 @@ def judge_agreement(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
 
     - accuracy, with the ends of its interval, accuracy_low and accuracy_high, and likewise
     - balanced, the mean of the accuracies over the pairs of each verdict; NaN where only one verdict occurs
-    - margin, by how much `balanced` exceeds that of the best `rule`
+    - margin, `balanced` minus its value for the best `rule`
     - parity, the accuracy if ties go to set 1, as in the paper
     - p_against_best, by paired randomization, with Holm's correction for the cell; NaN for the best metric and rules
     """

@@ -37,8 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
     parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
-    kinds = [*ROLES]
-    kinds += CIRCUMSTANCES
+    kinds = list(chain(ROLES, CIRCUMSTANCES))
     parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
     parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")

@@ -31,7 +31,7 @@ from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks, to_signature
 _ALL = """\
 KL(people ‖ model) in nats, mean over questions, with confidence intervals over questions. Coverage is the share of
 people's answers whose cluster the model hits; wrong is the share of the model's answers that match no cluster; entropy
-is that of the smoothed distribution, people's in parentheses. The divergence depends on the number of answers."""
+is of the smoothed distribution, people's in parentheses. The divergence depends on the number of answers."""
 _AGAINST = """\
 In {rounds} rounds, people's answers are split at random: one half are the gold answers, the other half serves as the
 model. Of the model and these people, the larger sample is drawn down to the size of the smaller, question by question.
@@ -82,8 +82,8 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
     rows = []
     # Each answer is encoded once.
     with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
-        arguments_of_all = {"cache_dir": folder} | settings
-        compute = partial(load("probeval").compute, **arguments_of_all)
+        metric_settings = {"cache_dir": folder} | settings
+        compute = partial(load("probeval").compute, **metric_settings)
         for name, by_question in files.items():
             gold = [row for row in references if row["id"] in by_question]
             given = [{"answers": by_question[row["id"]]} for row in gold]

@@ -24,7 +24,7 @@ def contributions(metric: Any, predictions: Any, **settings: Any) -> list[list[f
     Returns
     -------
     list of m lists, a number for each text, in the unit of the score; None for a text alone in its set, with all the
-    weight of its set, or without which there is no score
+    weight of its set, or if the rest has no score
 
     Raises
     ------

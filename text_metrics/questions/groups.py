@@ -1,6 +1,6 @@
 """The effective number of groups of texts: alpha, beta and gamma diversity.
 
-The entropy S of all texts of a set is that of the mixture of its groups, which have shares w_g of the probability.
+The entropy S of a set is the entropy of the mixture of its groups, which have shares w_g of the probability.
 Holevo's chi = S - sum of w_g S_g is 0 if the groups do not differ, and at most H(w), the entropy of the shares. This
 needs a score whose entropies mix so: Vendi's at order 1, and the entropy of classes.
 
@@ -75,7 +75,7 @@ def between_groups(
     scorer = SubsetScorer(metric, predictions, settings)
     if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
         raise ValueError(
-            "metric must be vendi_embed or semantic_entropy, of which the parts of the diversity add up. "
+            "metric must be vendi_embed or semantic_entropy: the diversity of others does not divide into parts. "
             f"Got {scorer.metric.name}."
         )
     if np.ndim(q := settings.get("q", 1)) != 0 or q != 1:

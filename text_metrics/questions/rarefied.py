@@ -39,7 +39,7 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     -------
     dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
     fewer than k texts, without which means are. Of `pairs` of vendi_embed, it is the squared similarities that are
-    averaged; `similarity_change` is the largest of all subsets, and `n_singletons` that of `compute`. `n_too_small` is
+    averaged; `similarity_change` is the largest of all subsets, and `n_singletons` is from `compute`. `n_too_small` is
     the number of sets of fewer than k texts.
 
     Raises

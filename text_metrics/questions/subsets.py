@@ -159,7 +159,7 @@ class SubsetScorer:
         return np.array(list(chain.from_iterable(scores)), dtype=np.float64)
 
     def has_weight(self, rows: np.ndarray) -> np.ndarray:
-        """Whether any text of each subset has a weight: (s, k) to (s,)."""
+        """Tell for each subset whether any of its texts has a weight: (s, k) to (s,)."""
         if WEIGHTS not in self.given:
             return np.ones(len(rows), dtype=bool)
         return self.given[WEIGHTS][rows].sum(axis=1) > 0

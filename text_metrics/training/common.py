@@ -48,7 +48,7 @@ class Stripper:
 
     @property
     def needs_prompts(self) -> bool:
-        """Whether the prompts of texts must be known."""
+        """True if the prompts of texts must be known."""
         return PROMPT in self.kinds
 
     def __call__(self, texts: Sequence[str], prompts: Sequence[str | None] | None = None) -> list[str]:

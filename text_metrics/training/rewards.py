@@ -34,8 +34,8 @@ REWARDS = {
 class RewardFunction:
     """A metric as a reward function for reinforcement learning: `text_metrics.for_rewards`.
 
-    The completions of one prompt are a set. Processes exchange theirs, and each scores the sets of which it holds a
-    part. `signature` is that of the last call.
+    The completions of one prompt are a set. Processes exchange theirs, and each scores the sets that it holds texts
+    of. `signature` is from the last call.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class RewardFunction:
     strip : what is removed from completions before they are scored, because it is not the answer: "reasoning",
         "special" (tokens and chat markers), "prompt", as a list or with commas between them; `quality` gets them whole
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
-        texts or chats, of which the last message of the user counts
+        texts or chats; of a chat, the last message of the user is the context
 
     Raises
     ------
@@ -87,7 +87,7 @@ class RewardFunction:
     def __call__(self, *, completions: Any, prompts: Any = None, **columns: Any) -> list[float | None]:
         """Compute the rewards of this process's completions; with several processes, all must call together.
 
-        `completions` are n strings, or lists of chat messages with role and content, of which the assistant's are read.
+        `completions` are n strings, or lists of chat messages with role and content; the assistant's are read.
         `prompts`, in the same form, show whether consecutive completions of each are whole sets. `quality` gets the
         columns that it takes; `log_metric` logs scores of sets. Returns a list of n floats, with None for a text
         without a rating.

@@ -21,7 +21,7 @@ from text_metrics.training.common import (
 class TrainerMetric:
     """A `compute_metrics` for the Trainer of `transformers` that scores generations: `text_metrics.for_trainer`.
 
-    `signature` is that of the last evaluation.
+    `signature` is from the last evaluation.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class TrainerMetric:
         self._examples: list[dict[str, Any]] = []
 
     def __call__(self, prediction: Any, compute_result: bool = True) -> dict[str, float]:
-        """Score an EvalPrediction; with `batch_eval_metrics` that of the last batch together with those before.
+        """Score an EvalPrediction; with `batch_eval_metrics`, all batches together after the last one.
 
         Returns a dict of floats, empty unless `compute_result`. A number for which lower is better or more diverse is
         also returned negated, as `neg_<name>`, for `metric_for_best_model`.
