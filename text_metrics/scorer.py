@@ -40,7 +40,7 @@ class Scorer:
         self._metric = text_metrics.load(metric)
         self._text_key = text_key
         if self._metric.items == QUESTIONS:
-            raise ValueError(f"{metric} compares answers with references, and is no step: call its compute.")
+            raise ValueError(f"{metric} needs references and cannot be a Scorer: call compute().")
         declared = self._metric.settings.declared()
         keys = {name: value for name, value in settings.items() if name in declared and _is_key(declared[name], value)}
         self._settings = {name: value for name, value in settings.items() if name not in keys}
@@ -51,7 +51,8 @@ class Scorer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         keys = {column.argument: column.name for column in self._columns}
-        return partial(Scorer, self._metric.name, self._text_key, **self._settings, **keys), ()
+        arguments = self._settings | keys
+        return partial(Scorer, self._metric.name, self._text_key, **arguments), ()
 
     def __call__(self, batch: Any) -> Any:
         """Score a batch of n rows; returns it with the column `<metric>`, and columns `<metric>_<name>`, of floats.
@@ -116,12 +117,13 @@ class Scorer:
 
     def _compute(self, texts: list[Any], given: list[dict[str, Any]]) -> dict[str, list[Any]]:
         """Score rows; returns the columns that are added."""
-        arguments = to_arguments(self._columns, given, self._metric.items == TEXTS)
+        arguments = self._settings | to_arguments(self._columns, given, self._metric.items == TEXTS)
         try:
-            result = self._metric.compute(predictions=texts, **arguments, **self._settings)
+            result = self._metric.compute(predictions=texts, **arguments)
         except (TypeError, ValueError) as error:
-            read = [f"predictions are {self._text_key}", *(f"{each.argument} {each.name}" for each in self._columns)]
-            raise type(error)(f"{error} ({', '.join(read)})") from error
+            sources = [f"predictions are {self._text_key}"]
+            sources += [f"{each.argument} {each.name}" for each in self._columns]
+            raise type(error)(f"{error} ({', '.join(sources)})") from error
         return {self._column(name): values for name, values in result.items() if name.endswith("scores")}
 
     def _added(self) -> list[str]:

@@ -53,7 +53,7 @@ def randomization_p(differences: np.ndarray) -> float:
 def mean_p(difference: Estimate) -> float | None:
     """Two-sided p-value of the hypothesis that a mean difference is 0.
 
-    It is that of Student's t test after Hall's transformation, which removes the skewness of t: below 1 - level exactly
+    It is from Student's t test after Hall's transformation, which removes the skewness of t: below 1 - level exactly
     if `difference.interval(level)` does not contain 0.
 
     Returns
@@ -75,12 +75,13 @@ def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.n
 
     Returns
     -------
-    dict with n_units, difference, and of that interval and p, which are None for fewer than two units or equal ones;
+    dict with n_units, difference, and its interval and p, which are None for fewer than two units or equal ones;
     smallest_difference is the true mean difference that the test finds with a probability of 80 %, by Student's t
     """
     differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
     mean = mean_estimate(differences, units)
-    p, smallest = mean_p(mean), None
+    p = mean_p(mean)
+    smallest = None
     if mean.error > 0:
         smallest = float(mean.error * stdtrit(mean.n - 1, [(1 + level) / 2, POWER]).sum())
     return {

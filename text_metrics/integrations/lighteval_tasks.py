@@ -16,7 +16,7 @@ N_ANSWERS = 8
 
 
 class Answers(SamplingMetric, SampleLevelComputation):
-    """Collect what is scored once for all prompts."""
+    """Collect the answers, which are scored once for all prompts."""
 
     def num_samples(self) -> int:
         """Return how often each prompt is answered."""
@@ -30,7 +30,11 @@ class Answers(SamplingMetric, SampleLevelComputation):
 def _task(name: str, subset: str, key: str, read: Any) -> LightevalTaskConfig:
     def score(answers: list[dict[str, Any]]) -> dict[str, float]:
         rows = [read(each["row"], [each["texts"]]) for each in answers]
-        return {metric: getattr(scores, metric)([row[metric] for row in rows]) for metric in rows[0]}
+        by_metric: dict[str, float] = {}
+        for metric in rows[0]:
+            score_prompts = getattr(scores, metric)
+            by_metric[metric] = score_prompts([row[metric] for row in rows])
+        return by_metric
 
     # A dict as the result has no bootstrap, which would score everything a thousand times.
     metric = SampleLevelMetric(name, False, SamplingMethod.GENERATIVE, Answers(), score)

@@ -40,9 +40,10 @@ class Bootstrap:
 
     def __init__(self, groups: pd.Series) -> None:
         self._groups = groups
-        n = self._n = groups.nunique()
+        n = groups.nunique()
+        self._n = n
         drawn = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES)
-        # The first are the items themselves.
+        # The first row are the items themselves.
         self._weights = np.vstack([np.ones(n), drawn])
 
     def means(self, values: pd.DataFrame) -> pd.DataFrame:
@@ -69,13 +70,14 @@ class Bootstrap:
 def choices(scores: Scores, pairs: pd.DataFrame, tie: float = _TIE) -> pd.DataFrame:
     """Return the choices of each metric; a relative difference up to `tie` is a tie."""
     values = (scores.values * scores.metrics["sign"]).to_numpy()
-    first, second = values[pairs["first"]], values[pairs["second"]]
+    first = values[pairs["first"]]
+    second = values[pairs["second"]]
     tied = np.abs(first - second) <= tie * np.maximum(np.abs(first), np.abs(second))
     return pd.DataFrame(np.where(tied, 0.5, second > first), index=pairs.index, columns=scores.values.columns)
 
 
 def rule_choices(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Baselines that do not read the texts: its position, and the label that says how it was made."""
+    """Return the choices of baselines that read no text: the position of a set, and the label of how it was made."""
     chosen = pd.DataFrame({FIRST_RULE: 0.0}, index=pairs.index)
     first, second = (pairs[label] == "nonsensical" for label in ("label1", "label2"))
     if (first | second).any():
@@ -102,7 +104,7 @@ def judge_agreement(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
 
     - accuracy, with the ends of its interval, accuracy_low and accuracy_high, and likewise
     - balanced, the mean of the accuracies over the pairs of each verdict; NaN where only one verdict occurs
-    - margin, by how much `balanced` exceeds that of the best `rule`
+    - margin, `balanced` minus its value for the best `rule`
     - parity, the accuracy if ties go to set 1, as in the paper
     - p_against_best, by paired randomization, with Holm's correction for the cell; NaN for the best metric and rules
     """
@@ -143,7 +145,7 @@ def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: pd.Index) -> pd
 def kappas(chosen: pd.DataFrame, bootstrap: Bootstrap) -> pd.DataFrame:
     """Cohen's kappa of all pairs of annotators, a tie being a verdict of its own; NaN where chance explains all.
 
-    Returns a frame of shape (1 + resamples, k (k - 1) / 2), that of the items themselves first.
+    Returns a frame of shape (1 + resamples, k (k - 1) / 2), the row of the items themselves first.
     """
     first, second = zip(*itertools.combinations(chosen, 2), strict=True)
     same = chosen[list(first)].to_numpy() == chosen[list(second)].to_numpy()
@@ -163,7 +165,8 @@ def kappa_by_quality(scores: Scores, pairs: pd.DataFrame) -> tuple[pd.DataFrame,
     names = annotators(scores)
     chosen = choices(scores, pairs)[names].assign(**{JUDGE: pairs["verdict"].astype(float)})
     groups = {**scores.metrics["group"], JUDGE: "judge"}
-    matrices, means = [], []
+    matrices = []
+    means = []
     for part in ("pooled", "high", "low"):
         rows = pairs if part == "pooled" else pairs[pairs["part"] == part]
         if rows.empty:
@@ -190,8 +193,8 @@ def people_agreement(scores: Scores, people: pd.DataFrame) -> pd.DataFrame:
     """Compare the judge, each metric and the rule of position with people.
 
     A person is compared with the majority of the other people, where a tie counts half: the ceiling for a metric.
-    Returns `majority`, the share of pairs on which a row chooses as most people do,
-    `balanced`, its mean over the pairs of each verdict, and `person`, the mean agreement with one person.
+    Returns `majority`, the agreement with the majority vote, `balanced`, its mean over the pairs of each verdict, and
+    `person`, the mean agreement with one person.
     """
     bootstrap = Bootstrap(people["concept"])
     votes = pd.DataFrame(people["votes"].tolist(), index=people.index)

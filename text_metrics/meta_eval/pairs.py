@@ -19,7 +19,7 @@ Sets = dict[tuple[str, ...], int]
 def read_pairs(paths: Sequence[Path], sets: Sets, strip: Sequence[str] = ()) -> tuple[Any, Any]:
     """Read pairs from files of JSON lines; a file x_high or x_low belongs to the data set x.
 
-    strip : the kinds of what is not the answer that are removed from texts
+    strip : the kinds of text, other than answers, that are removed
 
     Returns
     -------
@@ -36,7 +36,8 @@ def read_pairs(paths: Sequence[Path], sets: Sets, strip: Sequence[str] = ()) -> 
     """
     judged: list[dict[str, Any]] = []
     people: list[dict[str, Any]] = []
-    left_out, marks = 0, Marks()
+    left_out = 0
+    marks = Marks()
     for path in paths:
         for where, record in read_rows(path):
             first, second = (read_texts(record, key, where) for key in ("set1", "set2"))
@@ -94,9 +95,13 @@ def _read_judged(record: dict[str, Any], where: str, file: str) -> dict[str, Any
     first, second = (str(record.get(key) or "") for key in ("set1_label", "set2_label"))
     if part not in ("high", "low"):
         stem = file
-        part = "low" if _LOW & {first, second} else "high" if _HIGH & {first, second} else ""
+        part = ""
+        if _LOW & {first, second}:
+            part = "low"
+        elif _HIGH & {first, second}:
+            part = "high"
     is_clear = True
-    with suppress(KeyError, TypeError, OverflowError):  # scores may be missing, or no numbers
+    with suppress(KeyError, TypeError, OverflowError):  # scores may be missing, or not numbers
         # They are means: 3.4 - 2.9 is a little less than 0.5 in binary.
         is_clear = not abs(record["Diversity_Set1"] - record["Diversity_Set2"]) < 0.5 - 1e-9
     row = {"verdict": int(verdict), "clear": is_clear, "data": stem, "part": part}
@@ -104,7 +109,8 @@ def _read_judged(record: dict[str, Any], where: str, file: str) -> dict[str, Any
 
 
 def _read_people(record: dict[str, Any], where: str, earlier: list[dict[str, Any]]) -> dict[str, Any]:
-    votes, verdict = record["human_diversity"], record.get("llm_diversity")
+    votes = record["human_diversity"]
+    verdict = record.get("llm_diversity")
     if not isinstance(votes, list) or not votes or any(vote not in (0, 1) for vote in votes):
         raise ValueError(f"{where}: human_diversity must be a list of 0 and 1. Got {votes!r:.80}.")
     if earlier and len(votes) != (n_votes := len(earlier[0]["votes"])):

@@ -4,6 +4,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ class Column(NamedTuple):
 
     values : a number for each set
     sign : 1 if higher is more diverse, -1 if lower is
-    group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
+    group : "form", "content", "quality", "own", or "rule" for trivial baselines
     """
 
     name: str
@@ -63,24 +64,31 @@ def score_sets(
     gruen: bool = True,
 ) -> Scores:
     """Score all sets by all metrics; `paths` are those of your metrics."""
-    # What may fail comes before what takes long.
+    # Errors of user-supplied metrics show before the slow part.
     own_columns = [own_column(path, sets) for path in paths]
     with tempfile.TemporaryDirectory() as folder:
         # Each text is encoded once for all metrics.
         encoder = {"model": model, "cache_dir": cache_dir or folder, "progress": sys.stderr.isatty()}
-        columns = [*form_columns(sets), *content_columns(sets, encoder)]
+        columns = list(form_columns(sets))
+        columns += content_columns(sets, encoder)
         if gruen:
             columns += quality_columns(sets, encoder)
-    return join_columns([*columns, *own_columns, *rule_columns(sets)])
+    columns += own_columns
+    columns += rule_columns(sets)
+    return join_columns(columns)
 
 
 def form_columns(sets: list[list[str]]) -> Iterator[Column]:
     """Score n-gram overlap, Distinct, Entropy, and Vendi on n-grams."""
     result = load("self_bleu").compute(predictions=sets, max_order=4, details=True)
-    signature, values = result["signature"], pd.DataFrame(result["details"])
+    signature = result["signature"]
+    values = pd.DataFrame(result["details"])
     # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins. Only the
     # accuracies with ties to set 1 see so small a difference.
-    totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
+    totals = np.zeros(len(sets), dtype=np.int64)
+    for i, members in enumerate(sets):
+        for text in members:
+            totals[i] += max(len(text.split()) - 3, 0)
     yield Column("self-BLEU-3", values["self_bleu_3"], -1, "form", signature.replace("order:4", "order:3"))
     yield Column("self-BLEU-4", values["self_bleu_4"], -1, "form", signature)
     yield Column("Distinct-4", values["distinct_4"] * totals / (totals + 1e-10), 1, "form", signature)
@@ -112,18 +120,25 @@ def _vendi_columns(name: str, group: str, **settings: Any) -> Iterator[Column]:
 
 def quality_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[Column]:
     """Score quality alone, by gruen, and diversity weighted by it."""
-    texts = list(dict.fromkeys(text for members in sets for text in members))
+    texts = list(dict.fromkeys(chain.from_iterable(sets)))
     rated = load("gruen").compute(predictions=texts, cache_dir=encoder["cache_dir"])
     ratings = dict(zip(texts, rated["scores"], strict=True))
-    quality = [[ratings[text] for text in members] for members in sets]
+    quality = []
+    # The texts of sufficient quality; a set scores 0 if there is none.
+    good = []
+    for members in sets:
+        quality.append([ratings[text] for text in members])
+        good.append([text for text in members if ratings[text] >= MIN_QUALITY])
     yield Column("GRUEN alone", list(map(np.mean, quality)), 1, "rule", rated["signature"])
     signed = f"quality:({rated['signature']})"
-    settings: dict[str, Any]
-    for name, metric, settings in (("Chamfer", "chamfer_diversity", {}), ("VS-Embed-0.5", "vendi_embed", {"q": 0.5})):
-        result = load(metric).compute(predictions=sets, quality=quality, **settings, **encoder)
+    weighted: list[tuple[str, str, dict[str, Any]]] = [
+        ("Chamfer", "chamfer_diversity", {}),
+        ("VS-Embed-0.5", "vendi_embed", {"q": 0.5}),
+    ]
+    for name, metric, settings in weighted:
+        arguments = encoder | settings
+        result = load(metric).compute(predictions=sets, quality=quality, **arguments)
         yield Column(f"GRUEN × {name}", result["quality_scores"], 1, "quality", f"{result['signature']}|{signed}")
-    # The texts of sufficient quality; a set scores 0 if there is none.
-    good = [[text for text in members if ratings[text] >= MIN_QUALITY] for members in sets]
     scores = np.zeros(len(sets))
     if any(good):
         result = load("vendi_embed").compute(predictions=list(filter(None, good)), q=0.5, **encoder)
@@ -138,7 +153,8 @@ def rule_columns(sets: list[list[str]]) -> Iterator[Column]:
     counts = np.array(list(map(len, words)), dtype=float)
     yield Column("rule: longer set", counts, 1, "rule", "number of words")
     yield Column("rule: shorter set", -counts, 1, "rule", "minus number of words")
-    distinct = np.array([len({word.casefold() for word in words_of_set}) for words_of_set in words], dtype=float)
+    different_words = [set(map(str.casefold, words_of_set)) for words_of_set in words]
+    distinct = np.array(list(map(len, different_words)), dtype=float)
     yield Column("rule: more distinct words", distinct, 1, "rule", "number of different words")
 
 
@@ -151,12 +167,13 @@ def own_column(path: str, sets: list[list[str]]) -> Column:
         values = list(result["scores"])
     if len(values) != len(sets):
         # A call that failed may have left the metric in an inconsistent state.
-        metric, values = load_metric(path), []
+        metric = load_metric(path)
+        values = []
         try:
             for members in sets:
                 result = metric.compute(predictions=members)
                 values.append(float(result[metric.name]))
-        except Exception as error:  # a metric of the caller may raise anything
+        except Exception as error:  # a user-supplied metric may raise anything
             needed = f"must score all sets, or give the texts of one set a number named {metric.name!r}"
             raise ValueError(f"--metric {path} {needed}. Got {type(error).__name__}: {error}") from error
     sign = -1 if metric.name in getattr(metric, "decreasing", ()) else 1

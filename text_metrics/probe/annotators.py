@@ -26,21 +26,27 @@ def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> 
     for name in ("debias", "rarefy", "rarefy_people"):
         if settings.get(name):
             raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
-    answers = [[{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]] for row in references]
-    return load("probeval").compute(predictions=answers, references=references, **settings | {"details": True})
+    predictions = []
+    for row in references:
+        predictions.append([{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]])
+    arguments = settings | {"details": True}
+    return load("probeval").compute(predictions=predictions, references=references, **arguments)
 
 
 def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
     """Compute the divergence from people of samples counted by cluster and wrong answers, (n, c + 1): (n,)."""
-    people, smoothing = detail["gold_distribution"], detail["smoothing"]["model"]
-    return kl_divergence(np.array([*people.values()]), smooth(counts, np.array([*smoothing.values()])))
+    people = np.array(list(detail["gold_distribution"].values()))
+    smoothing = np.array(list(detail["smoothing"]["model"].values()))
+    return kl_divergence(people, smooth(counts, smoothing))
 
 
 def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:
     """Draw m people with replacement, and score them against all who answered a question: mean over draws."""
     counts = np.array([cluster["count"] for cluster in detail["clusters"]])
     samples = rng.multinomial(m, counts / counts.sum(), size=_DRAWS).astype(np.float64)
-    return float(from_people(detail, np.pad(samples, ((0, 0), (0, 1)))).mean())
+    # The last column counts wrong answers, which people do not give.
+    counts_of_draws = np.pad(samples, ((0, 0), (0, 1)))
+    return float(from_people(detail, counts_of_draws).mean())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,20 +55,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
-    """Compute the divergence at some numbers of people; returns the numbers, and what is printed of them."""
+    """Compute the divergence at some numbers of people; returns the numbers, and the printed sections."""
     parse_count(min(arguments.sizes), "--sizes")
     rng = np.random.default_rng(0)
     result = score_people(references, settings)
     details = result["details"]
-    n_people = [sum(cluster["count"] for cluster in detail["clusters"]) for detail in details]
+    n_people = []
+    for detail in details:
+        n_people.append(sum(cluster["count"] for cluster in detail["clusters"]))
+    means = []
+    for m in arguments.sizes:
+        divergences = [divergence(detail, m, rng) for detail in details]
+        means.append(float(np.mean(divergences)))
     numbers = {
         "signatures": [result["signature"]],
         "n_questions": len(details),
         "n_people": float(np.mean(n_people)),
         "n_clusters": result["n_clusters"],
         "sizes": list(arguments.sizes),
-        "scores": [float(np.mean([divergence(detail, m, rng) for detail in details])) for m in arguments.sizes],
+        "scores": means,
     }
-    scores = [number(score, 3) for score in numbers["scores"]]
-    table = {"m": list(map(str, arguments.sizes)), "KL(all ‖ m people)": scores}
+    table = {
+        "m": list(map(str, arguments.sizes)),
+        "KL(all ‖ m people)": [number(mean, 3) for mean in means],
+    }
     return numbers, [("Divergence of m people from all", _TEXT.format(**numbers), table)]

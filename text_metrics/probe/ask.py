@@ -51,7 +51,8 @@ def read_questions(path: Path) -> dict[str, str]:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     parse_count(arguments.samples, "--samples")
-    questions, chat = read_questions(arguments.reads), Chat(arguments)
+    questions = read_questions(arguments.reads)
+    chat = Chat(arguments)
     names = [name for name in questions for _ in range(arguments.samples)]
     # Identical questions are asked separately.
     samples: dict[str, count[int]] = defaultdict(count)
@@ -65,7 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     for name, answer in zip(names, answers, strict=True):
         if answer is not None:
             given[name].append(answer)
-    rows, marks = [], Marks()
+    rows = []
+    marks = Marks()
     for name, raw in given.items():
         # A cut answer, whose reasoning does not end, is empty.
         without_reasoning, of_question = clean_texts(raw, (REASONING,))

@@ -20,7 +20,7 @@ _DEEPEST = 4
 
 
 class Roleset(NamedTuple):
-    """What PropBank declares of a predicate.
+    """The entry of a predicate in PropBank.
 
     roles : descriptions by name, such as ARG0
     part : of speech: v, j (adjective) or n

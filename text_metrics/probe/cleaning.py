@@ -1,4 +1,4 @@
-"""A raw output to the answer that it gives."""
+"""Extract the answer from a raw output."""
 
 import re
 from collections import defaultdict
@@ -18,7 +18,7 @@ _PREFIXES = (
 )
 _ABBREVIATION = re.compile(r"(?:.*\s)?(?:[a-z]\.)+[a-z]", re.IGNORECASE)
 _STOPS = ".,;:!… "
-# Quotes and marks of emphasis are no part of an answer at either end, even if the other one was cut off.
+# Quotes and marks of emphasis do not belong to an answer at either end, even if the other one was cut off.
 _MARKS = '"“”„«»*_` '
 _PAIRS = {"'": "'", "‘": "’", "(": ")", "[": "]"}
 
@@ -27,7 +27,7 @@ def clean(raw: str, keeps_markers: bool = False) -> str:
     """Return the answer in a raw output; empty if there is none.
 
     First comes the text before the first end-of-text mark, then its first line that is not blank, with single spaces.
-    What is removed from it, until nothing is left to remove: quotes and emphasis around it, "A:" or a number before it,
+    Removed from it, until nothing is left to remove: quotes and emphasis around it, "A:" or a number before it,
     stops after it, a leading article. `keeps_markers` keeps numbers and bullets before it. Cleaning the result again
     does not change it.
     """
@@ -54,8 +54,8 @@ def cleaner(people: Mapping[str, frozenset[str]]) -> Callable[[str], str]:
     """Return a function that cleans the answers to a question on both sides.
 
     `people` has people's answers with their clusters. People do not number their answers: where one of theirs begins
-    with a number or a bullet, such as "12. December", both sides keep them. What would be blank, or equal in different
-    clusters, stays as people gave it.
+    with a number or a bullet, such as "12. December", both sides keep them. An answer that would be blank, or equal in
+    different clusters, stays as people gave it.
     """
     keeps_markers = any(_MARKER.match(text.strip()) for text in people)
     joined: dict[str, set[frozenset[str]]] = defaultdict(set)

@@ -18,7 +18,8 @@ Report = tuple[dict[str, Any], list[tuple[str, str, Any]]]
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield questions with their places: objects with an id of their own, or records of a released file."""
-    names, unclustered = set(), []
+    names = set()
+    unclustered = []
     for where, record in read_rows(path):
         # Commonsense Frame Completion or ProtoQA.
         if "metadata" in record:
@@ -57,7 +58,8 @@ def read_predictions(path: Path, references: Rows, as_said: bool = False) -> tup
         if not path.is_file():
             raise ValueError("a pipe can be read only once, as rows")
         with open_file(path) as file:
-            released = value if isinstance(value := parse_json(file.read()), list) else [value]
+            value = parse_json(file.read())
+            released = value if isinstance(value, list) else [value]
         current().add(path, [path], len(released))
     except ValueError:
         released = [record for _, record in read_rows(path)]
@@ -75,7 +77,8 @@ def strip_answers(rows: Rows, kinds: Sequence[str], questions: Mapping[Any, str]
 
     questions : the prompts by the ids of rows that do not hold them
     """
-    stripped, marks = [], Marks()
+    stripped = []
+    marks = Marks()
     for row in rows:
         prompt = row.get("question") or (questions or {}).get(row["id"])
         texts, of_row = clean([answer["text"] for answer in row["answers"]], kinds, prompt)

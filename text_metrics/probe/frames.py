@@ -1,4 +1,4 @@
-"""Make questions about what sentences leave open: missing roles of their predicates, and circumstances.
+"""Make questions about the open slots of sentences: missing roles of their predicates, and circumstances.
 
     text-metrics probe frames parsed.amr --rolesets propbank-frames/frames --out questions.jsonl
     text-metrics probe frames commongen.jsonl --parse amr-model --rolesets frames --per-context 2 --out questions.jsonl
@@ -14,7 +14,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,7 +25,7 @@ from text_metrics.files.storage import check_outputs, open_file, write_jsonl, wr
 from text_metrics.probe.clauses import CIRCUMSTANCES, PREDICATE, Graph, Roleset, question
 
 ROLES = tuple(f"ARG{n}" for n in range(7))
-# From this sense on, a concept is a relation of AMR's own, such as have-rel-role-91, and no event.
+# From this sense on, a concept is a relation of AMR's own, such as have-rel-role-91, not an event.
 _RELATIONS = 90
 # The first line of a file of parsed graphs: only a file that has it is replaced.
 _PARSED = "# Parsed by text-metrics probe frames."
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
     parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
-    kinds = (*ROLES, *CIRCUMSTANCES)
+    kinds = list(chain(ROLES, CIRCUMSTANCES))
     parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
     parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
@@ -46,7 +46,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    out, sheet, n = arguments.out, arguments.people, arguments.per_context
+    out = arguments.out
+    sheet = arguments.people
+    n = arguments.per_context
     if n is not None:
         parse_count(n, "--per-context")
     graphs = out.with_name(f"{out.name}.amr") if arguments.parse else arguments.sentences
@@ -57,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{graphs} is not a file of this command, and would be replaced: choose another --out.")
         write_text(graphs, _parse(arguments.sentences, arguments.parse))
     rows: list[dict[str, str]] = []
-    unknown, n_contexts, n_bad = set[str](), 0, 0
+    unknown: set[str] = set()
+    n_contexts = 0
+    n_bad = 0
     for where, block in _blocks(_read(graphs)):
         try:
             graph = read_graph(block)
@@ -101,7 +105,7 @@ def open_slots(graph: Graph, rolesets: dict[str, Roleset], unknown: set[str]) ->
             unknown.add(concept)
             continue
         filled = graph.roles(variable)
-        for slot in (*roleset.roles, *CIRCUMSTANCES):
+        for slot in chain(roleset.roles, CIRCUMSTANCES):
             if slot not in filled:
                 row = {"id": f"{graph.name}.{variable}.{slot}", "sentence": graph.sentence}
                 text = question(graph, variable, roleset, slot)
@@ -182,7 +186,7 @@ def _read(path: Path) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands between blank lines, each with its place, except comments."""
+    """Yield the blocks between blank lines, each with its place, except comments."""
     numbered = enumerate(text.splitlines(), 1)
     for is_blank, group in groupby(numbered, lambda line: not line[1].strip()):
         numbers, lines = zip(*group, strict=True)

@@ -31,7 +31,7 @@ from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks, to_signature
 _ALL = """\
 KL(people ‖ model) in nats, mean over questions, with confidence intervals over questions. Coverage is the share of
 people's answers whose cluster the model hits; wrong is the share of the model's answers that match no cluster; entropy
-is that of the smoothed distribution, people's in parentheses. The divergence depends on the number of answers."""
+is of the smoothed distribution, people's in parentheses. The divergence depends on the number of answers."""
 _AGAINST = """\
 In {rounds} rounds, people's answers are split at random: one half are the gold answers, the other half serves as the
 model. Of the model and these people, the larger sample is drawn down to the size of the smaller, question by question.
@@ -82,7 +82,8 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
     rows = []
     # Each answer is encoded once.
     with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
-        compute = partial(load("probeval").compute, **{"cache_dir": folder, **settings})
+        metric_settings = {"cache_dir": folder} | settings
+        compute = partial(load("probeval").compute, **metric_settings)
         for name, by_question in files.items():
             gold = [row for row in references if row["id"] in by_question]
             given = [{"answers": by_question[row["id"]]} for row in gold]
@@ -92,10 +93,13 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
                 result |= {"signature": str(signed), "stripped": stripped[name].counts(kinds)}
             answers = [count_answers(question["answers"]) for question in given]
             compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
-            rows.append({"name": name, "questions": [row["id"] for row in gold], **result, "against_people": compared})
+            row = {"name": name, "questions": [row["id"] for row in gold]}
+            rows.append(row | result | {"against_people": compared})
     # The first of equal scores comes first.
-    rows = [rows[i] for i in np.argsort(tied_ranks([row["probeval"] for row in rows]), kind="stable")]
-    for row, p in zip(rows, holm([row["against_people"]["p"] for row in rows]), strict=True):
+    ranks = tied_ranks([row["probeval"] for row in rows])
+    rows = [rows[i] for i in np.argsort(ranks, kind="stable")]
+    adjusted = holm([row["against_people"]["p"] for row in rows])
+    for row, p in zip(rows, adjusted, strict=True):
         row["against_people"]["p_holm"] = p
     numbers = {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
     return numbers, _sections(rows, arguments.rounds)
@@ -126,11 +130,14 @@ def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str,
 
 def halve(reference: dict[str, Any], rng: np.random.Generator) -> tuple[dict[str, Any], Counter[str]]:
     """Split people's answers at random: a reference with half of them, and the counts of the others, both rounded."""
-    half, rest, answers = [], Counter[str](), reference["answers"]
+    half = []
+    rest = Counter[str]()
+    answers = reference["answers"]
     counts = [round(answer["count"]) for answer in answers]
     drawn = rng.multivariate_hypergeometric(counts, (sum(counts) + 1) // 2).tolist()
     for answer, n, n_drawn in zip(answers, counts, drawn, strict=True):
-        half += [{**answer, "count": n_drawn}] if n_drawn else []
+        if n_drawn:
+            half.append({**answer, "count": n_drawn})
         rest[answer["text"]] += n - n_drawn
     return {"answers": half}, rest
 
@@ -145,7 +152,8 @@ def against_people(
     """
     # The splits are those of every other model.
     splits, draws = np.random.default_rng(0).spawn(2)
-    samples, gold = [], []
+    samples = []
+    gold = []
     for counts, reference in zip(answers, references, strict=True):
         for _ in range(rounds):
             half, people = halve(reference, splits)
@@ -165,22 +173,24 @@ def against_people(
 
 
 def _sections(rows: Rows, rounds: int) -> list[tuple[str, str, Any]]:
-    names = {"answers of": [row["name"] for row in rows]}
-    entropies = [row["distribution_entropy"] for row in rows]
-    scored = {
-        "questions": [str(len(row["questions"])) for row in rows],
-        "answers to each": [f"{min(row['n_answers'])}–{max(row['n_answers'])}" for row in rows],
-        "KL": [estimate(row["probeval"], row["confidence_interval"], 3) for row in rows],
-        "coverage": [percent(row["coverage"]) for row in rows],
-        "wrong": [percent(row["wrong_rate"]) for row in rows],
-        "entropy": [f"{number(each['model'], 2)} ({number(each['gold'], 2)})" for each in entropies],
-    }
-    against = [row["against_people"] for row in rows]
-    compared = {
-        "KL": [number(each["own"], 3) for each in against],
-        "KL of people": [number(each["people"], 3) for each in against],
-        "difference": [estimate(each["difference"], each["interval"], 3) for each in against],
-        "p": [p_value(each["p_holm"]) for each in against],
-    }
-    of_people = ("Against people", _AGAINST.format(rounds=rounds), names | compared)
-    return [("All answers", _ALL, names | scored), of_people]
+    scored: dict[str, list[str]] = defaultdict(list)
+    compared: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        entropies = row["distribution_entropy"]
+        scored["answers of"].append(row["name"])
+        scored["questions"].append(str(len(row["questions"])))
+        scored["answers to each"].append(f"{min(row['n_answers'])}–{max(row['n_answers'])}")
+        scored["KL"].append(estimate(row["probeval"], row["confidence_interval"], 3))
+        scored["coverage"].append(percent(row["coverage"]))
+        scored["wrong"].append(percent(row["wrong_rate"]))
+        scored["entropy"].append(f"{number(entropies['model'], 2)} ({number(entropies['gold'], 2)})")
+        against = row["against_people"]
+        compared["answers of"].append(row["name"])
+        compared["KL"].append(number(against["own"], 3))
+        compared["KL of people"].append(number(against["people"], 3))
+        compared["difference"].append(estimate(against["difference"], against["interval"], 3))
+        compared["p"].append(p_value(against["p_holm"]))
+    return [
+        ("All answers", _ALL, scored),
+        ("Against people", _AGAINST.format(rounds=rounds), compared),
+    ]

@@ -43,9 +43,10 @@ def changes(shares: np.ndarray) -> dict[str, np.ndarray]:
     if len(shares) > RANKS:
         dropped = shares * (1 - places[:RANKS])
         changed["a cluster dropped"] = dropped / dropped.sum(axis=1, keepdims=True)
-        changed["a rank swapped with the next"] = swapped = np.tile(shares, (RANKS - 1, 1))
+        swapped = np.tile(shares, (RANKS - 1, 1))
         for i, row in enumerate(swapped):
             row[[i, i + 1]] = shares[[i + 1, i]]
+        changed["a rank swapped with the next"] = swapped
     return changed
 
 
@@ -78,12 +79,14 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
 
     result = score_people(references, settings)
     rows = [row for detail in result["details"] for row in respond(detail)]
-    changes, sections = [], []
+    rows_of_changes = []
+    sections = []
     for name, frame in DataFrame(rows).groupby("change", sort=False):
         by_step = frame.drop(columns="change").groupby("step")
-        means, n = by_step.mean(), int(by_step.size().iloc[0])
+        means = by_step.mean()
+        n = int(by_step.size().iloc[0])
         steps = means.index.tolist()
-        changes.append({"change": name, "n_questions": n, "steps": steps, "scores": means.to_dict("list")})
+        rows_of_changes.append({"change": name, "n_questions": n, "steps": steps, "scores": means.to_dict("list")})
         table = means.T.map(number, digits=3).rename(columns="{:g}".format)
         sections.append((name.capitalize(), f"Mean over {n} questions.", table.reset_index(names="rank or share")))
-    return {"signatures": [result["signature"]], "changes": changes}, sections
+    return {"signatures": [result["signature"]], "changes": rows_of_changes}, sections

@@ -1,4 +1,4 @@
-"""What each text adds to the score of its set."""
+"""The contribution of each text to the score of its set."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from text_metrics.core_api import ROW_ERRORS, batches_by_size, embed_sets, lists_by_set, matrix_device, one_thread
 from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
 
-# Texts of sets that are taken apart at a time, to bound the memory.
+# Number of texts in a block of sets, which bounds the memory.
 _TEXTS_AT_ONCE = 2**12
 
 
@@ -24,7 +24,7 @@ def contributions(metric: Any, predictions: Any, **settings: Any) -> list[list[f
     Returns
     -------
     list of m lists, a number for each text, in the unit of the score; None for a text alone in its set, with all the
-    weight of its set, or without which there is no score
+    weight of its set, or if the rest has no score
 
     Raises
     ------
@@ -48,8 +48,13 @@ def score_contributions(
 
             with one_thread():
                 vectors, _, precision = embed_sets(scorer.sets, parsed)
-                order, device, error = parsed.orders[0], matrix_device(parsed.device), ROW_ERRORS[precision]
-                rests = vendi_without_each(vectors, scorer.sets.sizes, order, device=device, error=error)
+                rests = vendi_without_each(
+                    vectors,
+                    scorer.sets.sizes,
+                    parsed.orders[0],
+                    device=matrix_device(parsed.device),
+                    error=ROW_ERRORS[precision],
+                )
         else:
             rests = _one_by_one(scorer, whole)
     values = np.repeat(whole, scorer.sets.sizes) - rests
@@ -66,8 +71,9 @@ def _one_by_one(scorer: SubsetScorer, whole: np.ndarray) -> np.ndarray:
             continue
         without_each = np.array([np.delete(np.arange(size), j) for j in range(size)])
         rests = rows[:, without_each].reshape(-1, size - 1)
-        of_set, left_out = np.repeat(members, size), rows.ravel()
-        scored = scorer.has_weight(rests) & ~np.isnan(whole[of_set])
-        subsets = Subsets(of_set[scored], rests[scored])
+        owners = np.repeat(members, size)
+        left_out = rows.ravel()
+        scored = scorer.has_weight(rests) & ~np.isnan(whole[owners])
+        subsets = Subsets(owners[scored], rests[scored])
         scores[left_out[scored]] = scorer.scores(subsets, **scorer.singletons_skipped)
     return scores

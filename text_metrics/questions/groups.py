@@ -1,6 +1,6 @@
 """The effective number of groups of texts: alpha, beta and gamma diversity.
 
-The entropy S of all texts of a set is that of the mixture of its groups, which have shares w_g of the probability.
+The entropy S of a set is the entropy of the mixture of its groups, which have shares w_g of the probability.
 Holevo's chi = S - sum of w_g S_g is 0 if the groups do not differ, and at most H(w), the entropy of the shares. This
 needs a score whose entropies mix so: Vendi's at order 1, and the entropy of classes.
 
@@ -76,7 +76,7 @@ def between_groups(
     scorer = SubsetScorer(metric, predictions, settings)
     if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
         raise ValueError(
-            "metric must be vendi_embed or semantic_entropy, of which the parts of the diversity add up. "
+            "metric must be vendi_embed or semantic_entropy: the diversity of others does not divide into parts. "
             f"Got {scorer.metric.name}."
         )
     if np.ndim(q := settings.get("q", 1)) != 0 or q != 1:
@@ -96,16 +96,22 @@ def between_groups(
         arranged = [_arrange(scorer, i, row, permutations, seed) for i, row in enumerate(labels)]
         scores = _score_different(scorer, [part for _, parts in arranged for part in parts])
     entropies = scores if is_entropy else np.log(scores)
-    shares = [of_set for of_set, _ in arranged]
-    pooled, chi = [], []
-    for of_set in shares:
-        rows, entropies = entropies[: 1 + len(of_set)], entropies[1 + len(of_set) :]
+    shares = [group_shares for group_shares, _ in arranged]
+    pooled = []
+    chi = []
+    start = 0
+    for group_shares in shares:
+        # The whole set, then each of its groups.
+        end = start + 1 + len(group_shares)
+        rows = entropies[start:end]
         pooled.append(rows[0, 0])
-        chi.append(rows[0] - of_set @ rows[1:])
-    limits = np.array([max(0.0, -float(of_set @ np.log(of_set))) for of_set in shares])
-    return _results(scorer, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
-        "signature": scorer.signature(groups="given", permutations=permutations, seed=seed)
-    }
+        chi.append(rows[0] - group_shares @ rows[1:])
+        start = end
+    # The entropies of the shares.
+    limits = np.array([max(0.0, -float(group_shares @ np.log(group_shares))) for group_shares in shares])
+    result = _results(scorer, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits)
+    result["signature"] = scorer.signature(groups="given", permutations=permutations, seed=seed)
+    return result
 
 
 def _arrange(
@@ -113,8 +119,8 @@ def _arrange(
 ) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
-    Returns the shares of the g groups, and 1 + g times the subsets of each arrangement, of which the first is the
-    observed one: all texts, and those of each group.
+    Returns the shares of the g groups, and 1 + g batches of subsets: all texts, then those of each group. A batch has
+    a subset for each arrangement, the observed one first.
     """
     start = int(scorer.starts[of_set])
     part = slice(start, start + len(labels))
@@ -143,9 +149,11 @@ def _score_different(scorer: SubsetScorer, batches: list[Subsets]) -> np.ndarray
     sizes = np.array([batch.rows.shape[1] for batch in batches])
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
-        of_set, rows, weights = (np.concatenate(parts) for parts in zip(*(batches[i] for i in members), strict=True))
+        same_size = [batches[i] for i in members]
+        of_set, rows, weights = (np.concatenate(parts) for parts in zip(*same_size, strict=True))
         order = np.argsort(rows, axis=1)
-        rows, weights = np.take_along_axis(rows, order, axis=1), np.take_along_axis(weights, order, axis=1)
+        rows = np.take_along_axis(rows, order, axis=1)
+        weights = np.take_along_axis(weights, order, axis=1)
         keys = np.concatenate([rows, weights.view(np.int64)], axis=1)
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         different = scorer.scores(Subsets(of_set, rows, weights).part(first))
@@ -155,25 +163,28 @@ def _score_different(scorer: SubsetScorer, batches: list[Subsets]) -> np.ndarray
 
 def _results(scorer: SubsetScorer, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
     """Name the results: pooled entropies (m,), chi (m, 1 + permutations), its limits (m,)."""
-    observed, permuted = chi[:, 0], chi[:, 1:]
+    observed = chi[:, 0]
+    permuted = chi[:, 1:]
     expected = permuted.mean(axis=1)
     settings = scorer.settings
     units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
     summary = ScoreSummary(units, settings.get("confidence"), (1.0, float), scorer.sets.sizes)
+    excess = float(observed.sum() - expected.sum())
     possible = float(limits.sum() - expected.sum())
+    rounding = TIE * len(pooled)
     # The means of permutations are estimates too.
     variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
     is_constant = variance <= len(observed) * TIE**2
-    p_value = 1.0 if is_constant else float(ndtr(float(expected.sum() - observed.sum()) / math.sqrt(variance)))
-    result = {
-        **summary.of("within", np.exp(pooled - observed), "within_"),
-        **summary.of("pooled", np.exp(pooled), "pooled_"),
-        **summary.of("between", np.exp(observed), "between_"),
-        **summary._replace(level=None).of("between_expected", np.exp(expected), "between_expected_"),
-        "p_value": p_value,
-        "share": float(observed.sum() - expected.sum()) / possible if possible > TIE * len(pooled) else None,
-    }
+    p_value = 1.0 if is_constant else float(ndtr(-excess / math.sqrt(variance)))
+    without_interval = summary._replace(level=None)
+    result: dict[str, Any] = {}
+    result |= summary.of("within", np.exp(pooled - observed), "within_")
+    result |= summary.of("pooled", np.exp(pooled), "pooled_")
+    result |= summary.of("between", np.exp(observed), "between_")
+    result |= without_interval.of("between_expected", np.exp(expected), "between_expected_")
+    result["p_value"] = p_value
+    result["share"] = excess / possible if possible > rounding else None
     if np.count_nonzero(limits) < FEW_SETS:
-        larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - TIE * len(pooled)))
+        larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - rounding))
         result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
     return result

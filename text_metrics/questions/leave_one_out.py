@@ -1,4 +1,4 @@
-"""Vendi scores of what is left of a set without each of its texts."""
+"""Vendi scores of a set without each of its texts."""
 
 import math
 
@@ -15,9 +15,9 @@ from text_metrics.core_api import (
     vendi_score,
 )
 
-# Of so few texts, the eigenvalues without each are found sooner than the changes of those of all.
+# Up to this number of texts, new eigenvalues without each text are faster than changes of those of the whole set.
 _FEW = 8
-# Of the integral over resolvents, whose steps are equal in log t, from e^-37 to e^37.
+# The integral over resolvents has this many nodes, at equal steps of log t, from e^-37 to e^37.
 _NODES, _LARGEST_LOG = 201, 37
 # Eigenvalues up to this, for unit rows and over their number, are rounding in float64.
 _ZERO = 1e-12
@@ -28,7 +28,7 @@ _BISECTIONS = 45
 def vendi_without_each(
     embeddings: np.ndarray, sizes: np.ndarray, q: float, *, device: str = "cpu", error: float = ROW_ERRORS["float32"]
 ) -> np.ndarray:
-    """Compute the Vendi score, at order 1 or 2, of what is left of its set without each text.
+    """Compute the Vendi score, at order 1 or 2, of the set of each text without this text.
 
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
@@ -58,12 +58,13 @@ def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: s
 
 
 def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> torch.Tensor:
-    """Change the eigenvalues of sets with the rows (b, k) by what leaves with each text: scores (b, k).
+    """Update the eigenvalues of sets with the rows (b, k) for the removal of each text: scores (b, k).
 
     A set of unit rows x has the matrix A, the sum of their outer products, whose eigenvalues are those of the Gram
     matrix of the rows. Without a text, it is A - xxᵀ.
     """
-    size, d = rows.shape[1], embeddings.shape[1]
+    size = rows.shape[1]
+    d = embeddings.shape[1]
     has_gram = size <= d
     if has_gram:
         vectors = unit_rows(embeddings, rows, device)
@@ -129,7 +130,7 @@ def _order_two_without_each(values: torch.Tensor, leverages: torch.Tensor, noise
 
 
 def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: float) -> torch.Tensor:
-    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), of which those that are not there are 0.
+    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), 0 where there is none.
 
     The eigenvalues of A separate them: in ascending order, the i-th is between those before and at i of A. There they
     are the roots of 1 - x·(A - m)⁻¹x, which falls with m between two eigenvalues of A. Arguments are as for order 1.
@@ -138,7 +139,7 @@ def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: fl
     n_zeros = int((values == 0).sum(-1).min())
     n_low = int((values < level).sum(-1).max())
     outside = _outside(leverages)
-    # An eigenvalue of 0 has no part in the sum.
+    # An eigenvalue of 0 adds nothing to the sum.
     poles = torch.where(values > 0, values, 1.0).unsqueeze(-2)
     roots = [torch.zeros_like(outside)]
     for i in range(n_zeros, min(n_low + 1, n_values)):

@@ -41,7 +41,7 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     -------
     dict, as of `compute`, in which every number is an expectation; in `scores` and other lists, None for a set of
     fewer than k texts, without which means are. Of `pairs` of vendi_embed, it is the squared similarities that are
-    averaged; `similarity_change` is the largest of all subsets, and `n_singletons` that of `compute`. `n_too_small` is
+    averaged; `similarity_change` is the largest of all subsets, and `n_singletons` is from `compute`. `n_too_small` is
     the number of sets of fewer than k texts.
 
     Raises
@@ -49,17 +49,19 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     TypeError, ValueError
         If `compute` raises one, or a setting pools several sets to one score.
     """
-    k, draws = parse_count(k, "k"), parse_count(draws, "draws")
+    k = parse_count(k, "k")
+    draws = parse_count(draws, "draws")
     seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     _check_averaged(scorer)
     details = {"details": True} if "details" in scorer.declared else {}
-    of_subsets, maxima = [], []
+    numbers = []
+    maxima = []
     with scorer.caching(**scorer.singletons_skipped):
         for of_set, of_part in scorer.results(_subsets(scorer, k, draws, seed), **details):
-            of_subsets.append(_numbers(scorer, of_set, of_part))
+            numbers.append(_numbers(scorer, of_set, of_part))
             maxima.append({name: of_part[name] for name in scorer.metric.maxima if name in of_part})
-    table = pd.concat([pd.DataFrame(), *of_subsets])
+    table = pd.concat([pd.DataFrame(), *numbers])
     expected = table.groupby(level=0).mean().reindex(range(len(scorer.sets.sizes)))
     result = _summary(scorer, expected, k)
     # NaN without any subset.
@@ -68,7 +70,8 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     if "singletons" in settings and "n_singletons" in scorer.whole:
         result["n_singletons"] = scorer.whole["n_singletons"]
     if settings.get("details"):
-        columns = expected[[name for name in expected if not name.endswith("scores")]]
+        names = [name for name in expected if not name.endswith("scores")]
+        columns = expected[names]
         rows = columns.astype(object).where(columns.notna(), None).to_dict("records")
         result["details"] = [row if size >= k else None for row, size in zip(rows, scorer.sets.sizes, strict=True)]
     result["n_too_small"] = int((scorer.sets.sizes < k).sum())
@@ -77,7 +80,7 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
 
 
 def _check_averaged(scorer: SubsetScorer) -> None:
-    """Raise a ValueError for a setting that pools several sets, unless what is pooled is known of each set."""
+    """Raise a ValueError for a setting that pools several sets, unless each set has the numbers that are pooled."""
     metric = scorer.metric
     pooled_by = metric.settings.read(scorer.settings, metric.name).pooled_by
     pooled_of_sets = {name for each in metric.item_results if each.is_reciprocal for name in each.needs}
@@ -92,9 +95,9 @@ def _subsets(scorer: SubsetScorer, k: int, draws: int, seed: int) -> Iterator[Su
         if size < k:
             continue
         places = _places(size, k, draws, seed)
-        # So that the subsets do not follow from the order of the texts.
+        # Places are those of sorted texts: the order in which texts were given does not change what is drawn.
         by_text = np.array([sorted(of_set, key=scorer.sets.texts.__getitem__) for of_set in rows.tolist()])
-        # In the order in which they were given, which some results depend on.
+        # Texts keep the given order in a subset, because some results depend on it.
         chosen = np.sort(by_text[:, places], axis=2).reshape(-1, k)
         yield Subsets(np.repeat(members, len(places)), chosen).part(scorer.has_weight(chosen))
 
@@ -122,7 +125,9 @@ def _numbers(scorer: SubsetScorer, of_set: np.ndarray, result: dict[str, Any]) -
 
 def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, Any]:
     """Name the results, computed from the expected numbers of each set."""
-    metric, whole, n = scorer.metric, scorer.whole, len(expected)
+    metric = scorer.metric
+    whole = scorer.whole
+    n = len(expected)
     read = metric.settings.read(scorer.settings, metric.name)
     units = parse_confidence_by(read.confidence_by, n, "set")
     summary = ScoreSummary(units, read.confidence, metric.bounds_under(read), np.full(n, k))
@@ -132,14 +137,15 @@ def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, 
     for name in whole:
         if name.endswith("scores"):
             prefix = name.removesuffix("scores")
-            of_mean = prefix.removesuffix("_")
-            of_mean = of_mean if of_mean in whole else f"{prefix}{metric.name}"
+            mean_name = prefix.removesuffix("_")
+            if mean_name not in whole:
+                mean_name = f"{prefix}{metric.name}"
             values = expected.get(name, missing).to_numpy()
             each = declared.get(name, ItemResult(name))
             if each.is_reciprocal:
-                result |= summary.of_reciprocals(of_mean, values, prefix)
+                result |= summary.of_reciprocals(mean_name, values, prefix)
             else:
-                result |= summary.of(of_mean, values, prefix, each.bounds)
+                result |= summary.of(mean_name, values, prefix, each.bounds)
     # The other numbers are means of those in `details`.
     means = {name: None if math.isnan(mean) else float(mean) for name, mean in expected.mean().items()}
     for name, value in whole.items():

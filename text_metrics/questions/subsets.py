@@ -102,14 +102,16 @@ class SubsetScorer:
                 self.settings["cache_dir"] = folder
             if callable(same := self.settings.get("same")):
                 self.settings["same"] = _cached(same)
-            # It also raises the errors of what is given.
+            # This also validates what is given.
             self.whole = self.metric.compute(predictions=self._predictions, **self.settings)
             self.given = {}
-            # The embeddings of contexts have the dimension of those of texts.
-            for name in sorted(self.settings, key="context_embeddings".__eq__):
-                is_model = self.declared[name].given == PAIR and isinstance(self.settings[name], str)
-                if self.settings[name] is not None and self.declared[name].given != CALL and not is_model:
-                    self.given[name] = self._read_given(name, self.settings[name], self.declared[name].given)
+            # Contexts come last: their embeddings must have the dimension of those of the texts.
+            for name in sorted(self.settings, key=lambda name: name == "context_embeddings"):
+                value = self.settings[name]
+                scope = self.declared[name].given
+                is_model = scope == PAIR and isinstance(value, str)
+                if value is not None and scope != CALL and not is_model:
+                    self.given[name] = self._read_given(name, value, scope)
             yield
 
     def signature(self, **entries: object) -> str:
@@ -117,10 +119,12 @@ class SubsetScorer:
         return str(Signature.parse(self.whole["signature"]).merge(**entries))
 
     def fix_classes(self) -> None:
-        """Give the classes of the whole sets to their subsets, in place of what finds classes."""
-        names = (WEIGHTS, *_OF_RESULT)
-        self.settings = {name: self.settings[name] for name in names if name in self.settings} | {"classes": None}
-        self.given = {name: self.given[name] for name in (WEIGHTS, "confidence_by") if name in self.given}
+        """Give the classes of the whole sets to their subsets, and drop the settings that find classes."""
+        kept_settings = (WEIGHTS, *_OF_RESULT)
+        self.settings = {name: value for name, value in self.settings.items() if name in kept_settings}
+        self.settings["classes"] = None
+        kept_values = (WEIGHTS, "confidence_by")
+        self.given = {name: value for name, value in self.given.items() if name in kept_values}
         self.given["classes"] = list(chain.from_iterable(row["classes"] for row in self.whole["details"]))
 
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
@@ -128,22 +132,25 @@ class SubsetScorer:
 
         settings : replace those of the constructor
         """
-        common = {name: value for name, value in self.settings.items() if name not in {*_OF_RESULT, *self.given}}
-        for of_size in subsets:
-            size = of_size.rows.shape[1]
+        varying = self.given.keys() | set(_OF_RESULT)
+        common = {name: value for name, value in self.settings.items() if name not in varying}
+        sliced = [name for name in self.given if name not in _OF_RESULT]
+        for same_size in subsets:
+            size = same_size.rows.shape[1]
             step = max(1, _TEXTS_AT_ONCE // size)
-            for start in range(0, len(of_size.rows), step):
-                part = of_size.part(slice(start, start + step))
-                given = {name: self._slice(name, part) for name in self.given if name not in _OF_RESULT}
+            for start in range(0, len(same_size.rows), step):
+                part = same_size.part(slice(start, start + step))
+                given = {name: self._slice(name, part) for name in sliced}
                 predictions: list[Any] = [self.sets.texts[i] for i in part.rows.ravel().tolist()]
                 if len(part.rows) > 1 and size > 1:
                     given["set_size"] = size  # many short lists take longer than their scores
                 else:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
+                arguments = common | given | settings
                 with warnings.catch_warnings():
                     # Those of the whole sets were shown.
                     warnings.simplefilter("ignore", UserWarning)
-                    result = self.metric.compute(predictions=predictions, **(common | given | settings))
+                    result = self.metric.compute(predictions=predictions, **arguments)
                 yield part.of_set, result
 
     def scores(self, subsets: Subsets, **settings: Any) -> np.ndarray:
@@ -152,12 +159,12 @@ class SubsetScorer:
         return np.array(list(chain.from_iterable(scores)), dtype=np.float64)
 
     def has_weight(self, rows: np.ndarray) -> np.ndarray:
-        """Whether any text of each subset has a weight: (s, k) to (s,)."""
+        """Tell for each subset whether any of its texts has a weight: (s, k) to (s,)."""
         if WEIGHTS not in self.given:
             return np.ones(len(rows), dtype=bool)
         return self.given[WEIGHTS][rows].sum(axis=1) > 0
 
-    def _read_given(self, name: str, values: Any, kind: str) -> Any:
+    def _read_given(self, name: str, values: Any, scope: str) -> Any:
         """Return m values or matrices of sets, or the values of n texts."""
         sets = self.sets
         if name == "contexts":
@@ -165,9 +172,9 @@ class SubsetScorer:
         if name == "context_embeddings":
             rows = parse_context_rows(values, sets, self.given["embeddings"].shape[1])
             return [row if row.any() else None for row in rows]
-        if kind == ITEM:
+        if scope == ITEM:
             return list(values)
-        if kind == PAIR:
+        if scope == PAIR:
             matrices = values if len(sets.sizes) > 1 or sets.nested else [values]
             return [_in_type_of(matrix, to_array(matrix)) for matrix in matrices]
         if name == "embeddings":
@@ -177,23 +184,30 @@ class SubsetScorer:
         return flatten(values, sets, name, "value")
 
     def _slice(self, name: str, subsets: Subsets) -> Any:
-        values, kind, rows = self.given[name], self.declared[name].given, subsets.rows
+        """Return the values of a setting for subsets, in the form that `compute` takes."""
+        values = self.given[name]
+        scope = self.declared[name].given
+        owners = subsets.of_set.tolist()
         if name == WEIGHTS:
-            weights = values[rows] if subsets.weights is None else subsets.weights
-            return (weights / weights.sum(axis=1, keepdims=True)).tolist()
-        if kind == ITEM:
-            return [values[i] for i in subsets.of_set.tolist()]
-        if kind == PAIR:
-            places = rows - self.starts[subsets.of_set, None]
-            matrices = [values[i] for i in subsets.of_set.tolist()]
+            weights = values[subsets.rows] if subsets.weights is None else subsets.weights
+            shares = weights / weights.sum(axis=1, keepdims=True)
+            return shares.tolist()
+        if scope == ITEM:
+            return [values[i] for i in owners]
+        if scope == PAIR:
+            # Places in the set, not in the flat list of texts.
+            places = subsets.rows - self.starts[subsets.of_set, None]
+            matrices = [values[i] for i in owners]
             return [matrix[np.ix_(part, part)] for matrix, part in zip(matrices, places, strict=True)]
         if name == "embeddings":
-            return values[rows.ravel()]
-        return [[values[i] for i in row] for row in rows.tolist()]
+            return values[subsets.rows.ravel()]
+        flat = [values[i] for i in subsets.rows.ravel().tolist()]
+        size = subsets.rows.shape[1]
+        return [flat[start : start + size] for start in range(0, len(flat), size)]
 
 
 def _in_type_of(given: Any, values: np.ndarray) -> Any:
-    """Return values in the floating-point type of what was given, which decides what counts as rounding."""
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
     kind = float_type(given)
     if kind != "bfloat16":
         return values.astype(kind, copy=False)
@@ -211,7 +225,8 @@ def _cached(function: Callable[..., Any]) -> Callable[..., Any]:
         items = list(zip(*lists, strict=True))
         new = [item for item in dict.fromkeys(items) if item not in answers]
         if new:
-            returned = function(*map(list, zip(*new, strict=True)))
+            new_lists = map(list, zip(*new, strict=True))
+            returned = function(*new_lists)
             answers.update(zip(new, returned, strict=False))
             if new == items or len(returned) != len(new):
                 return returned  # unchanged: the metric validates it

@@ -1,7 +1,7 @@
-"""What could mislead in a report."""
+"""Find caveats: faults in the texts that could mislead the readers of a report."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks
 _LENGTHS_APART = 0.5
 # Texts of a system whose language is identified, which takes time.
 _MOST_IDENTIFIED = 500
-# From this share of texts on that a metric cannot measure, it says nothing about a system.
+# A metric that cannot measure this share of the texts of a system says nothing about it.
 MOST = 0.5
-# Words of a prompt whose text is worth passing as a context.
+# From this number of words on, a prompt is worth passing as a context.
 _WORDS_OF_PROMPT = 3
-# Metrics by what reads the texts.
+# Metrics by the model that reads the texts.
 BY_ENCODER = ("vendi_embed", "n_classes", "chamfer_diversity", "quality_vendi_embed")
 BY_GRUEN = ("quality", "quality_vendi_embed")
-# What is not the answer, as a caveat names it.
+# Titles of the caveats about text that is not the answer.
 NO_ANSWERS = {REASONING: "reasoning in texts", SPECIAL: "special tokens in texts", PROMPT: "prompts in texts"}
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
@@ -37,23 +37,30 @@ def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: boo
     """Return what could mislead, if the default encoder, or gruen, reads the texts."""
     by_encoder = tuple(name for name in BY_ENCODER if name != "n_classes" or inputs.classes is None)
     readers: dict[str, tuple[str, ...]] = {"the default encoder": by_encoder} if by_default else {}
-    readers |= {"GRUEN": BY_GRUEN} if by_gruen else {}
-    systems = list(inputs.by_system().items())
-    languages = (_of_languages(i, *system, readers) for i, system in enumerate(systems))
-    answers = (_of_answers(name, marks, inputs.systems) for name, marks in inputs.marks.items())
-    short = find_short_texts(inputs, tokenizer)
-    return list(chain(_of_reading(inputs), *answers, _of_lengths(inputs), *languages, short))
+    if by_gruen:
+        readers["GRUEN"] = BY_GRUEN
+    caveats = list(_of_reading(inputs))
+    for name, marks in inputs.marks.items():
+        caveats += _of_answers(name, marks, inputs.systems)
+    caveats += _of_lengths(inputs)
+    for i, (name, texts) in enumerate(inputs.by_system().items()):
+        caveats += _of_languages(i, name, texts, readers)
+    caveats += find_short_texts(inputs, tokenizer)
+    return caveats
 
 
 def find_short_texts(inputs: Inputs, tokenizer: Any) -> list[Caveat]:
     """Return the systems most of whose texts have too few words for the metrics that compare words."""
-    systems = enumerate(inputs.by_system().items())
-    return list(chain.from_iterable(_of_words(i, *system, tokenizer) for i, system in systems))
+    caveats: list[Caveat] = []
+    for i, (name, texts) in enumerate(inputs.by_system().items()):
+        caveats += _of_words(i, name, texts, tokenizer)
+    return caveats
 
 
 def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
-    """Say what was read, what of it was not used, and whether prompts should be passed as contexts."""
-    n, sizes = len(inputs.ids), inputs.sizes
+    """Count the rows and prompts that were not used, and say whether prompts should be passed as contexts."""
+    n = len(inputs.ids)
+    sizes = inputs.sizes
     if inputs.bad:
         n_bad = sum(row.get("n_lines", 1) for row in inputs.bad)
         yield Caveat("invalid rows", f"{count(n_bad, 'row')} could not be used: see bad.jsonl.")
@@ -82,7 +89,7 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
 def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]:
     """Count the texts of a system, or of people, that hold what is not the answer.
 
-    If most do, no diversity of the system is that of its answers.
+    If most do, the metrics do not measure the diversity of the system's answers.
     """
     for kind, title in NO_ANSWERS.items():
         n = marks.left[kind]
@@ -109,8 +116,9 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
     if apart:
         # The first of equals.
         names = list(apart)[int(first_maximum(np.array(list(apart.values()))))]
-        words = [f"{number(lengths[name].mean(), 1)}" for name in names]
-        systems = [i for i, name in enumerate(inputs.systems) if any(name in pair for pair in apart)]
+        words = [number(lengths[name].mean(), 1) for name in names]
+        names_apart = set().union(*apart)
+        systems = [i for i, name in enumerate(inputs.systems) if name in names_apart]
         in_doubt = listed(inputs.systems[i] for i in systems)
         yield Caveat(
             "different lengths",
@@ -124,16 +132,19 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
 
 
 def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tuple[str, ...]]) -> Iterator[Caveat]:
-    """Count the texts of system i that are empty, or that those who read only English prose cannot read."""
+    """Count the texts of system i that are empty, or that `readers`, which read only English prose, cannot read."""
     n_empty = sum(not text.strip() for text in texts)
     if n_empty:
         yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
-    sample = texts[:: -(-len(texts) // _MOST_IDENTIFIED)] if readers else []
+    step = -(-len(texts) // _MOST_IDENTIFIED)
+    sample = texts[::step] if readers else []
     unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
     foreign = set().union(*find_unread(sample)) - unknown
     is_most = len(unknown | foreign) >= MOST * len(sample)
     marks: Any = {"systems": [i], "metrics": sorted(set().union(*readers.values()))} if is_most else {}
-    of = f"{count(len(sample), 'text')} of {name}{' that were looked at' if len(sample) < len(texts) else ''}"
+    of = f"{count(len(sample), 'text')} of {name}"
+    if len(sample) < len(texts):
+        of += " that were looked at"
     if unknown:
         by_default = "the default encoder" in readers
         end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"
@@ -158,6 +169,7 @@ def _of_words(i: int, name: str, texts: list[str], tokenizer: Any) -> Iterator[C
     short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
     if short:
         least = min(BY_WORDS[metric] for metric in short)
-        titles = listed({"self_bleu": "self-BLEU", "distinct": "Distinct-2"}[metric] for metric in short)
+        title_of = {"self_bleu": "self-BLEU", "distinct": "Distinct-2"}
+        titles = listed(title_of[metric] for metric in short)
         sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
         yield Caveat("short texts", sentence, [i], short)

@@ -40,22 +40,22 @@ RatedSets = dict[str, list[RatedText]]
 
 
 class Inputs(NamedTuple):
-    """What a report is made from.
+    """The texts of all systems, paired by prompt, with everything that was read beside them.
 
     systems : their names
     sources : for each system, where it is from, and numbers of rows, prompts and texts
     bad : file, row and error of each row that is skipped
     n_all : the number of prompts of any system
-    ids : the p prompts of which every system has two texts or more, in order
+    ids : the p prompts to which every system has two texts or more, in order
     texts : for each system, for each of these prompts, a list of texts
     rated_by : name of the ratings; None without them
     quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
     people : texts of people by prompt; None without them
-    contexts : what the texts of each of these prompts answer; None without them
+    contexts : the context of each of these prompts, which its texts answer; None without them
     classes : the class of each text among those of its set, shaped like `texts`; None without them
-    repeats : what is likely a fault in the rows of a prompt, a sentence each
-    strip : the kinds of what is not the answer that were removed from texts
-    marks : by system, and "people", what their texts held that is not the answer
+    repeats : likely faults in the rows of prompts, a sentence each
+    strip : the kinds of text, other than answers, that were removed
+    marks : by system, and "people", counts of text that is not the answer
     """
 
     systems: list[str]
@@ -81,7 +81,7 @@ class Inputs(NamedTuple):
     @property
     def sizes(self) -> np.ndarray:
         """The number of texts of each set: (systems, p)."""
-        return np.array([[len(texts) for texts in sets] for sets in self.texts])
+        return np.array([list(map(len, sets)) for sets in self.texts])
 
     @property
     def smallest(self) -> int | None:
@@ -95,9 +95,15 @@ def _in_order(sets: RatedSets) -> RatedSets:
 
 
 def _by_prompt(sets: RatedSets, ids: list[str], name: str) -> list[list[Any]]:
-    """List what texts have under a name, for each of some prompts."""
+    """List a field of the texts of each of some prompts."""
     read = attrgetter(name)
     return [list(map(read, sets[prompt])) for prompt in ids]
+
+
+def _texts(sets: RatedSets) -> dict[str, list[str]]:
+    """Return the texts of each prompt without their ratings."""
+    read = attrgetter("text")
+    return {prompt: list(map(read, rated)) for prompt, rated in sets.items()}
 
 
 def pair_systems(
@@ -120,11 +126,17 @@ def pair_systems(
         stripped, marks[name] = _strip(rated_sets, strip, contexts or {})
         sets.append(_in_order(stripped))
     if people is not None:
-        unrated = {prompt: [RatedText(text, float("nan")) for text in texts] for prompt, texts in people.items()}
+        unrated = RatedSets()
+        for prompt, texts in people.items():
+            unrated[prompt] = [RatedText(text, float("nan")) for text in texts]
         name = "people" if "people" not in systems else "the people"
         stripped, marks[name] = _strip(unrated, strip, contexts or {})
-        people = {prompt: [each.text for each in of_people] for prompt, of_people in stripped.items()}
-    ids = sorted(prompt for prompt in sets[0] if all(len(each.get(prompt, ())) > 1 for each in sets))
+        people = _texts(stripped)
+    ids = []
+    for prompt in sorted(sets[0]):
+        n_texts = [len(each.get(prompt, ())) for each in sets]
+        if min(n_texts) > 1:
+            ids.append(prompt)
     if not ids:
         raise ValueError(
             "there is nothing to compare: no prompt has two texts or more of every system, and one text has no "
@@ -132,15 +144,19 @@ def pair_systems(
         )
     if people is not None and people.keys().isdisjoint(ids):
         raise ValueError("people (--people) have no text for any prompt of the systems: check the prompts.")
+    all_prompts = set().union(*sets)
+    ratings: list[float] = []
+    for each in sets:
+        ratings += chain.from_iterable(_by_prompt(each, ids, "rating"))
     return Inputs(
         systems=list(systems),
         sources=sources,
         bad=bad,
-        n_all=len(set().union(*sets)),
+        n_all=len(all_prompts),
         ids=ids,
         texts=[_by_prompt(each, ids, "text") for each in sets],
         rated_by=rated_by,
-        quality=np.array([rated.rating for each in sets for prompt in ids for rated in each[prompt]]),
+        quality=np.array(ratings),
         people=people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
         classes=[_by_prompt(each, ids, "label") for each in sets] if has_classes else None,
@@ -151,7 +167,8 @@ def pair_systems(
 
 def _strip(sets: RatedSets, kinds: Sequence[str], contexts: Mapping[str, str | None]) -> tuple[RatedSets, Marks]:
     """Strip some kinds from the texts of each prompt, and count all."""
-    stripped, marks = RatedSets(), Marks()
+    stripped = RatedSets()
+    marks = Marks()
     for prompt, rated in sets.items():
         texts, of_prompt = clean([each.text for each in rated], kinds, contexts.get(prompt))
         stripped[prompt] = [each._replace(text=text) for each, text in zip(rated, texts, strict=True)]
@@ -171,7 +188,8 @@ def read_sets(
     """Read the arguments of `text_metrics.report`; raises a TypeError or ValueError that names the invalid one."""
     if not isinstance(systems, Mapping) or not systems:
         raise TypeError(f"systems must be a dict from names to lists of sets. Got {describe(systems)}.")
-    if twice := [name for name in systems if [*map(str, systems)].count(str(name)) > 1]:
+    names = list(map(str, systems))
+    if twice := [name for name in systems if names.count(str(name)) > 1]:
         raise ValueError(f"systems must have names that differ as text. Got {twice}.")
     if PROMPT in strip and contexts is None:
         raise ValueError("strip: 'prompt' requires contexts, the prompts that the texts answer.")
@@ -182,10 +200,16 @@ def read_sets(
         if isinstance(values, Mapping) and (unknown := [system for system in values if str(system) not in parsed]):
             raise ValueError(f"{name} has values of {unknown}, which systems lacks.")
     n = len(next(iter(parsed.values())).sizes)
-    # In order also as text.
-    ids = [f"{i:0{len(str(n))}}" for i in range(1, n + 1)] if prompts is None else list(map(str, prompts))
+    if prompts is None:
+        # Numbers of one width sort as text, too.
+        width = len(str(n))
+        ids = [f"{i:0{width}}" for i in range(1, n + 1)]
+    else:
+        ids = list(map(str, prompts))
     given = {f"systems[{name!r}]": sets for name, sets in systems.items()}
-    given |= {"prompts": prompts if isinstance(prompts, str) else ids, "people": people, "contexts": contexts}
+    given["prompts"] = prompts if isinstance(prompts, str) else ids
+    given["people"] = people
+    given["contexts"] = contexts
     for name, values in given.items():
         if values is not None and (isinstance(values, str) or len(values) != n):
             raise ValueError(f"{name} must have an entry for each of {n} prompts. Got {describe(values)}.")
@@ -200,7 +224,8 @@ def read_sets(
         labels = [None] * len(sets.texts)
         if classes is not None:
             labels = flatten(classes.get(name), sets, f"classes[{name!r}]", "label", are_lists=False)
-        members = split_list(list(map(RatedText, sets.texts, ratings, labels)), sets.sizes)
+        rated_texts = list(map(RatedText, sets.texts, ratings, labels))
+        members = split_list(rated_texts, sets.sizes)
         rated[name] = dict(zip(ids, members, strict=True))
     sources = [Origin("", n, 0, n, len(sets.texts)) for sets in parsed.values()]
     people_of: Any = None if people is None else dict(zip(ids, people, strict=True))
@@ -221,7 +246,8 @@ def _parse(sets: Any, name: str) -> TextSets:
 
 def read_inputs(options: argparse.Namespace) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
-    keys, form = Keys(options.text_key, options.id_key, options.system_key), form_of(options)
+    keys = Keys(options.text_key, options.id_key, options.system_key)
+    form = form_of(options)
     columns = [
         Column("quality", options.quality_key, True, (-LARGEST_RATING, LARGEST_RATING), options.quality_scale),
         Column("contexts", options.context_key),
@@ -243,7 +269,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     for name, path in options.files.items():
         for system in dict.fromkeys(unit.system for unit in files[path] if unit.id is not None):
             units = [unit for unit in files[path] if unit.system == system and unit.id is not None]
-            sets = systems[name if system is None else system] = _rated(units)
+            sets = _rated(units)
+            systems[name if system is None else system] = sets
             n_bad = sum(row.n_lines for unit in units for row in unit.bad)
             n_rows = n_bad + sum(len(unit.rows) for unit in units)
             sources.append(Origin(str(path), n_rows, n_bad, len(sets), sum(map(len, sets.values()))))
@@ -253,11 +280,13 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
                     raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts.")
     people = None
     if options.people is not None:
-        files[options.people] = units = read_units(options.people, keys._replace(system=None), **form)
-        people = {prompt: [each.text for each in rated] for prompt, rated in _rated(units).items()}
+        units = read_units(options.people, keys._replace(system=None), **form)
+        files[options.people] = units
+        people = _texts(_rated(units))
     bad = []
     for path, units in files.items():
-        for row in sorted((row for unit in units for row in unit.bad), key=lambda row: row.number):
+        bad_rows = chain.from_iterable(unit.bad for unit in units)
+        for row in sorted(bad_rows, key=lambda row: row.number):
             lines = {"n_lines": row.n_lines} if row.n_lines > 1 else {}
             bad.append({"file": str(path), "row": row.number, "error": row.error, **lines})
     given = contexts if options.context_key else None
@@ -267,7 +296,7 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
 
 
 def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str]:
-    """Say what is likely a fault in the rows of each file, and warn of it."""
+    """Describe likely faults in the rows of each file, and warn of them."""
     sentences = []
     for path, units in files.items():
         counts = count_repeats(units)
@@ -277,13 +306,15 @@ def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str
 
 
 def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
-    """Read the sets of a file, of which at least one is good; a pipe is read once."""
-    source, reader = Source(path, **form), Reader(keys, reads_sets=True, columns=columns, is_scattered=path.is_fifo())
+    """Read the sets of a file, at least one of them good; a pipe is read once."""
+    source = Source(path, **form)
+    reader = Reader(keys, reads_sets=True, columns=columns, is_scattered=path.is_fifo())
     reader.prepare(source)
     units = list(reader.units(source))
     if not any(unit.texts for unit in units):
-        bad = [row.error for unit in units for row in unit.bad]
-        raise ValueError(f"{path}: no row can be used{f': {bad[0]}' if bad else '.'}")
+        bad = list(chain.from_iterable(unit.bad for unit in units))
+        reason = f": {bad[0].error}" if bad else "."
+        raise ValueError(f"{path}: no row can be used{reason}")
     return units
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from text_metrics.reporting.inputs import Inputs
 
-# What spaces separate; each character of Chinese and Japanese, which are written without spaces.
+# Words are separated by spaces; in Chinese and Japanese, which have no spaces, each character is one.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORDS = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 # A text is cut at the end of a sentence that keeps this share of the words. Higher: more texts end inside a sentence.
@@ -34,9 +34,12 @@ def cut_to_shortest(inputs: Inputs) -> tuple[Inputs, list[int]]:
     for p in range(len(inputs.ids)):
         counts = word_counts(chain.from_iterable(sets[p] for sets in inputs.texts))
         n_words.append(int(min(counts[counts > 0], default=0)))
-    texts = [
-        [[cut(text, n) for text in members] for members, n in zip(sets, n_words, strict=True)] for sets in inputs.texts
-    ]
+    texts = []
+    for sets in inputs.texts:
+        cut_sets = []
+        for members, n in zip(sets, n_words, strict=True):
+            cut_sets.append([cut(text, n) for text in members])
+        texts.append(cut_sets)
     return inputs._replace(texts=texts), n_words
 
 

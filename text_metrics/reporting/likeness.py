@@ -28,7 +28,7 @@ from text_metrics.statistics import holm
 
 # Texts of each side on a prompt: the time of a partition grows with the third power.
 MOST_TEXTS = 25
-# For each prompt, the texts of each side, such as a system, and what they answer.
+# For each prompt, the texts of each side, such as a system, and their context.
 ByPrompt = list[list[list[str]]]
 Contexts = list[str | None] | None
 
@@ -52,10 +52,13 @@ def _digest(text: str, key: bytes = b"") -> bytes:
 def equal_numbers(sides: Sequence[Sequence[list[str]]], contexts: Contexts) -> tuple[ByPrompt, Contexts]:
     """Keep as many texts of each side on a prompt as the smallest side has, at most `MOST_TEXTS`.
 
-    A prompt of which a side has no text is left out, with its context.
+    A prompt without a text of some side is left out, with its context.
     """
     sizes = [min(MOST_TEXTS, *map(len, texts)) for texts in zip(*sides, strict=True)]
-    by_prompt = [[texts[p][:n] for texts in sides] for p, n in enumerate(sizes) if n]
+    by_prompt = []
+    for p, n in enumerate(sizes):
+        if n:
+            by_prompt.append([texts[p][:n] for texts in sides])
     return by_prompt, contexts and [context for context, n in zip(contexts, sizes, strict=True) if n]
 
 
@@ -66,9 +69,11 @@ def compare_systems(inputs: Inputs, level: float, encoder: dict[str, Any]) -> Li
         return None
     by_prompt, contexts = equal_numbers(_shuffled_sets(inputs), inputs.contexts)
     places = list(combinations(range(n), 2)) if n > 2 else []
-    parts = [partition([[texts[i], texts[j]] for texts in by_prompt], contexts, level, encoder) for i, j in places]
+    parts = [partition(_sides(by_prompt, i, j), contexts, level, encoder) for i, j in places]
     adjusted = holm([part.p for part in parts])
-    pairs = [Pair(**vars(part), a=i, b=j, p_holm=p) for (i, j), part, p in zip(places, parts, adjusted, strict=True)]
+    pairs = []
+    for (i, j), part, p in zip(places, parts, adjusted, strict=True):
+        pairs.append(Pair(**vars(part), a=i, b=j, p_holm=p))
     order = np.argsort(tied_ranks([-(pair.share or 0.0) for pair in pairs]), kind="stable").tolist()
     whole = partition(by_prompt, contexts, level, encoder)
     cosines = similarities(inputs, level, encoder)
@@ -79,15 +84,15 @@ def compare_with_people(inputs: Inputs, level: float, encoder: dict[str, Any]) -
     """Partition diversity among people and each system, and two halves of people; None without people."""
     if inputs.people is None:
         return None
-    texts = [shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids]
-    first, second = texts, []
-    if max(map(len, texts)) > 1:
-        first, second = [of[: len(of) // 2] for of in texts], [[of[len(of) // 2 :] for of in texts]]
-    by_prompt, contexts = equal_numbers([first, *_shuffled_sets(inputs), *second], inputs.contexts)
-    rows = [
-        partition([[texts[0], texts[i]] for texts in by_prompt], contexts, level, encoder)
-        for i in range(1, len(by_prompt[0]))
-    ]
+    people = [shuffled(inputs.people.get(prompt, ()), prompt) for prompt in inputs.ids]
+    others = _shuffled_sets(inputs)
+    if max(map(len, people)) > 1:
+        # One half stands for people; the other half is compared with it, like a system.
+        others.append([texts[len(texts) // 2 :] for texts in people])
+        people = [texts[: len(texts) // 2] for texts in people]
+    by_prompt, contexts = equal_numbers([people, *others], inputs.contexts)
+    n_sides = len(by_prompt[0])
+    rows = [partition(_sides(by_prompt, 0, i), contexts, level, encoder) for i in range(1, n_sides)]
     return People(n_texts=sum(len(texts[0]) for texts in by_prompt), n_prompts=len(by_prompt), rows=rows)
 
 
@@ -95,35 +100,60 @@ def _shuffled_sets(inputs: Inputs) -> list[list[list[str]]]:
     return [list(map(shuffled, sets, inputs.ids)) for sets in inputs.texts]
 
 
+def _sides(by_prompt: ByPrompt, i: int, j: int) -> ByPrompt:
+    """Keep the texts of two sides on each prompt."""
+    return [[texts[i], texts[j]] for texts in by_prompt]
+
+
 def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> Partition:
     """Divide the diversity of the texts of each prompt into that within and between sides.
 
-    On few prompts, p is the share of permutations, of which there are more. On more prompts, the normal distribution
+    On few prompts, p is the share of permutations, and more of them are drawn. On more prompts, the normal distribution
     gives p, and `least_p` is None.
     """
+    groups = []
+    for sides in by_prompt:
+        labels: list[int] = []
+        for side, texts in enumerate(sides):
+            labels += [side] * len(texts)
+        groups.append(labels)
     permutations = 1000 if len(by_prompt) < FEW_SETS else 100
     result = between_groups(
         "vendi_embed",
-        predictions=[[text for texts in sides for text in texts] for sides in by_prompt],
-        groups=[[side for side, texts in enumerate(sides) for _ in texts] for sides in by_prompt],
+        predictions=[list(chain.from_iterable(sides)) for sides in by_prompt],
+        groups=groups,
         permutations=permutations,
         confidence=level,
         contexts=contexts,
         **encoder,
     )
-    n, share_interval = len(by_prompt[0]), None
-    interval = result["between_confidence_interval"]
+    n = len(by_prompt[0])
+    between_interval = result["between_confidence_interval"]
+    if between_interval is not None:
+        low, high = between_interval
+        between_interval = [low, min(high, n)]
+    share_interval = None
     if result["share"] is not None:
         # The share is a ratio of sums over prompts.
         observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
         estimate = ratio_estimate(observed - chance, math.log(n) - chance)
         share_interval = estimate.interval(level, (-math.inf, 1.0))
+    p = result["p_value"]
+    least_p = None
+    if "permutation_p" in result:
+        p = result["permutation_p"]
+        least_p = 1 / (1 + permutations)
     return Partition(
-        **{name: result[name] for name in ("within", "pooled", "between", "between_expected", "share", "signature")},
-        between_interval=interval and [interval[0], min(interval[1], n)],
+        within=result["within"],
+        pooled=result["pooled"],
+        between=result["between"],
+        between_interval=between_interval,
+        between_expected=result["between_expected"],
+        share=result["share"],
         share_interval=share_interval,
-        p=result.get("permutation_p", result["p_value"]),
-        least_p=1 / (1 + permutations) if "permutation_p" in result else None,
+        p=p,
+        least_p=least_p,
+        signature=result["signature"],
     )
 
 
@@ -133,14 +163,16 @@ def similarities(inputs: Inputs, level: float, encoder: dict[str, Any]) -> tuple
     Each prompt has equal weight, and all texts are used, as in arXiv 2510.22954. Returns means in [-1, 1] with their
     intervals over prompts, and their signature.
     """
-    n, by_prompt = len(inputs.systems), list(chain.from_iterable(zip(*inputs.texts, strict=True)))
-    sizes = np.array(list(map(len, by_prompt)))
-    flat = TextSets(list(chain.from_iterable(by_prompt)), sizes, nested=True)
-    of_sets = inputs.contexts and [context for context in inputs.contexts for _ in range(n)]
-    encoded = embed_sets(flat, EmbeddedSetSettings(contexts=of_sets, **encoder))
+    n = len(inputs.systems)
+    # The sets of all systems on the first prompt, then on the second.
+    members = list(chain.from_iterable(zip(*inputs.texts, strict=True)))
+    sizes = np.array(list(map(len, members)))
+    flat = TextSets(list(chain.from_iterable(members)), sizes, nested=True)
+    contexts = inputs.contexts and [context for context in inputs.contexts for _ in range(n)]
+    encoded = embed_sets(flat, EmbeddedSetSettings(contexts=contexts, **encoder))
     sums = np.empty((len(sizes), encoded.rows.shape[1]))
-    for members, rows in batches_by_size(sizes, LIMITS.block_rows):
-        sums[members] = unit_vectors(encoded.rows[rows]).sum(axis=1)
+    for places, rows in batches_by_size(sizes, LIMITS.block_rows):
+        sums[places] = unit_vectors(encoded.rows[rows]).sum(axis=1)
     by_system = sums.reshape(-1, n, sums.shape[1])
     # Of one system, the cosine of a text with itself is left out.
     diagonal = np.eye(n) * sizes.reshape(-1, n, 1)

@@ -1,4 +1,4 @@
-"""What a report is written as: a page with its pictures inside, tables, figures, and a paragraph for a paper.
+"""Write the files of a report: a page with its pictures inside, tables, figures, and a paragraph for a paper.
 
 Nothing is read but the report, as in `report.json`. Cells of tables are text, whose second line is small.
 """
@@ -29,13 +29,18 @@ _PRINTED = ("diversity", "same_length", "quality", "likeness", "similarity", "pe
 
 
 def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
-    """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is no metric."""
+    """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is not a metric."""
     by_name = {metric.name: metric for metric in report.metrics}
     chosen = [by_name[name] for name in columns if parse_choice(name, "columns", tuple(MEASURES)) in by_name]
-    shown, drawn = tables(report), pictures(report)
-    printed = for_paper = [shown[name] for name in _PRINTED if name in shown]
+    shown = tables(report)
+    drawn = pictures(report)
+    printed = [shown[name] for name in _PRINTED if name in shown]
+    for_paper = printed
     if chosen:
-        for_paper = [scores(report, chosen, "Diversity and quality" if report.section("quality") else "Diversity")]
+        title = "Diversity and quality" if report.section("quality") else "Diversity"
+        for_paper = [scores(report, chosen, title)]
+    markdown_tables = [f"{table.caption}\n\n{markdown(table.frame)}" for table in printed]
+    latex_tables = [latex(table.frame, table.caption) for table in for_paper]
     page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
         report=report,
@@ -46,11 +51,11 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
     # The first one shows that the folder holds a report, so that the next run may replace what a kill left.
     files = {
         "report.json": report.to_json(),
-        "table.md": "\n".join(f"{table.caption}\n\n{markdown(table.frame)}" for table in printed),
-        "table.tex": _LATEX + "\n".join(latex(table.frame, table.caption) for table in for_paper),
-        **methods(report),
-        "index.html": printable(page),
+        "table.md": "\n".join(markdown_tables),
+        "table.tex": _LATEX + "\n".join(latex_tables),
     }
+    files |= methods(report)
+    files["index.html"] = printable(page)
     for name, text in files.items():
         write_text(folder / name, text)
     for section, picture in drawn.items():
@@ -60,7 +65,7 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
 
 
 def methods(report: Report) -> dict[str, str]:
-    """Return the paragraph that says how the numbers were computed, and what it cites, in BibTeX, by file."""
+    """Return the paragraph that says how the numbers were computed, and its references in BibTeX, by file."""
     by_name = {metric.name: metric for metric in report.metrics}
     signatures = [metric.signature for metric in report.metrics]
     if report.likeness is not None:
@@ -110,7 +115,8 @@ def tables(report: Report) -> dict[str, Table]:
 
 def _range(n_words: Sequence[int]) -> str:
     """Return the numbers of words of prompts: "7 words", or "3 to 9 words"."""
-    least, most = min(n_words), max(n_words)
+    least = min(n_words)
+    most = max(n_words)
     return count(most, "word") if least == most else f"{least} to {count(most, 'word')}"
 
 
@@ -128,11 +134,17 @@ def scores(
         cells = _cells([(value.mean, value.interval) for value in metric.values])
         for i, value in enumerate(metric.values):
             mean, line, ends = cells[i].partition("\n")
-            mark = BEST if i == metric.best else "" if value.is_reliable else UNRELIABLE
+            mark = ""
+            if i == metric.best:
+                mark = BEST
+            elif not value.is_reliable:
+                mark = UNRELIABLE
             cells[i] = f"{mean}{mark}{line}{ends}"
         columns[metric.title + _ARROWS[metric.better]] = [cells[i] for i in order]
-    level, n = 100 * report.confidence, count(len(report.prompts), "prompt")
-    caption = f"{title}: means over {n} with {level:g} % intervals. ↑ higher, ↓ lower is better."
+    n_prompts = count(len(report.prompts), "prompt")
+    caption = (
+        f"{title}: means over {n_prompts} with {100 * report.confidence:g} % intervals. ↑ higher, ↓ lower is better."
+    )
     if any(metric.best is not None for metric in metrics):
         caption += f" {BEST} beats every other system in paired tests (p < {1 - report.confidence:.2g}, Holm)."
     if not all(metric.is_reliable for metric in metrics):
@@ -144,7 +156,8 @@ def scores(
 
 
 def _tests(report: Report) -> Table:
-    metrics, names = report.metrics, report.systems
+    metrics = report.metrics
+    names = report.systems
     columns = {"Pair": [f"{names[test.a]} − {names[test.b]}" for test in metrics[0].tests]}
     for metric in metrics:
         digits = decimals((test.difference, test.interval) for test in metric.tests)
@@ -156,17 +169,23 @@ def _tests(report: Report) -> Table:
 
 def _partition(likeness: Likeness, names: list[str]) -> Table:
     """Return the partition of diversity, the most different pair first."""
-    whole, pairs = likeness.partition, likeness.pairs
-    parts = [whole, *pairs]
-    # Whatever the place of a test in Holm's order, permutations bound it where they bound p.
-    p_of_pairs = [p_value(pair.p_holm, pair.p_holm if pair.p == pair.least_p else None) for pair in pairs]
-    digits = decimals((part.between, part.between_interval) for part in parts)
+    whole = likeness.partition
+    parts = [whole, *likeness.pairs]
+    systems = ["all systems"]
+    p_values = [p_value(whole.p, whole.least_p)]
+    for pair in likeness.pairs:
+        systems.append(f"{names[pair.a]} and {names[pair.b]}")
+        # Whatever the place of a test in Holm's order, permutations bound it where they bound p.
+        least = pair.p_holm if pair.p == pair.least_p else None
+        p_values.append(p_value(pair.p_holm, least))
+    betas = [(part.between, part.between_interval) for part in parts]
+    digits = decimals(betas)
     columns = {
-        "Systems": ["all systems", *(f"{names[pair.a]} and {names[pair.b]}" for pair in pairs)],
+        "Systems": systems,
         "Share beyond chance,\u00a0%": _shares(parts),
-        "Effective systems (beta)": _cells([(part.between, part.between_interval) for part in parts]),
+        "Effective systems (beta)": _cells(betas),
         "by chance": [number(part.between_expected, digits) for part in parts],
-        "p": [p_value(whole.p, whole.least_p), *p_of_pairs],
+        "p": p_values,
     }
     alpha, gamma = (number(value, digits) for value in (whole.within, whole.pooled))
     caption = f"Different texts on a prompt: {alpha} of one system (alpha), {gamma} of all (gamma)."
@@ -179,16 +198,20 @@ def _similarity(means: Sequence[Similarity], names: list[str], order: list[int])
     places = {(each.a, each.b): cell for each, cell in zip(means, cells, strict=True)}
     rows = []
     for n, i in enumerate(order):
-        lower = [places[min(i, j), max(i, j)] for j in order[: n + 1]]
-        rows.append([names[i], *lower, *[""] * (len(order) - n - 1)])
+        row = [names[i]]
+        row += [places[min(i, j), max(i, j)] for j in order[: n + 1]]
+        # Above the diagonal.
+        row += [""] * (len(order) - n - 1)
+        rows.append(row)
     caption = "Mean cosine of two texts on one prompt: of one system on the diagonal, of two systems below it."
     return Table(caption, pd.DataFrame(rows, columns=["Cosine", *(names[i] for i in order)]))
 
 
 def _people(people: People, names: list[str]) -> Table:
     """Return how near systems are to people, the nearest first."""
-    # Of two halves of the people, the other one is last.
-    rows = sorted(zip(people.rows, [*names, "half of the people"], strict=False), key=lambda row: row[0].share or 0.0)
+    # Where people are halved, the last row is their other half.
+    sides = [*names, "half of the people"]
+    rows = sorted(zip(people.rows, sides, strict=False), key=lambda row: row[0].share or 0.0)
     columns = {
         "Beside people": [name for _, name in rows],
         "Share beyond chance,\u00a0%\u00a0↓": _shares([part for part, _ in rows]),
@@ -203,7 +226,8 @@ def _sources(report: Report) -> Table:
     if any(source.file for source in report.sources):
         columns["File"] = [source.file for source in report.sources]
     keys = {"n_rows": "Rows", "n_bad": "Skipped", "n_prompts": "Prompts", "n_texts": "Texts"}
-    columns |= {title: [f"{getattr(source, key):,}" for source in report.sources] for key, title in keys.items()}
+    for key, title in keys.items():
+        columns[title] = [f"{getattr(source, key):,}" for source in report.sources]
     return Table("What was read.", pd.DataFrame(columns))
 
 
@@ -212,7 +236,8 @@ def _stripped(report: Report) -> Table:
     titles = {"reasoning": "Reasoning", "special": "Special tokens", "prompt": "Prompt", "empty": "Empty without it"}
     counts = list(report.stripped.values())
     columns = {"Texts of": list(report.stripped)}
-    columns |= {titles[kind]: [f"{each[kind]:,}" for each in counts] for kind in counts[0]}
+    for kind in counts[0]:
+        columns[titles[kind]] = [f"{each[kind]:,}" for each in counts]
     return Table("Texts from which what is not the answer was removed.", pd.DataFrame(columns))
 
 
@@ -224,5 +249,9 @@ def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], digits
 
 def _shares(parts: Sequence[Partition]) -> list[str]:
     """Format shares beyond chance and their intervals, in percent."""
-    shares = [(part.share, part.share_interval) for part in parts]
-    return _cells([(share and 100 * share, ends and [100 * end for end in ends]) for share, ends in shares], 1)
+    percentages = []
+    for part in parts:
+        value = None if part.share is None else 100 * part.share
+        ends = None if part.share_interval is None else [100 * end for end in part.share_interval]
+        percentages.append((value, ends))
+    return _cells(percentages, 1)

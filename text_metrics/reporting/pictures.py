@@ -24,9 +24,12 @@ class Picture(NamedTuple):
 @styled()
 def pictures(report: Report) -> dict[str, Picture]:
     """Draw the pictures of a report by section, from its numbers alone."""
-    main, quality = report.section("diversity")[0], report.section("quality")
+    main = report.section("diversity")[0]
     drawn = {"diversity": _distributions(report, main)}
-    return {**drawn, "quality": _plane(report, main, quality[0])} if quality else drawn
+    quality = report.section("quality")
+    if quality:
+        drawn["quality"] = _plane(report, main, quality[0])
+    return drawn
 
 
 def _distributions(report: Report, metric: Metric) -> Picture:
@@ -61,7 +64,8 @@ def _plane(report: Report, across: Metric, up: Metric) -> Picture:
     axes = figure.subplots()
     for i in across.order:
         style = system_style(i)
-        x, y = across.values[i], up.values[i]
+        x = across.values[i]
+        y = up.values[i]
         axes.hlines(y.mean, *_ends(x), color=style["color"], linewidth=2)
         axes.vlines(x.mean, *_ends(y), color=style["color"], linewidth=2)
         axes.plot(x.mean, y.mean, linestyle="none", markersize=9, label=_short(report.systems[i]), **style)

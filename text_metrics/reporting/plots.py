@@ -30,7 +30,8 @@ COLORS = {
 _LIGHT = {name: light for name, (light, _) in COLORS.items()}
 _HUES = [_LIGHT[f"s{i}"] for i in range(7)]
 # A shape for each of 20 systems.
-_SHAPES: list[Any] = [*"os^DvPX*<p>hd8H", *((corners, 1, 0) for corners in range(3, 8))]
+_SHAPES: list[Any] = list("os^DvPX*<p>hd8H")
+_SHAPES += [(corners, 1, 0) for corners in range(3, 8)]
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "text-metrics",
     "svg.fonttype": "none",

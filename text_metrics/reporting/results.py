@@ -1,4 +1,4 @@
-"""What a report holds, as it is saved in `report.json`."""
+"""The parts of a report, as it is saved in `report.json`."""
 
 import json
 import math
@@ -20,7 +20,7 @@ class Measure(NamedTuple):
     """A number of each set, and how it is shown.
 
     better : "higher" or "lower"; None where neither is
-    bounds : range of the number, of which the upper end may be a function of the number of texts
+    bounds : range of the number; the upper end may be a function of the number of texts
     """
 
     name: str
@@ -48,7 +48,7 @@ MEASURES = {measure.name: measure for measure in _MEASURES}
 
 @dataclass(frozen=True)
 class Origin:
-    """What was read of a system, and from where."""
+    """The file of a system, and numbers of rows, prompts and texts that were read."""
 
     file: str
     n_rows: int
@@ -109,7 +109,7 @@ class Metric:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether the metric can measure most texts of every system."""
+        """True if the metric can measure most texts of every system."""
         return all(value.is_reliable for value in self.values)
 
 
@@ -180,10 +180,10 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Caveat:
-    """What could mislead.
+    """A fault in the texts that could mislead readers.
 
-    systems, metrics : by index and by name; the metrics say nothing about the systems
-    is_doubt : whether they do, but how the systems compare by them is in doubt
+    systems, metrics : by index and by name; `metrics` are not meaningful for `systems`
+    is_doubt : True if they are meaningful, but the order of `systems` by them is in doubt
     """
 
     kind: str
@@ -208,7 +208,7 @@ class SameLength:
 class Report:
     """A report on systems, which are given by their index.
 
-    rarefied_to : the number of texts of which scores are expectations; None where all sets have one size
+    rarefied_to : the number of texts to which sets are rarefied; None where all have one size
     pairs : `pairs` of vendi_embed of all texts of each system, where sizes differ
     stripped : by system, and "people", from how many texts what is not the answer was removed, by kind, and how many
         are "empty" without it; nothing if nothing was to be removed
@@ -245,7 +245,8 @@ class Report:
         """Means and the ends of their intervals, a row for each system, the most diverse first."""
         import pandas as pd
 
-        index, frames = pd.Index(self.systems, name="system"), []
+        index = pd.Index(self.systems, name="system")
+        frames = []
         for metric in self.metrics:
             rows = [(value.mean, *(value.interval or (None, None))) for value in metric.values]
             names = [metric.name, f"{metric.name}_low", f"{metric.name}_high"]
@@ -260,21 +261,23 @@ class Report:
         rows = []
         for metric in self.metrics:
             for test in metric.tests:
-                numbers = (test.difference, *(test.interval or (None, None)), test.p, test.p_holm)
-                pair = (self.systems[test.a], self.systems[test.b])
-                rows.append((metric.name, *pair, *numbers, test.smallest_difference))
+                a = self.systems[test.a]
+                b = self.systems[test.b]
+                low, high = test.interval or (None, None)
+                numbers = (test.difference, low, high, test.p, test.p_holm, test.smallest_difference)
+                rows.append((metric.name, a, b, *numbers))
         names = ("metric", "a", "b", "difference", "low", "high", "p", "p_holm", "smallest_difference")
         return pd.DataFrame(rows, columns=names)
 
     def to_json(self) -> str:
         """Format all numbers as JSON."""
-        values = {**mark("report"), **asdict(self)}
+        values = mark("report") | asdict(self)
         return json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
 
     def save(self, folder: str | Path, columns: Sequence[str] = ()) -> None:
         """Write the page, the JSON, tables and figures, as docs/report.md lists them, into a folder.
 
-        columns : names of the metrics in `table.tex`, of which those that the report has are taken; all by default
+        columns : names of the metrics in `table.tex`, if the report has them; all by default
         """
         from text_metrics.reporting.page import write_pages
 

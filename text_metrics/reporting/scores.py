@@ -4,7 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,25 +186,33 @@ def build(
         at_length = score_same_length(inputs, level, encoder, settings, caveats) if same_length else None
         pairs = None
         if inputs.smallest is not None:
-            of_pairs = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
-            results = [load_metric("vendi_embed").compute(predictions=sets, **of_pairs) for sets in inputs.texts]
+            arguments = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
+            results = [load_metric("vendi_embed").compute(predictions=sets, **arguments) for sets in inputs.texts]
             pairs = [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
     shape = (len(inputs.systems), -1)
     size = inputs.smallest or float(inputs.sizes[0, 0])
     measures = dict(MEASURES)
     if inputs.rated_by is not None:
         measures["quality"] = measures["quality"]._replace(title=inputs.rated_by, bounds=UNBOUNDED)
-    metrics = [
-        summarize(measure, np.reshape(scores[name][0], shape), scores[name][1], size, level, unread[name])
-        for name, measure in measures.items()
-        if name in scores
-    ]
+    metrics = []
+    for name, measure in measures.items():
+        if name in scores:
+            values, signed = scores[name]
+            of_systems = np.reshape(values, shape)
+            metrics.append(summarize(measure, of_systems, signed, size, level, unread[name]))
+    options = {
+        "quality": inputs.rated_by or (GRUEN if by_gruen else None),
+        "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
+    }
+    collapse = []
+    for value, sets in zip(metrics[0].values, inputs.texts, strict=True):
+        collapse.append(least_diverse(inputs.ids, value.scores, sets, encoding.is_english, shows_texts))
+    stripped = {}
+    if inputs.strip:
+        stripped = {name: marks.counts(inputs.strip) for name, marks in inputs.marks.items()}
     report = Report(
         version=VERSION,
-        options={
-            "quality": inputs.rated_by or (GRUEN if by_gruen else None),
-            "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
-        },
+        options=options,
         confidence=level,
         systems=inputs.systems,
         sources=inputs.sources,
@@ -214,13 +222,10 @@ def build(
         pairs=pairs,
         likeness=likeness,
         people=people,
-        collapse=[
-            least_diverse(inputs.ids, value.scores, sets, encoding.is_english, shows_texts)
-            for value, sets in zip(metrics[0].values, inputs.texts, strict=True)
-        ],
+        collapse=collapse,
         caveats=caveats,
         same_length=at_length,
-        stripped={name: marks.counts(inputs.strip) for name, marks in inputs.marks.items() if inputs.strip},
+        stripped=stripped,
     )
     report = _signed(report, inputs.strip)
     return replace(report, sentences=sentences(report))
@@ -240,11 +245,12 @@ def score_same_length(
 ) -> SameLength:
     """Score the diversity of texts cut to the words of the shortest of their prompt.
 
-    Quality is that of whole texts. `caveats` are those of whole texts, which hold for what is left of them.
+    Quality is measured on whole texts. `caveats` are about whole texts, and hold for their cut texts, too.
     """
     cut, n_words = cut_to_shortest(inputs)
     scores = score(cut, False, encoder, settings)
-    unread = _unread([*caveats, *find_short_texts(cut, settings.get("tokenizer", WHITESPACE))])
+    short = find_short_texts(cut, settings.get("tokenizer", WHITESPACE))
+    unread = _unread(list(chain(caveats, short)))
     size = inputs.smallest or float(inputs.sizes[0, 0])
     metrics = []
     for name, measure in MEASURES.items():
@@ -265,12 +271,13 @@ def _signed(report: Report, strip: Sequence[str]) -> Report:
         return str(Signature.parse(text).merge(**to_signature(strip)))
 
     metrics = [replace(metric, signature=sign(metric.signature)) for metric in report.metrics]
-    likeness, people = report.likeness, report.people
+    likeness = report.likeness
     if likeness is not None:
         whole = replace(likeness.partition, signature=sign(likeness.partition.signature))
         pairs = [replace(pair, signature=sign(pair.signature)) for pair in likeness.pairs]
         similarity = sign(likeness.similarity_signature)
         likeness = replace(likeness, partition=whole, pairs=pairs, similarity_signature=similarity)
+    people = report.people
     if people is not None:
         people = replace(people, rows=[replace(row, signature=sign(row.signature)) for row in people.rows])
     at_length = report.same_length
@@ -286,11 +293,15 @@ def least_diverse(
 ) -> list[Collapse]:
     """Find the prompts of least diversity, without those most of whose texts an encoder for English cannot read."""
     order = np.argsort(tied_ranks(scores), kind="stable").tolist()
-    readable = (p for p in order if not is_english or np.mean(list(map(is_other_script, sets[p]))) < MOST)
-    entries = []
-    for p in islice(readable, _SHOWN):
-        equal = sum(n for n in Counter(sets[p]).values() if n > 1)
-        entries.append(Collapse(ids[p], scores[p], equal / len(sets[p]), sets[p] if shows_texts else None))
+    entries: list[Collapse] = []
+    for p in order:
+        texts = sets[p]
+        if len(entries) == _SHOWN:
+            break
+        if is_english and np.mean(list(map(is_other_script, texts))) >= MOST:
+            continue
+        n_equal = sum(n for n in Counter(texts).values() if n > 1)
+        entries.append(Collapse(ids[p], scores[p], n_equal / len(texts), texts if shows_texts else None))
     return entries
 
 
@@ -303,38 +314,44 @@ def score(
     names of `MEASURES`.
     """
     sets = list(chain.from_iterable(inputs.texts))
-    sizes, k, progress = inputs.sizes.ravel(), inputs.smallest, settings["progress"]
-    of_meaning = {**encoder, "contexts": inputs.contexts and inputs.contexts * len(inputs.systems)}
+    sizes = inputs.sizes.ravel()
+    k = inputs.smallest
+    progress = settings["progress"]
+    contexts = None if inputs.contexts is None else inputs.contexts * len(inputs.systems)
+    of_meaning = {**encoder, "contexts": contexts}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
         metric = load_metric(name)
-        return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
+        if k is None:
+            return metric.compute(predictions=sets, **settings)
+        return rarefied(metric, sets, k, **settings)
 
     scores: dict[str, tuple[Any, str]] = {}
     by_set = None
     if is_rated:
-        ratings, signed = inputs.quality, signature("quality", column=inputs.rated_by)
-        if inputs.rated_by is None:
-            # Its models are its own.
+        if inputs.rated_by is not None:
+            ratings = inputs.quality
+            signed = signature("quality", column=inputs.rated_by)
+        else:
+            # GRUEN has models of its own.
             of_gruen = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
             texts = list(chain.from_iterable(sets))
             result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **of_gruen)
-            ratings, signed = np.array(result["scores"]), result["signature"]
+            ratings = np.array(result["scores"])
+            signed = result["signature"]
         scores["quality"] = (mean_by_set(ratings, sizes), signed)
         if ratings.min() >= 0 and ratings.max() <= 1:
             by_set = split_list(ratings.tolist(), sizes)
     vendi = compute("vendi_embed", **of_meaning, progress=progress, quality=by_set)
+    scores["vendi_embed"] = (vendi["scores"], vendi["signature"])
     chamfer = compute("chamfer_diversity", **of_meaning)
+    scores["chamfer_diversity"] = (chamfer["scores"], chamfer["signature"])
     bleu = compute("self_bleu", repetition=True, details=True, tokenizer=settings.get("tokenizer", WHITESPACE))
+    scores["self_bleu"] = (bleu["scores"], bleu["signature"])
+    scores["distinct"] = ([row["distinct_2"] for row in bleu["details"]], bleu["signature"])
+    scores["compression_ratio"] = ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"])
     lengths = mean_by_set(word_counts(chain.from_iterable(sets)), sizes)
-    scores |= {
-        "vendi_embed": (vendi["scores"], vendi["signature"]),
-        "chamfer_diversity": (chamfer["scores"], chamfer["signature"]),
-        "self_bleu": (bleu["scores"], bleu["signature"]),
-        "distinct": ([row["distinct_2"] for row in bleu["details"]], bleu["signature"]),
-        "compression_ratio": ([row["compression_ratio"] for row in bleu["details"]], bleu["signature"]),
-        "length": (lengths, signature("length", unit="words")),
-    }
+    scores["length"] = (lengths, signature("length", unit="words"))
     if settings.get("same") != NO_MEANINGS:
         if inputs.classes is None:
             meanings = compute("semantic_entropy", **of_meaning, same=settings.get("same"))
@@ -355,7 +372,8 @@ def summarize(
         for i, (row, mean) in enumerate(zip(scores, map(mean_estimate, scores), strict=True))
     ]
     tests = [Test(i, j, **paired_test(scores[i], scores[j], level)) for i, j in combinations(range(len(scores)), 2)]
-    tests = [replace(test, p_holm=p) for test, p in zip(tests, holm([test.p for test in tests]), strict=True)]
+    adjusted = holm([test.p for test in tests])
+    tests = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
     sign = 1 if measure.better == "lower" else -1
     order = np.argsort(tied_ranks([sign * value.mean for value in values]), kind="stable").tolist()
     # First is the system whose tests against all others hold.

@@ -21,7 +21,8 @@ def _mean(metric: Metric, system: int) -> str:
 
 def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     """Say which system is first by a metric, or which may be: the beginning and the end of a sentence."""
-    systems, (leader, *behind) = report.systems, metric.order
+    systems = report.systems
+    leader, *behind = metric.order
     mean = f"a mean {what} of {_mean(metric, leader)}"
     if not metric.is_reliable:
         unread = listed(systems[i] for i, value in enumerate(metric.values) if not value.is_reliable)
@@ -36,11 +37,11 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
         equal = [other for other in behind if (p := p_values[other]) is None or p >= level]
         names = listed(systems[other] for other in equal)
         return f"No system is first. {systems[leader]} has {mean}", f"; {names} cannot be told apart from it"
-    next_, test = systems[behind[0]], tests[behind[0]]
+    test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
     largest = with_p(max(p for p in p_values.values() if p is not None)).replace("=", "≤")
-    more = f", {difference} more than {next_}, the next ({largest} after Holm's adjustment)"
+    more = f", {difference} more than {systems[behind[0]]}, the next ({largest} after Holm's adjustment)"
     return f"{systems[leader]} is first, with {mean}", more
 
 
@@ -60,10 +61,14 @@ def _first(report: Report) -> str:
 
 def _at_quality(quality: Metric, system: int, verb: str) -> str:
     """Say the quality of the most diverse system, with a verb if it needs one."""
-    value, poor = f"{quality.title} {_mean(quality, system)}", _poor(quality)
+    value = f"{quality.title} {_mean(quality, system)}"
+    poor = _poor(quality)
     if system in poor:
-        return f", and {verb}{'lowest' if len(poor) == 1 else 'among the lowest'} in quality ({value})"
-    return f", and {verb}first in quality ({value})" if system == quality.best else f", at a quality of {value}"
+        place = "lowest" if len(poor) == 1 else "among the lowest"
+        return f", and {verb}{place} in quality ({value})"
+    if system == quality.best:
+        return f", and {verb}first in quality ({value})"
+    return f", at a quality of {value}"
 
 
 def _poor(metric: Metric) -> list[int]:
@@ -73,10 +78,11 @@ def _poor(metric: Metric) -> list[int]:
     """
     order = metric.order
     ends = [value.interval or [value.mean / 2, value.mean] for value in metric.values]
-    gaps = {
-        rank: min(ends[i][0] for i in order[:rank]) - max(ends[i][1] for i in order[rank:])
-        for rank in range(1, len(order))
-    }
+    gaps: dict[int, float] = {}
+    for rank in range(1, len(order)):
+        lowest_above = min(ends[i][0] for i in order[:rank])
+        highest_below = max(ends[i][1] for i in order[rank:])
+        gaps[rank] = lowest_above - highest_below
     rank = max(gaps, key=lambda rank: gaps[rank], default=0)
     return order[rank:] if gaps and gaps[rank] > TIE else []
 
@@ -87,7 +93,8 @@ def _quality(report: Report) -> str:
         unread = any("quality" in caveat.metrics for caveat in report.caveats if not caveat.is_doubt)
         reason = ": GRUEN reads English prose, which most texts are not. Pass ratings instead" if unread else ""
         return f"Quality was not measured{reason}: diversity may come from bad texts."
-    quality, systems = metrics[0], report.systems
+    quality = metrics[0]
+    systems = report.systems
     parts = ["".join(_leader(report, quality, f"quality ({quality.title})")) + "."]
     if poor := _poor(quality):
         next_ = quality.order[-len(poor) - 1]
@@ -122,7 +129,9 @@ def _at_same_length(report: Report, whole: Metric, cut: Metric) -> str:
 
 
 def _alike(report: Report, likeness: Likeness) -> str:
-    names, whole, pairs = report.systems, likeness.partition, likeness.pairs
+    names = report.systems
+    whole = likeness.partition
+    pairs = likeness.pairs
     digits = decimals([(whole.between, whole.between_interval)])
     p = with_p(whole.p, whole.least_p)
     answer = f"they differ ({p}), by {percent(whole.share)} of what is possible beyond chance"

@@ -1,4 +1,4 @@
-"""What evaluation in training and rewards share."""
+"""Shared parts of evaluation in training and of rewards."""
 
 import math
 import re
@@ -32,7 +32,7 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
 
 
 class Stripper:
-    """Strips what is not the answer from texts, and warns once of what it leaves, with counts.
+    """Strip what is not the answer from texts, and warn once of what is left, with counts.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Stripper:
 
     @property
     def needs_prompts(self) -> bool:
-        """Whether the prompts of texts must be known."""
+        """True if the prompts of texts must be known."""
         return PROMPT in self.kinds
 
     def __call__(self, texts: Sequence[str], prompts: Sequence[str | None] | None = None) -> list[str]:
@@ -76,7 +76,7 @@ def shared_context(contexts: Iterable[str]) -> str:
 
 
 def read_chat(item: Any, role: str, name: str) -> list[str]:
-    """Return the messages of a role in a chat, or a text as the only one; that of a call of a tool is empty."""
+    """Return the messages of a role in a chat, or a text as the only one; a call of a tool has the empty text."""
     if isinstance(item, str):
         return [item]
     try:
@@ -100,7 +100,7 @@ def read_prompt(prompt: Any, name: str) -> str:
 
 
 def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Score sets, or their texts by a metric of texts, of which those of a set are not independent."""
+    """Score sets, or their texts by a metric of texts; its interval takes texts of a set as dependent."""
     if metric.items != TEXTS:
         return metric.compute(predictions=sets, **settings)
     owners = [i for i, members in enumerate(sets) for _ in members]
@@ -110,7 +110,7 @@ def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, A
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
     """Name the numbers of a result for a log; the metric's own is NaN if there was nothing to average.
 
-    One of which lower is better or more diverse is also there negated, as `neg_<name>`.
+    A number for which lower is better or more diverse is also returned negated, as `neg_<name>`.
     """
     named = {name: float(value) for name, value in result_numbers(result) if value is not None}
     named.setdefault(metric.name, math.nan)

@@ -54,7 +54,7 @@ def for_rewards(
     strip : what is removed from completions before they are scored, because it is not the answer: "reasoning",
         "special" (tokens and chat markers), "prompt", as a list or with commas between them; `quality` gets them whole
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
-        texts or chats, of which the last message of the user counts
+        texts or chats; of a chat, the last message of the user is the context
 
     Returns
     -------
@@ -92,7 +92,8 @@ class RewardFunction:
     ) -> None:
         self.strip = Stripper(strip)
         self.metric = read_metric(metric, settings, "for_rewards", (CONTEXTS,))
-        self.contexts, self.settings = settings.pop(CONTEXTS, None), settings
+        self.contexts = settings.pop(CONTEXTS, None)
+        self.settings = settings
         name = self.metric.name
         parse_choice(name, "metric", tuple(REWARDS))
         if self.metric.items == SETS:
@@ -101,7 +102,8 @@ class RewardFunction:
             raise ValueError(f"set_size and quality go with metrics of sets: {name} scores each text by itself.")
         if quality is not None and not callable(quality):
             raise TypeError(f"quality must be a reward function. Got {describe(quality)}.")
-        self.set_size, self.quality = set_size, quality
+        self.set_size = set_size
+        self.quality = quality
         self.reward = parse_choice(reward or REWARDS[name][0], "reward", REWARDS[name])
         self.signature = ""
         self.__name__ = f"{name}_{self.reward}" + ("_times_quality" if quality else "")
@@ -109,7 +111,7 @@ class RewardFunction:
     def __call__(self, *, completions: Any, prompts: Any = None, **columns: Any) -> list[float | None]:
         """Compute the rewards of this process's completions; with several processes, all must call together.
 
-        `completions` are n strings, or lists of chat messages with role and content, of which the assistant's are read.
+        `completions` are n strings, or lists of chat messages with role and content; the assistant's are read.
         `prompts`, in the same form, show whether consecutive completions of each are whole sets. `quality` gets the
         columns that it takes; `log_metric` logs scores of sets. Returns a list of n floats, with None for a text
         without a rating.
@@ -122,8 +124,8 @@ class RewardFunction:
         texts = self.strip(texts, self._read_prompts(prompts, len(texts)))
         if self.set_size is None:
             return self._score(texts)[0]
-        prompts = () if prompts is None else prompts
-        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in prompts]
+        known_prompts = () if prompts is None else prompts
+        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in known_prompts]
         contexts = []
         if self.contexts is not None:
             rows = () if columns.get(self.contexts) is None else columns[self.contexts]
@@ -131,23 +133,34 @@ class RewardFunction:
             if len(contexts) != len(texts):
                 raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
         parts, rank = gather((texts, keys, contexts))
-        of_all = [list(itertools.chain.from_iterable(lists)) for lists in zip(*parts, strict=True)]
-        _check_sets(self.set_size, len(of_all[0]), of_all[1])
+        all_texts, all_keys, all_contexts = (
+            list(itertools.chain.from_iterable(lists)) for lists in zip(*parts, strict=True)
+        )
+        _check_sets(self.set_size, len(all_texts), all_keys)
         # The sets that hold a text of this process.
-        start = sum(len(part) for part, *_ in parts[:rank])
-        first, last = start // self.set_size, -(-(start + len(texts)) // self.set_size)
-        places = [slice(i * self.set_size, (i + 1) * self.set_size) for i in range(first, last)]
-        of_sets = {CONTEXTS: [shared_context(of_all[2][place]) for place in places]} if contexts else {}
-        values, scores = self._score([of_all[0][place] for place in places], **of_sets)
-        # The process that holds the first text of a set logs its score; the trainer averages them.
-        for score in scores[int(start > first * self.set_size) :] if columns.get("log_metric") else ():
-            columns["log_metric"](self.metric.name, score)
-        values = values[start - first * self.set_size :][: len(texts)]
+        start = sum(len(part_texts) for part_texts, _, _ in parts[:rank])
+        end = start + len(texts)
+        first_set = start // self.set_size
+        end_set = -(-end // self.set_size)
+        places = [slice(i * self.set_size, (i + 1) * self.set_size) for i in range(first_set, end_set)]
+        given = {CONTEXTS: [shared_context(all_contexts[place]) for place in places]} if contexts else {}
+        values, scores = self._score([all_texts[place] for place in places], **given)
+        # Texts of the first set that other processes hold.
+        n_before = start - first_set * self.set_size
+        log_metric = columns.get("log_metric")
+        if log_metric:
+            # The process that holds the first text of a set logs its score; the trainer averages them.
+            for score in scores[1:] if n_before else scores:
+                log_metric(self.metric.name, score)
+        values = values[n_before : n_before + len(texts)]
         if self.quality is None:
             return values
         ratings = _rate(self.quality, columns, len(texts))
-        # Multiplying a negative contribution would reward low quality.
-        return [None if a is None or b is None else a * max(b, 0.0) for a, b in zip(ratings, values, strict=True)]
+        rewards: list[float | None] = []
+        for rating, value in zip(ratings, values, strict=True):
+            # Multiplying a negative contribution would reward low quality.
+            rewards.append(None if rating is None or value is None else rating * max(value, 0.0))
+        return rewards
 
     def _read_prompts(self, prompts: Any, n: int) -> list[str] | None:
         """Read the prompts of n completions, the last messages of users; None if they are not known, nor needed."""
@@ -175,9 +188,12 @@ class RewardFunction:
         else:
             result = self.metric.compute(predictions=predictions, details=True, **settings)
             classes = [(i, label) for i, row in enumerate(result["details"]) for label in row["classes"]]
-            n, sizes = self.set_size, Counter(classes)
+            sizes = Counter(classes)
+            n = self.set_size
             values = [(n - sizes[label]) / (n - 1) for label in classes]
-        signed = {"reward": self.reward} | ({"quality": "given"} if self.quality else {})
+        signed = {"reward": self.reward}
+        if self.quality:
+            signed["quality"] = "given"
         self.signature = self.strip.sign(str(Signature.parse(result["signature"]).merge(**signed)))
         return values, result["scores"]
 
@@ -185,9 +201,12 @@ class RewardFunction:
 def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
     """Raise a ValueError unless consecutive completions of each prompt are whole sets."""
     runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
+    do_prompts_match = len(prompts) in (0, n_texts)
     # Two sets of one prompt may be neighbours.
-    if n_texts % size or len(prompts) not in (0, n_texts) or any(run % size for run in runs):
-        seen = f", whose prompts are equal in runs of {', '.join(map(str, sorted(set(runs))))}" if runs else ""
+    are_runs_whole = all(run % size == 0 for run in runs)
+    if n_texts % size or not do_prompts_match or not are_runs_whole:
+        lengths = ", ".join(map(str, sorted(set(runs))))
+        seen = f", whose prompts are equal in runs of {lengths}" if runs else ""
         raise ValueError(
             "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in "
             f"an evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions{seen}."

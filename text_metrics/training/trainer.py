@@ -1,6 +1,7 @@
 """A metric as a `compute_metrics` for the Trainer of `transformers`."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -83,25 +84,28 @@ class TrainerMetric:
             if set_size is not None:
                 raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
         self.metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
-        self.contexts, self.settings = settings.pop(CONTEXTS, None), settings
+        self.contexts = settings.pop(CONTEXTS, None)
+        self.settings = settings
         if self.contexts is None and self.strip.needs_prompts:
             raise ValueError("strip: 'prompt' requires contexts='inputs' or 'labels', the prompts of the generations.")
         if self.contexts is not None:
             parse_choice(self.contexts, CONTEXTS, ("inputs", "labels"))
-        self.tokenizer, self.group_by = tokenizer, group_by
+        self.tokenizer = tokenizer
+        self.group_by = group_by
         self.set_size = None if set_size is None else parse_count(set_size, "set_size")
         self.n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
         self.signature = ""
         self._examples: list[dict[str, Any]] = []
 
     def __call__(self, prediction: Any, compute_result: bool = True) -> dict[str, float]:
-        """Score an EvalPrediction; with `batch_eval_metrics` that of the last batch together with those before.
+        """Score an EvalPrediction; with `batch_eval_metrics`, all batches together after the last one.
 
-        Returns a dict of floats, empty unless `compute_result`. A number of which lower means better or more diverse is
+        Returns a dict of floats, empty unless `compute_result`. A number for which lower is better or more diverse is
         also returned negated, as `neg_<name>`, for `metric_for_best_model`.
         """
+        earlier = self._examples
         # After an error, the next evaluation begins.
-        earlier, self._examples = self._examples, []
+        self._examples = []
         examples = earlier + self._read(prediction)
         if not compute_result:
             self._examples = examples
@@ -133,8 +137,10 @@ class TrainerMetric:
                 )
             # A decoder-only model repeats the prompt before its generation.
             for i, row in enumerate(rows):
-                size = len(prompt := inputs[i // each])
-                rows[i] = row[size:] if len(row) > size and np.array_equal(row[:size], prompt) else row
+                prompt = inputs[i // each]
+                size = len(prompt)
+                if len(row) > size and np.array_equal(row[:size], prompt):
+                    rows[i] = row[size:]
             columns["inputs"] = self._decode(inputs)
         texts = self._decode(rows)
         columns["texts"] = [texts[i : i + each] for i in range(0, len(texts), each)]
@@ -146,9 +152,13 @@ class TrainerMetric:
 
     def _without_repeats(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the examples without those that are repeated to fill the last batch of several processes."""
-        n, n_processes = len(examples), len(gather(None)[0])
+        n = len(examples)
+        processes, _ = gather(None)
+        is_parallel = len(processes) > 1
         n_examples = self.n_examples or n
-        if (self.n_examples is None and n_processes > 1) or n < n_examples or (n > n_examples and n_processes == 1):
+        is_unknown = self.n_examples is None and is_parallel
+        is_surplus = n > n_examples and not is_parallel
+        if is_unknown or is_surplus or n < n_examples:
             got = f"Got {self.n_examples} for predictions of {n}."
             raise ValueError(f"n_examples must be the number of examples in the dataset. {got}")
         return examples[:n_examples]
@@ -163,25 +173,40 @@ class TrainerMetric:
                 groups.setdefault(example[self.group_by], []).append(example)
             return list(groups.values())
         each = len(examples[0]["texts"])
-        size = self.set_size or (each if self.metric.items == TEXTS else each * len(examples))
-        if (each not in (1, size) and self.set_size) or each * len(examples) % size:
+        n_texts = each * len(examples)
+        if self.set_size is not None:
+            size = self.set_size
+        elif self.metric.items == TEXTS:
+            size = each
+        else:
+            size = n_texts
+        # An example of several predictions is a set by itself.
+        is_split = each not in (1, size) and self.set_size is not None
+        if is_split or n_texts % size:
             raise ValueError(f"set_size must fit {len(examples)} examples of {each} predictions each. Got {size}.")
-        return [examples[i : i + size // each] for i in range(0, len(examples), size // each)]
+        step = size // each
+        return [examples[start : start + step] for start in range(0, len(examples), step)]
 
     def _score(self, sets: list[list[dict[str, Any]]]) -> dict[str, Any]:
-        texts = [[text for example in examples for text in example["texts"]] for examples in sets]
+        texts = [list(chain.from_iterable(_values(examples, "texts"))) for examples in sets]
         prompts = None
         if self.contexts is not None:
-            prompts = [example[self.contexts] for examples in sets for example in examples for _ in example["texts"]]
-        answers = self.strip([text for of_set in texts for text in of_set], prompts)
-        texts = split_list(answers, np.array(list(map(len, texts))))
+            prompts = []
+            for example in chain.from_iterable(sets):
+                prompts += [example[self.contexts]] * len(example["texts"])
+        answers = self.strip(list(chain.from_iterable(texts)), prompts)
+        sizes = np.array([len(members) for members in texts])
         given = dict(self.settings)
         if self.contexts is not None:
-            given[CONTEXTS] = [shared_context(example[self.contexts] for example in examples) for examples in sets]
+            given[CONTEXTS] = [shared_context(_values(examples, self.contexts)) for examples in sets]
         if self.metric.items == QUESTIONS:
-            given["references"] = [[example["labels"] for example in examples] for examples in sets]
-        result = compute_of_sets(self.metric, texts, given)
+            given["references"] = [_values(examples, "labels") for examples in sets]
+        result = compute_of_sets(self.metric, split_list(answers, sizes), given)
         return {**result, "signature": self.strip.sign(result["signature"])}
+
+
+def _values(examples: list[dict[str, Any]], name: str) -> list[Any]:
+    return [example[name] for example in examples]
 
 
 def _token_rows(value: Any) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""What the tasks of all harnesses call: the texts of one prompt, and the score of all prompts."""
+"""Functions of the tasks of all harnesses: the texts of one prompt, and the score of all prompts."""
 
 import logging
 import math
@@ -7,7 +7,7 @@ from typing import Any
 
 from text_metrics import load
 
-# lm_eval prints what its own loggers report.
+# lm_eval prints the records of its own loggers.
 logger = logging.getLogger("lm_eval.text_metrics")
 
 
@@ -28,8 +28,9 @@ def vendi_embed(sets: list[list[str]]) -> float:
 
 
 def vendi_embed_contexts(pairs: list[tuple]) -> float:
-    """Return the mean Vendi score of the prompts, without what the samples share with their prompt."""
-    samples, prompts = ([pair[side] for pair in pairs] for side in (0, 1))
+    """Return the mean Vendi score of the prompts, conditional on the prompt of each."""
+    samples = [texts_of_prompt for texts_of_prompt, _ in pairs]
+    prompts = [prompt for _, prompt in pairs]
     return score("vendi_embed", predictions=samples, contexts=prompts)
 
 
@@ -40,7 +41,8 @@ def gruen(sets: list[list[str]]) -> float:
 
 def probeval(pairs: list[tuple]) -> float:
     """Return the mean divergence of the model's answers from people's."""
-    given, people = ([pair[side] for pair in pairs] for side in (0, 1))
+    given = [answers_of_model for answers_of_model, _ in pairs]
+    people = [answers_of_people for _, answers_of_people in pairs]
     return score("probeval", predictions=given, references=people)
 
 
