@@ -19,11 +19,11 @@ _FEWEST_PROMPTS, _MOST_PROMPTS = 3, 1000
 
 
 class SystemGuard:
-    """Finds out whether rows of one prompt are of several systems, by a column that nobody asked for.
+    """Finds out whether rows of one prompt are of several systems, by a column that is not a key.
 
     Each value of such a column has two texts or more of nearly all prompts.
 
-    used : the keys of columns that are read, which name no systems
+    used : the keys of columns that are read, which do not name systems
     """
 
     def __init__(self, used: Iterable[str | None]) -> None:
@@ -93,8 +93,8 @@ def check_one_system(path: Path, units: Sequence[Unit], used: Iterable[str | Non
 def count_repeats(units: Iterable[Unit]) -> Counter[str]:
     """Count what is likely a fault in sets of several rows of one id.
 
-    Returns `n_joined`, the sets of which several rows hold a list of texts each, and `n_repeated`, the rows that repeat
-    another row of their set: in all columns, or where each text of the set is that of two rows or more.
+    Returns `n_joined`, the sets with several rows that each hold a list of texts, and `n_repeated`, the rows that
+    repeat another row of their set: in all columns, or in their texts if each text of the set is in several rows.
     """
     counts = Counter(n_joined=0, n_repeated=0)
     for unit in units:
