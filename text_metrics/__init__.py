@@ -25,7 +25,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of the package at its first use, or the version, which is that of the signatures."""
+    """Return a name of the package at its first use; the version is the one in signatures."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _LAZY[name]
@@ -47,7 +47,7 @@ def load(name: str, **settings: Any) -> Any:
     Raises
     ------
     ValueError
-        If there is no metric of this name.
+        If the name is not one of METRICS.
     """
     if name not in METRICS:
         from text_metrics.core_api import suggest

@@ -26,8 +26,8 @@ class Scorer:
     metric : the name of a metric of sets or of texts
     text_key : the column of the texts, or a JMESPath expression that begins with a column: for a metric of sets, each
         row has a list of texts; for gruen, one text
-    **settings : of `compute`; one that is given for texts or sets may be the name of a column, or such an expression.
-        `singletons` is "skip" by default, so that a set of one text has no score.
+    **settings : settings of `compute`; one that is given for texts or sets may be the name of a column, or such an
+        expression. `singletons` is "skip" by default, so that a set of one text has no score.
 
     Raises
     ------
@@ -40,7 +40,7 @@ class Scorer:
         self._metric = text_metrics.load(metric)
         self._text_key = text_key
         if self._metric.items == QUESTIONS:
-            raise ValueError(f"{metric} compares answers with references, and is no step: call its compute.")
+            raise ValueError(f"{metric} needs references and cannot be a Scorer; call compute().")
         declared = self._metric.settings.declared()
         keys = {name: value for name, value in settings.items() if name in declared and _is_key(declared[name], value)}
         self._settings = {name: value for name, value in settings.items() if name not in keys}
@@ -51,7 +51,8 @@ class Scorer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         keys = {column.argument: column.name for column in self._columns}
-        return partial(Scorer, self._metric.name, self._text_key, **self._settings, **keys), ()
+        settings = self._settings | keys
+        return partial(Scorer, self._metric.name, self._text_key, **settings), ()
 
     def __call__(self, batch: Any) -> Any:
         """Score a batch of n rows; returns it with the column `<metric>`, and columns `<metric>_<name>`, of floats.
@@ -68,7 +69,8 @@ class Scorer:
         if taken := added.keys() & columns.keys():
             raise ValueError(f"the batch has a column {min(taken)!r} already: rename it, or leave it out.")
         if scored:
-            scores = self._compute([texts[i] for i in scored], [self._given(rows[i], texts[i], i) for i in scored])
+            given = [self._given(rows[i], texts[i], i) for i in scored]
+            scores = self._compute([texts[i] for i in scored], given)
             for name in added:
                 added[name][scored] = scores[name]
         return _with_columns(batch, added)
@@ -116,9 +118,9 @@ class Scorer:
 
     def _compute(self, texts: list[Any], given: list[dict[str, Any]]) -> dict[str, list[Any]]:
         """Score rows; returns the columns that are added."""
-        arguments = to_arguments(self._columns, given, self._metric.items == TEXTS)
+        arguments = self._settings | to_arguments(self._columns, given, self._metric.items == TEXTS)
         try:
-            result = self._metric.compute(predictions=texts, **arguments, **self._settings)
+            result = self._metric.compute(predictions=texts, **arguments)
         except (TypeError, ValueError) as error:
             read = [f"predictions are {self._text_key}", *(f"{each.argument} {each.name}" for each in self._columns)]
             raise type(error)(f"{error} ({', '.join(read)})") from error
@@ -149,7 +151,7 @@ def _is_pandas(batch: Any) -> bool:
 
 
 def _columns_of_batch(batch: Any) -> dict[str, Any]:
-    """Return the columns of a batch by name; raises a TypeError if it is none."""
+    """Return the columns of a batch by name; raises a TypeError if it is not a batch."""
     if isinstance(batch, Mapping):
         return dict(batch)
     if _is_pandas(batch):

@@ -66,7 +66,7 @@ def mean_p(difference: Estimate) -> float | None:
 
 
 def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray | None = None) -> dict[str, Any]:
-    """Test the mean difference of paired scores; those of less than `TIE` are none.
+    """Test the mean difference of paired scores; differences below `TIE` count as 0.
 
     Parameters
     ----------
@@ -75,12 +75,13 @@ def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.n
 
     Returns
     -------
-    dict with n_units, difference, and of that interval and p, which are None for fewer than two units or equal ones;
+    dict with n_units, difference, and its interval and p, which are None for fewer than two units or equal ones;
     smallest_difference is the true mean difference that the test finds with a probability of 80 %, by Student's t
     """
     differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
     mean = mean_estimate(differences, units)
-    p, smallest = mean_p(mean), None
+    p = mean_p(mean)
+    smallest = None
     if mean.error > 0:
         smallest = float(mean.error * stdtrit(mean.n - 1, [(1 + level) / 2, POWER]).sum())
     return {

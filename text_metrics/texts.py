@@ -1,4 +1,4 @@
-"""What is not the answer in a text: reasoning, special tokens, an echoed prompt; found, counted, stripped.
+"""Find, count and strip marks, parts of a text beside the answer: reasoning, special tokens, an echoed prompt.
 
 - `reasoning` is a block such as `<think>…</think>`, and what comes before a closing tag whose opening tag stood in the
   prompt. A block that is not closed, as of a generation that was cut, has no answer behind it.
@@ -6,7 +6,7 @@
   turns of others than the assistant beside an answer. `<s>` and `</s>` around a part of a text are HTML, and stay.
 - `prompt` is the context of a text that the text begins with.
 
-Code in backticks is no mark, nor is a tag in quotes. Nothing here imports more than the standard library, because the
+Code in backticks is not a mark, nor is a tag in quotes. Nothing here imports more than the standard library, because the
 demos have a copy.
 """
 
@@ -170,7 +170,7 @@ class Marks:
             self.n_texts + other.n_texts,
             self.removed + other.removed,
             self.left + other.left,
-            {**other.shown, **self.shown},
+            other.shown | self.shown,
             self.n_empty + other.n_empty,
         )
 
@@ -211,10 +211,12 @@ def clean(
     Returns the n texts, in order, and the counts.
     """
     by_text = [contexts] * len(texts) if contexts is None or isinstance(contexts, str) else contexts
-    stripped, marks = [], Marks(len(texts))
+    stripped = []
+    marks = Marks(len(texts))
     for text, context in zip(texts, by_text, strict=True):
         held = find(text, context)
-        answer, removed = text, dict[str, str]()
+        answer = text
+        removed: dict[str, str] = {}
         if held and kinds:
             answer, removed = _stripped(text, frozenset(kinds), context)
         stripped.append(answer)
@@ -243,7 +245,7 @@ def _stripped(text: str, kinds: frozenset[str], context: str | None) -> tuple[st
 
 
 def _may_hold_marks(text: str) -> bool:
-    """Whether a text has something like a mark, be it code, so that most texts are not searched for more."""
+    """Tell whether a text has something like a mark, be it code, so that most texts are not searched for more."""
     if text.lstrip()[:8].startswith(("analysis", "Here")):
         return True
     return any(_ANY.match(text, each.start()) for each in _FIRST_CHARACTERS.finditer(text))
@@ -267,7 +269,7 @@ def _apply(text: str, kind: str, parts: list[Part], marks: dict[str, str]) -> st
 
 
 def _are_words_apart(left: str, right: str) -> bool:
-    """Whether a space is between two characters, the last and the first of two parts of a text."""
+    """Tell whether a space separates two parts of a text, given the last and the first character of them."""
     is_unspaced = _UNSPACED.match(left) or _UNSPACED.match(right)
     return (left.isalnum() or left in _STOPS) and right.isalnum() and not is_unspaced
 
@@ -316,7 +318,7 @@ def _block_end(tags: Sequence[tuple[int, int, bool]], first: int) -> int:
 
 
 def _begins_line(text: str, start: int) -> bool:
-    """Whether nothing but special tokens is before a place in its line."""
+    """Tell whether only special tokens precede a place in its line."""
     return _LEAD.fullmatch(text, text.rfind("\n", 0, start) + 1, start) is not None
 
 
@@ -360,7 +362,7 @@ def _special(text: str) -> Iterator[Part]:
 
 
 def _is_other(match: re.Match[str]) -> bool | None:
-    """Whether the beginning of a turn is that of another role than the assistant's; None for a token without a role."""
+    """Tell whether the beginning of a turn names another role than the assistant; None for a token without a role."""
     groups = match.groupdict()
     for name, value in groups.items():
         if value is not None and name.endswith("_other"):
@@ -371,14 +373,15 @@ def _is_other(match: re.Match[str]) -> bool | None:
 
 
 def _is_in(place: int, parts: Sequence[Part]) -> bool:
-    """Whether a place is in one of some parts, which are in order."""
+    """Tell whether a place is in one of some parts, which are in order."""
     after = bisect_right(parts, place, key=itemgetter(0))
     return after > 0 and place < parts[after - 1][1]
 
 
 def _without_html(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
     """Leave out `<s>` and `</s>` that are a pair of HTML: one that is not around the whole text."""
-    first, last = _first_answer(text, found), _last_answer(text, found)
+    first = _first_answer(text, found)
+    last = _last_answer(text, found)
     opened: list[re.Match[str]] = []
     html: set[int] = set()
     for match in found:
@@ -395,7 +398,7 @@ def _without_html(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _first_answer(text: str, found: Sequence[re.Match[str]]) -> int:
-    """Find the first character that is in no mark and is no space; the length of the text if there is none."""
+    """Find the first character outside of marks that is not a space; the length of the text if there is none."""
     end = 0
     for match in found:
         gap = text[end : match.start()]
@@ -407,7 +410,7 @@ def _first_answer(text: str, found: Sequence[re.Match[str]]) -> int:
 
 
 def _last_answer(text: str, found: Sequence[re.Match[str]]) -> int:
-    """Find the end of the last character that is in no mark and is no space; 0 if there is none."""
+    """Find the end of the last character outside of marks that is not a space; 0 if there is none."""
     start = len(text)
     for match in reversed(found):
         if text[match.end() : start].strip():

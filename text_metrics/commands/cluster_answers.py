@@ -62,7 +62,7 @@ EXAMPLE = (
 def parse_names(size: int, answer: str, top: Any = None) -> list[str]:
     """Read the names of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
 
-    Names that differ in case or spaces are one. JSON in the model's reasoning is no answer.
+    Names that differ in case or spaces are one. JSON in the model's reasoning is ignored.
     """
     answer = strip(answer, (REASONING,))
     numbers = [str(i) for i in range(1, size + 1)]
@@ -83,7 +83,8 @@ def _parse_name(value: Any) -> str:
 
 def ask_clusters(chat: Chat, references: Rows) -> Rows:
     """Ask for the clusters of people's answers; returns the questions that have them."""
-    requests, texts_of = [], []
+    requests = []
+    texts_of = []
     for row in references:
         counts = count_answers(row["answers"])
         texts = sorted(counts, key=lambda text: (-counts[text], text))
