@@ -1,4 +1,4 @@
-"""Load metrics, and `evaluate` without its evaluators, until they are used."""
+"""Load metrics, and `evaluate` without its evaluators until they are used."""
 
 import os
 import sys

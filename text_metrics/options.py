@@ -58,7 +58,7 @@ def check_strip(kinds: Sequence[str], has_contexts: bool) -> None:
 
 
 def warn_of_marks(marks: texts.Marks, kinds: Sequence[str] = texts.KINDS, what: str = "texts") -> None:
-    """Print how many texts hold what is not the answer, and how many are empty without it."""
+    """Print how many texts hold more than the answer, and how many are empty without it."""
     for line in (marks.warning(kinds=kinds, what=what), marks.emptied(what)):
         if line:
             print(line, file=sys.stderr)
@@ -89,7 +89,7 @@ def _delimiter(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
-        # It also refuses what encodes no text, such as hex.
+        # It also refuses codecs that are not encodings of text, such as hex.
         io.TextIOWrapper(io.BytesIO(), text).read()
         return codecs.lookup(text).name
     except (LookupError, ValueError):

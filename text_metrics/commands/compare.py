@@ -54,19 +54,19 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
     systems: list[System] = []
     repeats = Counter[str]()
     for path in options.files:
-        of_file: dict[str, dict[str, Unit]] = {}
+        sets_by_system: dict[str, dict[str, Unit]] = {}
         units = list(reader.units(Source(path, **cli.form_of(options))))
         for unit in units:
             for row in unit.bad:
                 raise ValueError(f"{path}, row {row.number} {row.error}.")
-            of_file.setdefault(unit.system or str(path), {})[str(unit.id)] = unit
-        if not of_file:
+            sets_by_system.setdefault(unit.system or str(path), {})[str(unit.id)] = unit
+        if not sets_by_system:
             raise ValueError(f"{path} is empty.")
         if options.id_key is not None:
             if options.system_key is None and not options.one_system:
                 check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
             repeats.update(count_repeats(units))
-        systems += of_file.items()
+        systems += sets_by_system.items()
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
@@ -305,8 +305,8 @@ def main() -> int:
     first, second = np.array(all_scores)[:, have_scores]
     set_sizes = sizes_of(sides)[:, have_scores]
     ranges = {}
-    for side, of_side in zip("ab", set_sizes, strict=True):
-        ranges[side] = [int(of_side.min()), int(of_side.max())]
+    for side, side_sizes in zip("ab", set_sizes, strict=True):
+        ranges[side] = [int(side_sizes.min()), int(side_sizes.max())]
     are_texts = getattr(metric, "items", None) == TEXTS
     n_unequal = 0 if are_texts else count_unequal(set_sizes)
     comparison = compare(first, second, confidence, units)
@@ -323,7 +323,7 @@ def main() -> int:
         "signatures": list(signatures),
     }
     if options.strip:
-        result["stripped"] = [of_side.counts(options.strip) for of_side in marks]
+        result["stripped"] = [side_marks.counts(options.strip) for side_marks in marks]
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):

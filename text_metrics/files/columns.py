@@ -46,9 +46,9 @@ _INTERPRETER = _Interpreter()
 
 
 def read_value(values: Any, key: str | None) -> Any:
-    """Return what a key names in a row: a column of this name, or else what the JMESPath expression finds.
+    """Return the value of a key in a row: the column of this name, or else the result of the JMESPath expression.
 
-    Without a key, that is the row itself; None if there is nothing.
+    Without a key, return the row itself; None if there is no value.
     """
     if key is None:
         return values
@@ -250,25 +250,25 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1, strips
     items = getattr(metric, "items", None)
     declared = settings.declared() if settings else {}
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
-    of_columns = []
+    arguments = []
     for argument, name in columns.items():
         if argument == "confidence_by" or (argument == "references" and items not in (SETS, TEXTS)):
-            of_columns.append(Column(argument, name))
+            arguments.append(Column(argument, name))
             continue
         if argument == "contexts" and argument not in given and strips_prompt:
-            of_columns.append(Column(argument, name, is_argument=False))
+            arguments.append(Column(argument, name, is_argument=False))
             continue
         if argument not in given:
             option = OPTIONS.get(argument, f"--column {argument}")
             raise ValueError(
-                f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
-                "given once for a call is a --setting."
+                f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; a value for the "
+                "whole call is a --setting."
             )
         kind = given[argument].given
         per_text = kind in (TEXT, PAIR) or (kind == ITEM and items == TEXTS)
         divisor = scale if argument == "quality" else 1
-        of_columns.append(Column(argument, name, per_text, given[argument].numbers, divisor))
-    return of_columns
+        arguments.append(Column(argument, name, per_text, given[argument].numbers, divisor))
+    return arguments
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], are_texts: bool) -> dict[str, Any]:
@@ -280,8 +280,8 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]],
     for column in columns:
         if column.argument == "confidence_by" or not column.is_argument:
             continue
-        of_items = [of_item[column.argument] for of_item in values]
+        entries = [by_argument[column.argument] for by_argument in values]
         if column.per_text and are_texts:
-            of_items = list(chain.from_iterable(of_items))
-        given[column.argument] = of_items
+            entries = list(chain.from_iterable(entries))
+        given[column.argument] = entries
     return given

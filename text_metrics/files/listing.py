@@ -20,7 +20,7 @@ _KINDS = {
     "CSV": (".csv", ".tsv"),
     "text": (".txt",),
 }
-_DATA = {suffix for suffixes in _KINDS.values() for suffix in suffixes}
+_DATA = set(chain.from_iterable(_KINDS.values()))
 
 
 class Listing(NamedTuple):
@@ -36,7 +36,7 @@ def data_files(path: Path) -> list[Path]:
 
 
 def list_files(path: Path) -> Listing:
-    """List the files of a path, which may be a pattern such as `runs/*.jsonl`, and what is beside them.
+    """List the files of a path, which may be a pattern such as `runs/*.jsonl`, and the ignored files beside them.
 
     Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files, or its CSV
     files; and Parquet files of subfolders, unless there are others in the folder itself. Hidden files of a folder or
@@ -67,11 +67,11 @@ def _files_of_folder(folder: Path) -> Listing:
     # Other Arrow files are caches of `datasets`, or of a larger dataset that was in this folder.
     state = folder / "state.json"
     saved = state.read_text(encoding="utf-8") if state.exists() else ""
-    of_datasets = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
-    if of_datasets and not data["Parquet"]:
+    arrow = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
+    if arrow and not data["Parquet"]:
         about = ("state.json", "dataset_info.json")
         beside = [each.name for each in chain.from_iterable(data.values()) if each.name not in about]
-        return Listing(of_datasets, {"not of `datasets`": beside} if beside else {})
+        return Listing(arrow, {"not of `datasets`": beside} if beside else {})
     # A text file beside data is more often about them than one of them.
     kind = next((name for name, paths in data.items() if paths and name != "text"), "Parquet")
     nested = _parquet_below(subfolders) if kind == "Parquet" else []

@@ -24,7 +24,7 @@ from text_metrics.files.columns import (
 from text_metrics.files.rows import Row, Source
 from text_metrics.texts import Marks, clean
 
-# Texts of --one-set, and rows of scattered sets, which are in memory together.
+# The most texts of --one-set, or rows of scattered sets, that are in memory together.
 LARGEST_SET = 1_000_000
 # The id of a set: its system, if it has one, and its prompt.
 Id = tuple[str | None, str]
@@ -62,7 +62,7 @@ class Keys(NamedTuple):
         return None if prompt is None or lacks_system else (system, prompt)
 
     def lacking(self, row: Row) -> str:
-        """Say which key of the id of its set a row does not have."""
+        """Name the key that a row lacks for the id of its set."""
         key = next(key for key in self.names if read_key(row.values, key) is None)
         return f"{missing(key, row.values)} ({'--id-key' if key == self.id else '--system-key'})"
 
@@ -93,7 +93,7 @@ class Unit(NamedTuple):
 
 
 def common_size(sizes: np.ndarray) -> int | None:
-    """Return the number of texts to which sets are rarefied, the least of all; None if they have one size."""
+    """Return the least size of sets, to which all are rarefied; None if they have one size."""
     return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
@@ -250,7 +250,8 @@ class Reader:
         self, rows: Iterator[Row], source: Source, problems: dict[Id | None, str]
     ) -> Iterator[tuple[Id | None, Row]]:
         """Yield each row with the id of its set: a row without one is assigned to the preceding set."""
-        last, invalid = None, None
+        last: Id | None = None
+        invalid: Row | None = None
         for row in rows:
             key = self.keys.id_of(row)
             if key is None:
@@ -289,7 +290,7 @@ class Reader:
         return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
 
     def _given(self, rows: list[Row]) -> dict[str, Any]:
-        """Join the values of arguments; raises a ValueError if those of a set differ, or are missing."""
+        """Join the values of arguments of a set; raises a ValueError if they differ, or are missing."""
         given: dict[str, Any] = {}
         for column in self.columns:
             values = [row.given[column.argument] for row in rows if column.argument in row.given]
@@ -306,7 +307,8 @@ class Reader:
 
         In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
         """
-        are_lists, file = None, 0
+        are_lists: bool | None = None
+        file = 0
         for row in source.rows():
             if row.file != file:
                 # Each file has its own form.

@@ -11,7 +11,10 @@ PROGRAM = "text-metrics"
 # The first key of a JSON file that a command writes, with the command.
 WRITTEN_BY = "written_by"
 # The ends of the names of files that a job and a chat command write beside their output.
-SUMMARY, BAD, PARTS, JOURNAL = ".summary.json", ".bad.jsonl", ".parts", ".journal"
+SUMMARY = ".summary.json"
+BAD = ".bad.jsonl"
+PARTS = ".parts"
+JOURNAL = ".journal"
 # The record of a job in the folder of its pieces.
 JOB = "job.json"
 # The tables of text-metrics meta-eval; the last one, of signatures, is its record, which begins like this.

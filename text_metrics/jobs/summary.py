@@ -75,14 +75,14 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
     n_scores = 0
     estimates: dict[str, Estimate] = {}
     for name, arrays in sums.items():
-        of_units, n_values = np.vstack(arrays).T
+        unit_sums, n_values = np.vstack(arrays).T
         if name == "scores":
             n_scores = int(n_values.sum())
         if labels:
-            of_units = np.bincount(labels, of_units)
+            unit_sums = np.bincount(labels, unit_sums)
             n_values = np.bincount(labels, n_values)
         has_values = n_values > 0
-        estimates[name] = ratio_estimate(of_units[has_values], n_values[has_values])
+        estimates[name] = ratio_estimate(unit_sums[has_values], n_values[has_values])
     summary: dict[str, Any] = {}
     for name, n in n_naming.items():
         is_complete = n == n_pieces and n_items[name] > 0
