@@ -83,7 +83,7 @@ def load(name: str, **settings: Any) -> Any:
     Raises
     ------
     ValueError
-        If there is no metric of this name.
+        If the name is not one of METRICS.
     """
     if name not in METRICS:
         from text_metrics.core_api import suggest

@@ -18,7 +18,10 @@ from tqdm import tqdm
 from text_metrics.files.reading import reading
 from text_metrics.files.storage import without_secrets
 
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_INTERRUPTED = 2, 3, 5, 130
+EXIT_USAGE = 2
+EXIT_BAD_ROWS = 3
+EXIT_LIMIT = 5
+EXIT_INTERRUPTED = 130
 # The extras that bring libraries.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
@@ -89,7 +92,7 @@ def input_checked() -> Iterator[None]:
 
 @contextmanager
 def _warned_once() -> Iterator[None]:
-    """Print a warning once, whatever numbers are in it, and how often it came at the end."""
+    """Print warnings that differ in numbers only once, and at the end how often each came."""
     seen = Counter[str]()
     with warnings.catch_warnings():
         show = warnings.showwarning
@@ -129,7 +132,7 @@ class Notices:
 
 
 def _describe(error: OSError) -> str:
-    """Describe what the system refused; all errors of writing but those of stdout name a file."""
+    """Describe an error of the system; all errors of writing name a file, except those of stdout."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

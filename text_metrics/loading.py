@@ -1,4 +1,4 @@
-"""Load metrics, and `evaluate` without its evaluators, until they are used."""
+"""Load metrics, and `evaluate` without its evaluators until they are used."""
 
 import os
 import sys
@@ -26,7 +26,9 @@ def import_evaluate() -> Any:
         return import_module("evaluate")
     module: Any = module_from_spec(spec)
     execute = spec.loader.exec_module
-    names, lock, is_executed = set(), RLock(), False
+    names: set[str] = set()
+    lock = RLock()
+    is_executed = False
 
     def note(name: str) -> None:
         """Note a name that `evaluate` imports, which is None for now."""
@@ -59,7 +61,8 @@ def import_evaluate() -> Any:
         raise
     for name in names:
         vars(evaluate).pop(name, None)
-    module.__getattr__, evaluate.__getattr__ = load, find
+    module.__getattr__ = load
+    evaluate.__getattr__ = find
     evaluate.evaluation_suite.evaluator = lambda *args, **kwargs: load("evaluator")(*args, **kwargs)
     return evaluate
 

@@ -16,14 +16,14 @@ from text_metrics.files.storage import parse_path
 
 
 class Options(argparse.Namespace):
-    """What was asked for: each attribute is the option of its name.
+    """The options of a command: each attribute is the option of its name.
 
     `columns` are keys by argument, of --column and of options of their own, and `settings` values by name.
     """
 
     @property
     def keys(self) -> Keys:
-        """What makes a set of rows."""
+        """The keys that join rows to sets."""
         return Keys(self.text_key, self.id_key, self.system_key, self.set_size, self.one_set)
 
 
@@ -58,7 +58,7 @@ def check_strip(kinds: Sequence[str], has_contexts: bool) -> None:
 
 
 def warn_of_marks(marks: texts.Marks, kinds: Sequence[str] = texts.KINDS, what: str = "texts") -> None:
-    """Print how many texts hold what is not the answer, and how many are empty without it."""
+    """Print how many texts hold more than the answer, and how many are empty without it."""
     for line in (marks.warning(kinds=kinds, what=what), marks.emptied(what)):
         if line:
             print(line, file=sys.stderr)
@@ -89,11 +89,11 @@ def _delimiter(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
-        # It also refuses what encodes no text, such as hex.
+        # It also refuses codecs that are not encodings of text, such as hex.
         io.TextIOWrapper(io.BytesIO(), text).read()
         return codecs.lookup(text).name
     except (LookupError, ValueError):
-        raise argparse.ArgumentTypeError(f"there is no encoding of text {text!r}.") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not an encoding of text.") from None
 
 
 def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: bool = True) -> None:

@@ -26,8 +26,8 @@ class Scorer:
     metric : the name of a metric of sets or of texts
     text_key : the column of the texts, or a JMESPath expression that begins with a column: for a metric of sets, each
         row has a list of texts; for gruen, one text
-    **settings : of `compute`; one that is given for texts or sets may be the name of a column, or such an expression.
-        `singletons` is "skip" by default, so that a set of one text has no score.
+    **settings : settings of `compute`; one that is given for texts or sets may be the name of a column, or such an
+        expression. `singletons` is "skip" by default, so that a set of one text has no score.
 
     Raises
     ------
@@ -69,7 +69,8 @@ class Scorer:
         if taken := added.keys() & columns.keys():
             raise ValueError(f"the batch has a column {min(taken)!r} already: rename it, or leave it out.")
         if scored:
-            scores = self._compute([texts[i] for i in scored], [self._given(rows[i], texts[i], i) for i in scored])
+            given = [self._given(rows[i], texts[i], i) for i in scored]
+            scores = self._compute([texts[i] for i in scored], given)
             for name in added:
                 added[name][scored] = scores[name]
         return _with_columns(batch, added)
@@ -151,7 +152,7 @@ def _is_pandas(batch: Any) -> bool:
 
 
 def _columns_of_batch(batch: Any) -> dict[str, Any]:
-    """Return the columns of a batch by name; raises a TypeError if it is none."""
+    """Return the columns of a batch by name; raises a TypeError if it is not a batch."""
     if isinstance(batch, Mapping):
         return dict(batch)
     if _is_pandas(batch):
@@ -173,8 +174,8 @@ def _with_columns(batch: Any, added: Mapping[str, np.ndarray]) -> Any:
     """Add columns of floats to a batch, in its type."""
     if isinstance(batch, Mapping):
         # Rows of arrays as lists, which engines can store.
-        of_objects = [name for name, values in batch.items() if getattr(values, "dtype", "") == np.object_]
-        return dict(batch) | {name: _plain(batch[name]) for name in of_objects} | dict(added)
+        arrays = [name for name, values in batch.items() if getattr(values, "dtype", "") == np.object_]
+        return dict(batch) | {name: _plain(batch[name]) for name in arrays} | dict(added)
     if _is_pandas(batch):
         return batch.assign(**added)
     import pyarrow as pa

@@ -66,7 +66,7 @@ def mean_p(difference: Estimate) -> float | None:
 
 
 def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray | None = None) -> dict[str, Any]:
-    """Test the mean difference of paired scores; those of less than `TIE` are none.
+    """Test the mean difference of paired scores; differences below `TIE` count as 0.
 
     Parameters
     ----------

@@ -19,7 +19,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-REASONING, SPECIAL, PROMPT = KINDS = ("reasoning", "special", "prompt")
+REASONING = "reasoning"
+SPECIAL = "special"
+PROMPT = "prompt"
+KINDS = (REASONING, SPECIAL, PROMPT)
 # How a count of texts goes on.
 _HELD = {REASONING: "hold reasoning", SPECIAL: "hold special tokens", PROMPT: "begin with their prompt"}
 
@@ -256,7 +259,8 @@ def _apply(text: str, kind: str, parts: list[Part], marks: dict[str, str]) -> st
     if not parts:
         return text
     marks.setdefault(kind, parts[0][2])
-    answer, end = "", 0
+    answer = ""
+    end = 0
     for start, next_end, _ in [*sorted(parts), (len(text), len(text), "")]:
         kept = text[end:start]
         if answer[-1:].isspace() or not answer:
@@ -306,7 +310,8 @@ def _block_end(tags: Sequence[tuple[int, int, bool]], first: int) -> int:
 
     Blocks may be nested. If there are fewer closing tags than opening ones, the last one closes the block.
     """
-    depth, last = 0, 0
+    depth = 0
+    last = 0
     for i in range(first, len(tags)):
         _, end, opens = tags[i]
         depth += 1 if opens else -1

@@ -14,8 +14,8 @@ _LAZY_ROWS = 512
 def subset_score(vectors: np.ndarray, quality: np.ndarray) -> float:
     """Score a subset of k texts: mean quality times the Vendi score of order 2.
 
-    The score needs the sum of the squared cosines, which is that of the squares of XXᵀ and of XᵀX: memory grows with
-    the smaller of k and d.
+    The score needs the sum of the squared cosines, which is the sum of the squares of XXᵀ, or of XᵀX: memory grows
+    with the smaller of k and d.
 
     Parameters
     ----------
@@ -75,10 +75,12 @@ def _choose(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: floa
     high; then all bounds that are high enough are replaced by scores.
     """
     n, d = vectors.shape
-    crossed, free = np.zeros(n), np.ones(n, dtype=bool)
+    crossed = np.zeros(n)
+    free = np.ones(n, dtype=bool)
     # The number of chosen texts that the sum of each text is over.
     n_summed = np.zeros(n, dtype=np.int64)
-    chosen, picked = np.empty((wanted, d)), np.empty(wanted, dtype=np.int64)
+    chosen = np.empty((wanted, d))
+    picked = np.empty(wanted, dtype=np.int64)
     squares = total = 0.0
 
     def bounds_of(rows: Any, quality: np.ndarray, crossed: np.ndarray) -> np.ndarray:
@@ -105,15 +107,21 @@ def _choose(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: floa
         n_summed[stale] = step
         if len(stale):
             continue
-        rows, rest = np.flatnonzero(is_high), np.flatnonzero(free & ~is_high)
-        followed, q_rest, norms_rest = vectors[rows], quality[rest], 2 * crossed[rest] + 1
+        rows = np.flatnonzero(is_high)
+        rest = np.flatnonzero(free & ~is_high)
+        followed = vectors[rows]
+        rest_quality = quality[rest]
+        # The increase of `squares` if the text is chosen.
+        rest_squares = 2 * crossed[rest] + 1
         while step < wanted:
             scores = bounds_of(rows, quality[rows], crossed[rows])
             limit = (scores.max() - TIE) / (step + 1)
-            if ((total + q_rest) / (squares + norms_rest)).max(initial=-math.inf) >= limit:
+            rest_bounds = (total + rest_quality) / (squares + rest_squares)
+            if rest_bounds.max(initial=-math.inf) >= limit:
                 break
             place = rows[first_maximum(scores)]
-            picked[step], chosen[step] = place, vectors[place]
+            picked[step] = place
+            chosen[step] = vectors[place]
             squares += 2 * crossed[place] + 1
             total += quality[place]
             cosines = followed @ vectors[place]

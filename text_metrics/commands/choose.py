@@ -18,6 +18,7 @@ text-metrics score.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,8 @@ def _keep(text: str) -> int | str:
 def choose_texts(
     options: cli.Options, encoder: EncoderSettings, units: list[Unit]
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Choose texts of groups; returns what the summary needs, and the places of the chosen texts of each."""
-    texts = [text for unit in units for text in unit.texts]
+    """Choose texts of groups; returns the facts of the summary, and the places of the chosen texts of each group."""
+    texts = list(chain.from_iterable(unit.texts for unit in units))
     sizes = np.array([len(unit.texts) for unit in units])
     if "classes" in options.columns:
         embeddings = _vectors_of_classes(units)
@@ -84,24 +85,28 @@ def choose_texts(
         embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
-    candidates = [_merge_equal(unit.texts, of_unit) for unit, of_unit in zip(units, qualities, strict=True)]
+    candidates = [_merge_equal(unit.texts, values) for unit, values in zip(units, qualities, strict=True)]
     starts = np.cumsum(sizes) - sizes
     n_candidates = np.array(list(map(len, candidates)))
     rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
     keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)
     ranks = content_ranks([texts[i] for i in rows])
     chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, options.min_distance)
-    chosen = [places[of_unit] for places, of_unit in zip(candidates, chosen, strict=True)]
-    drawn = [
-        np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
-        for size, places in zip(sizes.tolist(), chosen, strict=True)
-    ]
+    chosen = [places[picked] for places, picked in zip(candidates, chosen, strict=True)]
+    # As many texts of each group at random, for comparison.
+    drawn = []
+    for size, places in zip(sizes.tolist(), chosen, strict=True):
+        rng = np.random.default_rng((_SEED, size, len(places)))
+        drawn.append(rng.choice(size, len(places), replace=False))
+    n_merged = int(sizes.sum() - n_candidates.sum())
+    chosen_score = _total_score(embeddings, quality, starts, chosen)
+    random_score = _total_score(embeddings, quality, starts, drawn)
     facts: dict[str, Any] = {
         "n_groups": len(units),
         "n_chosen": sum(map(len, chosen)),
-        "n_merged": int((sizes - n_candidates).sum()),
-        "chosen": _total_score(embeddings, quality, starts, chosen),
-        "random": _total_score(embeddings, quality, starts, drawn),
+        "n_merged": n_merged,
+        "chosen": chosen_score,
+        "random": random_score,
         "signed": signed,
     }
     return facts, [np.sort(places) for places in chosen]
@@ -110,12 +115,12 @@ def choose_texts(
 def _vectors_of_classes(units: Sequence[Unit]) -> np.ndarray:
     """Make a vector of the class of each text, equal for texts of one class of a group and orthogonal for others."""
     labels = [number_labels(unit.given["classes"], lambda i: f"class {i}") for unit in units]
-    n_classes = max(int(of_unit.max()) + 1 for of_unit in labels)
-    return np.eye(n_classes, dtype=np.float32)[np.concatenate(labels)]
+    codes = np.concatenate(labels)
+    return np.eye(codes.max() + 1, dtype=np.float32)[codes]
 
 
 def finish(options: cli.Options, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
-    """Return what the summary needs, and the rows of the chosen texts, in order, or rows with shorter lists."""
+    """Return the facts of the summary, and the rows of the chosen texts, in order, or rows with shorter lists."""
     facts, places_of_units = chosen
     rows: Rows = []
     for unit, places in zip(units, places_of_units, strict=True):
@@ -166,7 +171,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the encoder has changed: from {signed} to {facts['signed']}.")
         signed = facts["signed"]
     scores = {f"{name}_score": total.pop(name) / total["n_groups"] for name in ("chosen", "random")}
-    return {**total, **scores, **signed}
+    return total | scores | signed
 
 
 @command

@@ -60,9 +60,9 @@ EXAMPLE = (
 
 
 def parse_names(size: int, answer: str, top: Any = None) -> list[str]:
-    """Read the names of 1 to `size` from a JSON object of just these; what a model writes around it is ignored.
+    """Read the names of 1 to `size` from a JSON object of just these; text around it is ignored.
 
-    Names that differ in case or spaces are one. JSON in the model's reasoning is no answer.
+    Names that differ in case or spaces are one. JSON in the model's reasoning is ignored.
     """
     answer = strip(answer, (REASONING,))
     numbers = [str(i) for i in range(1, size + 1)]
@@ -83,7 +83,8 @@ def _parse_name(value: Any) -> str:
 
 def ask_clusters(chat: Chat, references: Rows) -> Rows:
     """Ask for the clusters of people's answers; returns the questions that have them."""
-    requests, texts_of = [], []
+    requests = []
+    texts_of = []
     for row in references:
         counts = count_answers(row["answers"])
         texts = sorted(counts, key=lambda text: (-counts[text], text))
@@ -103,7 +104,8 @@ SAME_CONTENT = "same content: who has read one of them learns nothing new from t
 # What is added to the columns of a row of texts.
 COLUMNS = ("classes", "classes_signature")
 # The classes of texts about which nothing is asked: blank ones, and those of a set of otherwise equal texts.
-_BLANK, _ONLY = "(blank)", "(only)"
+_BLANK = "(blank)"
+_ONLY = "(only)"
 
 
 def criterion_instructions(criterion: str) -> str:
@@ -120,7 +122,7 @@ of its class, for all numbers: {{"1": "<name>", "2": "<name>", ...}}"""
 
 
 def read_criterion(value: str | None) -> str:
-    """Return a criterion, that of a file if the value names one; raises a ValueError if it is blank, or is missing."""
+    """Return a criterion, read from a file if the value names one; raises a ValueError if it is blank or missing."""
     if value is None:
         return SAME_CONTENT
     text = value
@@ -179,9 +181,11 @@ def partition_texts(arguments: argparse.Namespace) -> int:
     added = {}
     for unit, by_text in zip(units, classes, strict=True):
         for row in unit.rows:
-            of_texts = None if by_text is None else [by_text[text] for text in answers[row.number]]
-            of_row = of_texts[0] if of_texts is not None and row.is_text else of_texts
-            added[row.number] = {"classes": of_row, "classes_signature": signed}
+            value: Any = None
+            if by_text is not None:
+                names = [by_text[text] for text in answers[row.number]]
+                value = names[0] if row.is_text else names
+            added[row.number] = {"classes": value, "classes_signature": signed}
     kept.write(arguments, rows, added)
     n_asked = len(classes) - classes.count(None)
     print(f"{arguments.out}: {n_asked} of {len(units)} sets are clustered.", file=sys.stderr)
@@ -199,8 +203,8 @@ def main() -> int:
     parser.add_argument("--criterion", metavar="TEXT", help=help)
     kept.add_keys(parser, contexts=True)
     arguments = parser.parse_args()
-    of_texts = ("criterion", "text_key", "id_key", "system_key", "context_key", "rows", "delimiter")
-    if any(getattr(arguments, name) is not None for name in of_texts):
+    options_of_texts = ("criterion", "text_key", "id_key", "system_key", "context_key", "rows", "delimiter")
+    if any(getattr(arguments, name) is not None for name in options_of_texts):
         return partition_texts(arguments)
     references = read_references(arguments.reads)
     references, marks = strip_answers(references, arguments.strip)

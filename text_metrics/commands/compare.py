@@ -32,7 +32,7 @@ from text_metrics.core_api import (
 from text_metrics.files.columns import columns_of, to_arguments
 from text_metrics.files.listing import data_files
 from text_metrics.files.rows import Source
-from text_metrics.files.sets import Reader, Unit, common_size
+from text_metrics.files.sets import Reader, Unit, common_size, total_marks
 from text_metrics.files.storage import check_outputs, parse_path, write_text
 from text_metrics.files.systems import check_one_system, count_repeats, warn_of_repeats
 from text_metrics.files.written import mark
@@ -54,19 +54,19 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
     systems: list[System] = []
     repeats = Counter[str]()
     for path in options.files:
-        of_file: dict[str, dict[str, Unit]] = {}
+        sets_by_system: dict[str, dict[str, Unit]] = {}
         units = list(reader.units(Source(path, **cli.form_of(options))))
         for unit in units:
             for row in unit.bad:
                 raise ValueError(f"{path}, row {row.number} {row.error}.")
-            of_file.setdefault(unit.system or str(path), {})[str(unit.id)] = unit
-        if not of_file:
+            sets_by_system.setdefault(unit.system or str(path), {})[str(unit.id)] = unit
+        if not sets_by_system:
             raise ValueError(f"{path} is empty.")
         if options.id_key is not None:
             if options.system_key is None and not options.one_system:
                 check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
             repeats.update(count_repeats(units))
-        systems += of_file.items()
+        systems += sets_by_system.items()
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
@@ -75,12 +75,13 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
         for prompt, unit in sets.items():
             where = f"{name}, row {unit.rows[0].number}"
             if prompt not in partner_sets:
-                last = max(of.rows[-1].number for of in partner_sets.values())
+                last = max(each.rows[-1].number for each in partner_sets.values())
                 raise ValueError(f"{where}: {key} {prompt!r:.80} is not in {partner}, which ends at row {last}.")
-            clusters = [of[prompt].given.get("confidence_by") for of in (sets, partner_sets)]
-            if clusters[0] != clusters[1]:
-                got = " and ".join(map(repr, clusters))
-                raise ValueError(f"{where}: {key} {prompt!r:.80} must have one {options.cluster_key}. Got {got}.")
+            cluster = unit.given.get("confidence_by")
+            partner_cluster = partner_sets[prompt].given.get("confidence_by")
+            if cluster != partner_cluster:
+                problem = f"must have one {options.cluster_key}. Got {cluster!r} and {partner_cluster!r}"
+                raise ValueError(f"{where}: {key} {prompt!r:.80} {problem}.")
     return systems, repeats
 
 
@@ -93,7 +94,7 @@ def choose_size(metric: Any, sides: Sequence[Sequence[Unit]]) -> tuple[np.ndarra
     Returns
     -------
     used : ndarray of shape (n,), bool
-    k : None where the sets of each prompt have one size, or the metric scores no sets
+    k : None where the sets of each prompt have one size, or the metric does not score sets
 
     Raises a ValueError for a metric of another package, which may score anything.
     """
@@ -115,7 +116,10 @@ def choose_size(metric: Any, sides: Sequence[Sequence[Unit]]) -> tuple[np.ndarra
 
 def sizes_of(sides: Sequence[Sequence[Unit]]) -> np.ndarray:
     """Return the number of texts of each set: (2, n)."""
-    return np.array([[len(unit.texts) for unit in units] for units in sides])
+    sizes = []
+    for units in sides:
+        sizes.append([len(unit.texts) for unit in units])
+    return np.array(sizes)
 
 
 def count_unequal(sizes: np.ndarray) -> int:
@@ -136,9 +140,9 @@ def score(
     sizes = np.array(list(map(len, items)))
     are_texts = getattr(metric, "items", None) == TEXTS
     if are_texts:
-        items = [text for texts in items for text in texts]
+        items = list(itertools.chain.from_iterable(items))
     elif all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
-        # Of a metric of another package, which may be one of texts.
+        # A metric of another package may be one of texts.
         items = [unit.texts[0] for unit in units]
     if k is None:
         result = metric.compute(predictions=items, **settings)
@@ -157,27 +161,33 @@ def score(
 
 
 def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.ndarray) -> dict[str, Any]:
-    """Test the mean difference of paired scores of shape (n,); returns what is valid JSON.
+    """Test the mean difference of paired scores of shape (n,); returns a dict that is valid JSON.
 
-    Differences of less than `TIE` are none, of items and of means. `smallest_difference` is what the test finds with a
-    probability of 80 %, and `n_needed` the number of units with which it finds the observed difference so often.
+    Differences below `TIE`, of items and of means, count as ties. The test finds `smallest_difference` with a
+    probability of 80 %, and `n_needed` is the number of units with which it finds the observed difference as often.
     `units`, int of shape (n,), are equal for items that are not independent.
     """
     differences = first - second
     test = paired_test(first, second, confidence, units)
-    mean, smallest = test["difference"], test["smallest_difference"]
+    n_units = test["n_units"]
+    mean = test["difference"]
+    smallest = test["smallest_difference"]
     is_tie = smallest is None or abs(mean) < TIE
+    n_needed = None if is_tie else math.ceil(n_units * (smallest / mean) ** 2)
+    a_higher = int((differences >= TIE).sum())
+    b_higher = int((differences <= -TIE).sum())
+    equal = int((np.abs(differences) < TIE).sum())
     return {
         "n": len(differences),
-        "n_units": test["n_units"],
+        "n_units": n_units,
         "confidence": confidence,
         "difference": {"mean": mean, "interval": test["interval"]},
         "p": test["p"],
         "smallest_difference": smallest,
-        "n_needed": None if is_tie else math.ceil(test["n_units"] * (smallest / mean) ** 2),
-        "a_higher": int((differences >= TIE).sum()),
-        "b_higher": int((differences <= -TIE).sum()),
-        "equal": int((np.abs(differences) < TIE).sum()),
+        "n_needed": n_needed,
+        "a_higher": a_higher,
+        "b_higher": b_higher,
+        "equal": equal,
     }
 
 
@@ -201,16 +211,20 @@ def show(result: dict[str, Any]) -> str:
     if (result["n_needed"] or 0) > result["n_units"]:
         lines[-1] += f"; this one needs about {result['n_needed']:,}"
     first, second = map(Signature.parse, result["signatures"])
-    if pairs := first.difference(second):
-        differences = (f"{name}: {' and '.join(value or 'none' for value in pair)}" for name, pair in pairs.items())
+    differences = []
+    for name, (value, other) in first.difference(second).items():
+        differences.append(f"{name}: {value or 'none'} and {other or 'none'}")
+    if differences:
         lines.append(f"  the signatures differ in {'; '.join(differences)}")
     for name, counts in zip("AB", result.get("stripped", ()), strict=False):
-        lines.append(f"  stripped from texts of {name}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items())}")
-    return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
+        kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
+        lines.append(f"  stripped from texts of {name}: {kinds}")
+    lines += [f"  {signature}" for signature in dict.fromkeys(result["signatures"])]
+    return "\n".join(lines)
 
 
 def _show_sizes(result: dict[str, Any]) -> str:
-    """Say what was done about prompts whose sets differ in size."""
+    """Say how many prompts have sets of different sizes, and how these are scored."""
     sizes = " and ".join(f"{low} to {high}" if low < high else str(low) for low, high in result["sizes"].values())
     differ = f"{count(result['n_unequal'], 'item')} with sets of different sizes ({sizes} texts)"
     if k := result["rarefied_to"]:
@@ -239,7 +253,7 @@ def parse_options() -> cli.Options:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
     parser.set_defaults(set_size=None, one_set=False)
     options = cli.parse(parser)
-    reads = [file for path in options.files for file in data_files(path)]
+    reads = list(itertools.chain.from_iterable(map(data_files, options.files)))
     check_outputs(reads, [options.out], {**options.settings, "metric": options.metric})
     return options
 
@@ -248,7 +262,9 @@ def parse_options() -> cli.Options:
 def main() -> int:
     """Run the command."""
     options = parse_options()
-    confidence, settings, name = options.confidence, options.settings, options.result
+    settings = options.settings
+    confidence = options.confidence
+    name = options.result
     metric = load_metric(options.metric)
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.is_reciprocal}
     if name not in ("scores", *bounds):
@@ -257,12 +273,14 @@ def main() -> int:
     reads_sets = getattr(metric, "items", TEXTS) != TEXTS
     reader = Reader(options.keys, reads_sets, columns, is_scattered=True, strip=options.strip)
     systems, repeats = read_pair(options, reader)
-    marks = [sum((unit.marks or Marks() for unit in sets.values()), Marks()) for _, sets in systems]
+    marks = [total_marks(sets.values()) for _, sets in systems]
     cli.warn_of_marks(sum(marks, Marks()))
     warn_of_repeats(", ".join(map(str, options.files)), repeats, str(options.id_key))
     ids = list(systems[0][1])
     n_all = len(ids)
-    sides = [[sets[prompt] for prompt in ids] for _, sets in systems]
+    sides = []
+    for _, sets in systems:
+        sides.append([sets[prompt] for prompt in ids])
     k = None
     if not options.no_rarefy:
         used, k = choose_size(metric, sides)
@@ -272,7 +290,7 @@ def main() -> int:
     for (system, _), units in zip(systems, sides, strict=True):
         given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
-            scored.append(score(metric, units, {**settings, **given}, name, k))
+            scored.append(score(metric, units, settings | given, name, k))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{system}: {str(error) or type(error).__name__}") from error
     all_scores, signatures, sizes = zip(*scored, strict=True)
@@ -286,20 +304,26 @@ def main() -> int:
     units = parse_confidence_by(clusters, len(ids), "item")[have_scores]
     first, second = np.array(all_scores)[:, have_scores]
     set_sizes = sizes_of(sides)[:, have_scores]
+    ranges = {}
+    for side, side_sizes in zip("ab", set_sizes, strict=True):
+        ranges[side] = [int(side_sizes.min()), int(side_sizes.max())]
     are_texts = getattr(metric, "items", None) == TEXTS
+    n_unequal = 0 if are_texts else count_unequal(set_sizes)
+    comparison = compare(first, second, confidence, units)
+    names = [system for system, _ in systems]
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
-        "systems": [system for system, _ in systems],
-        "left_out": n_all - int(have_scores.sum()),
-        "sizes": {side: [int(of.min()), int(of.max())] for side, of in zip("ab", set_sizes, strict=True)},
-        "n_unequal": 0 if are_texts else count_unequal(set_sizes),
+        "systems": names,
+        "left_out": n_all - len(first),
+        "sizes": ranges,
+        "n_unequal": n_unequal,
         "rarefied_to": k,
-        **compare(first, second, confidence, units),
+        **comparison,
         "signatures": list(signatures),
     }
     if options.strip:
-        result["stripped"] = [of_side.counts(options.strip) for of_side in marks]
+        result["stripped"] = [side_marks.counts(options.strip) for side_marks in marks]
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
     for side, size, values in zip("ab", sizes, (first, second), strict=True):
@@ -308,8 +332,9 @@ def main() -> int:
         result[side] = {"mean": mean.value, "interval": interval}
     print(show(result))
     if options.out:
-        of_items = zip(itertools.compress(ids, have_scores), first.tolist(), second.tolist(), strict=True)
-        result["items"] = [dict(zip(("id", "a", "b"), item, strict=True)) for item in of_items]
-        result = {**mark("compare"), **result}
+        scored_ids = itertools.compress(ids, have_scores)
+        items = zip(scored_ids, first.tolist(), second.tolist(), strict=True)
+        result["items"] = [{"id": id, "a": a, "b": b} for id, a, b in items]
+        result = mark("compare") | result
         write_text(options.out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     return 0

@@ -65,7 +65,8 @@ def main() -> int:
     add_strip(parser)
     arguments = parser.parse_args()
     check_strip(arguments.strip, has_contexts=False)
-    check_outputs([*arguments.files, arguments.model, *arguments.metric], [arguments.out, arguments.cache_dir])
+    reads = arguments.files + arguments.metric + [arguments.model]
+    check_outputs(reads, [arguments.out, arguments.cache_dir])
     if arguments.out:
         check_folder(arguments.out)
     sets = Sets()
@@ -73,8 +74,8 @@ def main() -> int:
     from text_metrics.meta_eval.agreement import evaluate
     from text_metrics.meta_eval.scores import score_sets
 
-    texts, gruen = list(map(list, sets)), not arguments.no_gruen
-    scores = score_sets(texts, arguments.model, arguments.cache_dir, arguments.metric, gruen)
+    texts = list(map(list, sets))
+    scores = score_sets(texts, arguments.model, arguments.cache_dir, arguments.metric, not arguments.no_gruen)
     results = evaluate(scores, pairs, people)
     for name, joined in to_signature(arguments.strip).items():
         results["signatures"]["signature"] += f"|{name}:{joined}"

@@ -39,7 +39,7 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
         print(f"`{signature}`")
     if arguments.out:
         name = module.__name__.rpartition(".")[2]
-        result = {**mark(f"probe {name}"), **result}
+        result = mark(f"probe {name}") | result
         write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
 

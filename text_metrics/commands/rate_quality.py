@@ -55,7 +55,7 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
 
     Returns the rating, in [0, 1], and whether it follows from probabilities of answers.
 
-    `top` holds log-probabilities of the most probable first tokens, of which the spellings of an answer count together.
+    `top` holds log-probabilities of the most probable first tokens; the spellings of an answer are added up.
     If they hold less than half of the probability, or the answer's text says something else than they, the rating is
     the value of the answer itself. Reasoning of the judge is left out of it. Raises a ValueError if the answer does not
     begin with Yes or No.
@@ -91,8 +91,8 @@ class Ratings(NamedTuple):
         """Return the columns of a row: a value for each of its answers, None for one that is not rated."""
         columns: dict[str, Any] = {}
         for name, by_text in self.values.items():
-            of_texts = [by_text.get(text) for text in answers]
-            columns[name] = of_texts[0] if row.is_text else of_texts
+            ratings = [by_text.get(text) for text in answers]
+            columns[name] = ratings[0] if row.is_text else ratings
         return columns | {"signature": self.signature}
 
 

@@ -1,4 +1,4 @@
-"""What keys name in rows: columns, or JMESPath expressions, as ids that are equal in all formats and as arguments."""
+"""Resolve keys, which are columns or JMESPath expressions, to ids that are equal in all formats and to arguments."""
 
 import json
 import math
@@ -23,6 +23,7 @@ SHOWN = 1000
 # The options that name the column of an argument, besides --column.
 OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])")
+_BOOLEANS = ("True", "False")
 
 
 class _Interpreter(TreeInterpreter):
@@ -45,9 +46,9 @@ _INTERPRETER = _Interpreter()
 
 
 def read_value(values: Any, key: str | None) -> Any:
-    """Return what a key names in a row: a column of this name, or else what the JMESPath expression finds.
+    """Return the value of a key in a row: the column of this name, or else the result of the JMESPath expression.
 
-    Without a key, that is the row itself; None if there is nothing.
+    Without a key, return the row itself; None if there is no value.
     """
     if key is None:
         return values
@@ -59,7 +60,7 @@ def read_value(values: Any, key: str | None) -> Any:
 
 @cache
 def _parsed(key: str) -> Any:
-    """Parse a key as an expression; None for a plain name, and for what is none."""
+    """Parse a key as an expression; None for a plain name, and for an invalid expression."""
     if key.isidentifier():
         return None
     with suppress(JMESPathError):
@@ -79,11 +80,12 @@ def column_of(key: str, columns: Iterable[str]) -> str | None:
 
 
 def _has_null(values: Any, key: str) -> bool:
-    """Whether a key that finds nothing in a row names a null, and not what the row does not have."""
+    """Tell whether a key without a value in a row names a null, and not an absent entry."""
     parsed = None if isinstance(values, dict) and key in values else _parsed(key)
     if parsed is not None and parsed.parsed["type"] == "subexpression":
         whole, part = parsed.parsed["children"]
-        values, key = _INTERPRETER.visit(whole, values), part.get("value")
+        values = _INTERPRETER.visit(whole, values)
+        key = part.get("value")
     return isinstance(values, dict) and key in values
 
 
@@ -94,9 +96,10 @@ def read_key(values: Any, key: str) -> str | None:
     """
     value = read_value(values, key)
     if isinstance(value, str):
-        if not value.endswith((".0", "rue", "alse")) and "e+" not in value and not value[:1].isdigit():
-            return value or None
-        value = _from_text(value)
+        if not value:
+            return None
+        if is_integral_or_boolean(value) or _DATE.match(value):
+            value = _from_text(value)
     if isinstance(value, (float, Decimal)):
         if math.isnan(value):
             return None
@@ -112,16 +115,29 @@ def read_key(values: Any, key: str) -> str | None:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
+def is_integral_or_boolean(value: str) -> bool:
+    """Tell whether a text may be a Boolean or an integral float as Python writes it; other texts need no parsing.
+
+    - a Boolean: "True" or "False"
+    - a float below 1e16: "1.0" or "-20.0"
+    - a larger float: "1e+16" or "-1.5e+20"
+    """
+    return value in _BOOLEANS or value.endswith(".0") or "e+" in value
+
+
 def _from_text(text: str) -> Any:
-    """Read a text as the number, the time or the truth value that it is written for, as in CSV."""
-    with suppress(ValueError):
-        if text in ("True", "False"):
-            return text == "True"
+    """Parse a Boolean, a time or an integral float, as in CSV; any other text is returned unchanged."""
+    if text in _BOOLEANS:
+        return text == "True"
+    try:
         if _DATE.match(text):
             return datetime.fromisoformat(text)
-        if repr(number := float(text)) == text and number.is_integer():
-            return number
-    return text
+        number = float(text)
+    except ValueError:
+        return text
+    # "01.0" and "1_0.0" are texts.
+    is_as_written = repr(number) == text
+    return number if is_as_written and number.is_integer() else text
 
 
 def missing(key: str | None, values: Any) -> str:
@@ -137,7 +153,7 @@ def missing(key: str | None, values: Any) -> str:
         try:
             jmespath.compile(key)
         except JMESPathError as error:
-            problem = f", which is no JMESPath expression either ({first_line(error)})"
+            problem = f", which is not a JMESPath expression either ({first_line(error)})"
     names = f"it has {', '.join(values) or 'no columns'}{delimiter_hint(list(values))}"
     return f"has no {key!r}{problem}: {names}"[:SHOWN]
 
@@ -149,17 +165,18 @@ def delimiter_hint(names: list[str], used: str = ",") -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell has no value; in CSV, that is an empty one."""
+    """Tell whether a cell has no value: it is null, or empty as in CSV."""
     return value is None or value == ""
 
 
 class Column(NamedTuple):
     """A column with the values of an argument.
 
-    argument, name : of the argument, and the key of the column
-    per_text : whether each text has a value; otherwise each row, and the rows of a set share it
+    argument : the name of the argument
+    name : the key of the column
+    per_text : whether each text has a value; otherwise each row has one, and the rows of a set share it
     numbers : the range of its numbers; None for labels and texts
-    scale : what its numbers are divided by
+    scale : the divisor of its numbers
     is_argument : whether `compute` takes it; the prompts of a metric without contexts are only stripped
     """
 
@@ -216,7 +233,7 @@ class Column(NamedTuple):
 
 
 def parse_cell(value: Any) -> Any:
-    """Parse a value that is a string, as in CSV, as JSON; a string that is none is returned."""
+    """Parse a string, as in CSV, as JSON; a string that is not valid JSON, or another value, is returned unchanged."""
     if isinstance(value, str):
         # Rejects unpaired surrogates, which no file can hold.
         with suppress(ValueError, RecursionError):
@@ -227,31 +244,31 @@ def parse_cell(value: Any) -> Any:
 def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1, strips_prompt: bool = False) -> list[Column]:
     """Return the columns of arguments of a metric; raises a ValueError for one that is not given for items.
 
-    `scale` is what quality is divided by. If `strips_prompt`, contexts are read for any metric.
+    `scale` is the divisor of quality. If `strips_prompt`, contexts are read for any metric.
     """
     settings: type[Settings] | None = getattr(metric, "settings", None)
     items = getattr(metric, "items", None)
     declared = settings.declared() if settings else {}
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
-    of_columns = []
+    arguments = []
     for argument, name in columns.items():
         if argument == "confidence_by" or (argument == "references" and items not in (SETS, TEXTS)):
-            of_columns.append(Column(argument, name))
+            arguments.append(Column(argument, name))
             continue
         if argument == "contexts" and argument not in given and strips_prompt:
-            of_columns.append(Column(argument, name, is_argument=False))
+            arguments.append(Column(argument, name, is_argument=False))
             continue
         if argument not in given:
             option = OPTIONS.get(argument, f"--column {argument}")
             raise ValueError(
-                f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; what is "
-                "given once for a call is a --setting."
+                f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; a value for the "
+                "whole call is a --setting."
             )
         kind = given[argument].given
         per_text = kind in (TEXT, PAIR) or (kind == ITEM and items == TEXTS)
         divisor = scale if argument == "quality" else 1
-        of_columns.append(Column(argument, name, per_text, given[argument].numbers, divisor))
-    return of_columns
+        arguments.append(Column(argument, name, per_text, given[argument].numbers, divisor))
+    return arguments
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], are_texts: bool) -> dict[str, Any]:
@@ -263,8 +280,8 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]],
     for column in columns:
         if column.argument == "confidence_by" or not column.is_argument:
             continue
-        of_items = [of_item[column.argument] for of_item in values]
+        entries = [by_argument[column.argument] for by_argument in values]
         if column.per_text and are_texts:
-            of_items = list(chain.from_iterable(of_items))
-        given[column.argument] = of_items
+            entries = list(chain.from_iterable(entries))
+        given[column.argument] = entries
     return given

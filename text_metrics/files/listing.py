@@ -1,9 +1,10 @@
-"""Which files a path, a folder or a pattern names: data, and what of it is ignored."""
+"""List the files that a path, a folder or a pattern names, and those that are ignored."""
 
 import glob
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from text_metrics.files.reading import current
 from text_metrics.files.storage import COMPRESSIONS, file_format, parse_path
 from text_metrics.files.written import PROGRAM, Written, find_writer
 
-# The formats of files of a folder, of which the first that it has is read.
+# The formats of the files of a folder: the first one that it has is read.
 _KINDS = {
     "Parquet": (".parquet",),
     "Arrow": (".arrow",),
@@ -19,11 +20,11 @@ _KINDS = {
     "CSV": (".csv", ".tsv"),
     "text": (".txt",),
 }
-_DATA = {suffix for suffixes in _KINDS.values() for suffix in suffixes}
+_DATA = set(chain.from_iterable(_KINDS.values()))
 
 
 class Listing(NamedTuple):
-    """The files of a path, in order, and by the reason the names of files beside them that are no data."""
+    """The files of a path, in order, and the names of other files beside them, by the reason why they are ignored."""
 
     files: list[Path]
     ignored: dict[str, list[str]]
@@ -35,11 +36,11 @@ def data_files(path: Path) -> list[Path]:
 
 
 def list_files(path: Path) -> Listing:
-    """List the files of a path, which may be a pattern such as `runs/*.jsonl`, and what is beside them.
+    """List the files of a path, which may be a pattern such as `runs/*.jsonl`, and the ignored files beside them.
 
     Of a folder, these are its Parquet files, or the Arrow files that `datasets` saved, or its JSON files, or its CSV
-    files; and Parquet files of subfolders, unless there are others in the folder itself. Files that commands wrote are
-    no data of a folder or pattern, and hidden ones neither. Raises a ValueError if there is none.
+    files; and Parquet files of subfolders, unless there are others in the folder itself. Hidden files of a folder or
+    pattern are ignored, and so are files that commands wrote. Raises a ValueError if no file is left.
     """
     if path.is_dir():
         return _files_of_folder(path)
@@ -60,21 +61,25 @@ def _files_of_folder(folder: Path) -> Listing:
     entries = sorted(folder.iterdir())
     visible = [each for each in entries if not each.name.startswith(".")]
     files, subfolders, own = _without_own(visible)
-    data = {name: [each for each in files if file_format(each) in kinds] for name, kinds in _KINDS.items()}
+    data: dict[str, list[Path]] = {}
+    for name, suffixes in _KINDS.items():
+        data[name] = [each for each in files if file_format(each) in suffixes]
     # Other Arrow files are caches of `datasets`, or of a larger dataset that was in this folder.
     state = folder / "state.json"
     saved = state.read_text(encoding="utf-8") if state.exists() else ""
-    of_datasets = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
-    if of_datasets and not data["Parquet"]:
+    arrow = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
+    if arrow and not data["Parquet"]:
         about = ("state.json", "dataset_info.json")
-        beside = [each.name for of_kind in data.values() for each in of_kind if each.name not in about]
-        return Listing(of_datasets, {"not of `datasets`": beside} if beside else {})
+        beside = [each.name for each in chain.from_iterable(data.values()) if each.name not in about]
+        return Listing(arrow, {"not of `datasets`": beside} if beside else {})
     # A text file beside data is more often about them than one of them.
-    kind = next((name for name, of_kind in data.items() if of_kind and name != "text"), "Parquet")
+    kind = next((name for name, paths in data.items() if paths and name != "text"), "Parquet")
     nested = _parquet_below(subfolders) if kind == "Parquet" else []
-    chosen = sorted([*data[kind], *nested])
-    others = [each.name for name, of_kind in data.items() if name != kind for each in of_kind]
-    unread = [each.name + "/" for each in subfolders if not any(each in file.parents for file in chosen)]
+    chosen = sorted(data.pop(kind) + nested)
+    others = [each.name for each in chain.from_iterable(data.values())]
+    # All folders that a chosen file is in.
+    read = set(chain.from_iterable(file.parents for file in chosen))
+    unread = [f"{each.name}/" for each in subfolders if each not in read]
     hidden = [each.name for each in entries if each.name.startswith(".") and file_format(each) in _DATA]
     ignored = {**own, f"not {kind}": others, "subfolders": unread, "hidden": hidden}
     ignored = {reason: names for reason, names in ignored.items() if names}
@@ -103,21 +108,22 @@ def _files_of_pattern(pattern: Path) -> Listing:
     files, folders, ignored = _without_own(named)
     for folder in folders:
         with suppress(ValueError):
-            of_folder = _files_of_folder(folder)
-            files += of_folder.files
-            for reason, names in of_folder.ignored.items():
+            listing = _files_of_folder(folder)
+            files += listing.files
+            for reason, names in listing.ignored.items():
                 ignored.setdefault(reason, []).extend(f"{folder.name}/{name}" for name in names)
             continue
         ignored.setdefault("no data", []).append(f"{folder.name}/")
     if not files:
-        left = ", ".join(name for names in ignored.values() for name in names)
+        left = ", ".join(chain.from_iterable(ignored.values()))
         raise ValueError(f"{pattern} names no data, but {left}, which commands wrote: name a file itself to read it.")
     return Listing(files, ignored)
 
 
 def _without_own(paths: Iterable[Path]) -> tuple[list[Path], list[Path], dict[str, list[str]]]:
     """Part paths into files, folders, and by the reason the names of those that a command wrote."""
-    files, folders = [], []
+    files = []
+    folders = []
     own: dict[str, list[str]] = {}
     for path in paths:
         writer = find_writer(path)
@@ -131,7 +137,7 @@ def _without_own(paths: Iterable[Path]) -> tuple[list[Path], list[Path], dict[st
 
 
 def is_pattern(path: Path) -> bool:
-    """Whether a path is a pattern of names, and no file."""
+    """Tell whether a path is a pattern of names, and not the name of a file."""
     return isinstance(path, Path) and glob.has_magic(str(path)) and not path.exists()
 
 
@@ -143,7 +149,7 @@ def fixed_folder(pattern: Path) -> Path:
 def output_beside(path: Path) -> Path:
     """Return the path beside which an output of some data is written: for a pattern, without its wildcards.
 
-    That of `runs/*.jsonl` is `runs/all.jsonl`, and that of `runs/day-*/a.jsonl` is `runs/day-a.jsonl`.
+    For `runs/*.jsonl`, it is `runs/all.jsonl`, and for `runs/day-*/a.jsonl`, it is `runs/day-a.jsonl`.
     """
     if not is_pattern(path):
         return path
@@ -157,10 +163,10 @@ def output_beside(path: Path) -> Path:
 def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, Path]:
     """Name the files of systems: NAME=path, or a path, which is named by its stem, and by folders if needed.
 
-    A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, what it names is one system, and
+    A path may be a folder, or a pattern of names such as `runs/*.jsonl`: after NAME=, its files are one system, and
     otherwise each file is one, but for those that commands wrote; `takes_answers` says that answers of chat models are
-    wanted. Of several files that are named, as by a shell for a pattern, records and scores of another one are no
-    systems. Raises a ValueError if two systems have one name.
+    wanted. Of several files that are named, as by a shell for a pattern, records and scores of another one are
+    ignored. Raises a ValueError if two systems have one name.
     """
     named: list[tuple[str | None, Path]] = []
     for word in words:
@@ -185,7 +191,7 @@ def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, 
 
 
 def _is_own(path: Path, takes_answers: bool) -> bool:
-    """Whether a command wrote a file that a pattern names, which is then ignored."""
+    """Tell whether a command wrote a file that a pattern names, which is then ignored."""
     writer = find_writer(path)
     if writer is None or (takes_answers and writer.command == PROGRAM and not writer.is_record):
         return False
@@ -194,7 +200,7 @@ def _is_own(path: Path, takes_answers: bool) -> bool:
 
 
 def _repeats(path: Path, paths: Sequence[Path]) -> bool:
-    """Whether a file that is named beside others is a record, or holds the scores of one of them; it is ignored."""
+    """Tell whether a file that is named beside others is a record, or holds scores of one of them; it is ignored."""
     writer = find_writer(path)
     if writer is None:
         return False
@@ -205,7 +211,7 @@ def _repeats(path: Path, paths: Sequence[Path]) -> bool:
 
 
 def _is_scored(writer: Written, data: Path) -> bool:
-    """Whether what was written holds the scores of a file."""
+    """Tell whether the output of a command holds the scores of a file."""
     if writer.command != f"{PROGRAM} score" or not (isinstance(data, Path) and data.is_file()):
         return False
     stat = data.stat()
@@ -215,9 +221,13 @@ def _is_scored(writer: Written, data: Path) -> bool:
 
 def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
     """Return the stem of a path, with as many of its folders as tell it from the others."""
-    parts, rivals = _parts(path), [_parts(other) for other in paths if other is not path]
-    depth = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in rivals)), len(parts))
-    return "/".join(parts[-depth:])
+    parts = _parts(path)
+    rivals = [_parts(other) for other in paths if other is not path]
+    for depth in range(1, len(parts)):
+        end = parts[-depth:]
+        if all(other[-depth:] != end for other in rivals):
+            return "/".join(end)
+    return "/".join(parts)
 
 
 def _parts(path: Path) -> list[str]:

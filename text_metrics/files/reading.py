@@ -1,9 +1,10 @@
-"""What a command read, and which files of a folder or pattern it left, said in one line at its end."""
+"""Report in one line the files that a command read, and those of a folder or pattern that it ignored."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from pathlib import Path
 
 from text_metrics.reporting.formats import count, listed
@@ -19,7 +20,7 @@ class Reading:
         self._own: dict[str, None] = {}
 
     def add(self, path: Path, files: Iterable[Path], n_rows: int) -> None:
-        """Add what was read of a path; a path that is read again counts once."""
+        """Add the files that were read of a path; a path that is read again counts once."""
         self._files[str(path)] = list(files)
         self._n_rows[str(path)] = n_rows
 
@@ -33,16 +34,17 @@ class Reading:
         self._own[f"{path} was written by {command}"] = None
 
     def line(self) -> str:
-        """Say what was read and ignored; empty if nothing was read."""
+        """Format the files that were read and ignored; empty if nothing was read."""
         if not self._files:
             return ""
-        files = dict.fromkeys(str(file) for of_path in self._files.values() for file in of_path)
+        files = dict.fromkeys(map(str, chain.from_iterable(self._files.values())))
         name = next(iter(files), "nothing") if len(files) < 2 else count(len(files), "file")
         parts = [f"Read {name}, {count(sum(self._n_rows.values()), 'row')}"]
         if self._ignored:
             reasons = (f"{listed(names)} ({reason})" for reason, names in self._ignored.items())
             parts.append(f"ignored: {', '.join(reasons)}")
-        return f"{'; '.join([*parts, *self._own])}."
+        parts.extend(self._own)
+        return f"{'; '.join(parts)}."
 
 
 _CURRENT: ContextVar[Reading | None] = ContextVar("reading", default=None)
@@ -50,7 +52,7 @@ _CURRENT: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Collect what is read; at the end, unless an error is raised, print it to stderr."""
+    """Note the files that are read; at the end, unless an error is raised, print them to stderr."""
     read = Reading()
     token = _CURRENT.set(read)
     try:
@@ -62,5 +64,5 @@ def reading() -> Iterator[None]:
 
 
 def current() -> Reading:
-    """Return what the command has read so far; outside of a command, of nobody."""
+    """Return the `Reading` of the command; outside of a command, a new one."""
     return _CURRENT.get() or Reading()

@@ -29,15 +29,17 @@ _HINT = "; pass --encoding, such as cp1252"
 class Row(msgspec.Struct):
     """A row of a file that is not blank.
 
-    number : of the row, or of its line, from 1
-    values : None if it cannot be read
-    error : why it cannot be used; empty for a good row
+    number : the number of the row, or of its line, from 1
+    values : the value of the row; None if it cannot be read
+    error : why the row cannot be used; empty for a good row
     raw : the line of a row that cannot be read
-    place : of the row among rows and blank lines, from 1: equal places of files belong together
-    n_lines : how many lines a row of CSV covers that cannot be read
+    place : the number of the row among rows and blank lines, from 1: equal places of files belong together
+    n_lines : how many lines an invalid row of CSV covers
     file : the number of its file
     has_cells : whether its values are the texts of CSV cells, where a list is JSON
-    texts, is_text, given : its texts, whether it holds one, and its values of arguments, once a `Reader` read them
+    texts : its texts, once a `Reader` read them
+    is_text : whether it holds one text, and not a list
+    given : its values of arguments
     """
 
     number: int
@@ -57,7 +59,7 @@ class Row(msgspec.Struct):
         return self.raw if self.values is None else files.to_json(self.values)[:SHOWN]
 
     def as_object(self) -> dict[str, Any]:
-        """Return the values; a row that is no object is its text, or its list of texts."""
+        """Return the values as an object: a text, or a list of texts, is the value of `text`."""
         return self.values if isinstance(self.values, dict) else {"text": self.values}
 
 
@@ -67,12 +69,12 @@ class Source:
     Parameters
     ----------
     rows : the key of the rows within a JSON value
-    delimiter : of CSV; by default, that of the file's name
-    encoding : of text
+    delimiter : the delimiter of CSV; by default, it follows from the file's name
+    encoding : the encoding of text
 
     Attributes
     ----------
-    schema : of tables, which is that of all files together; None if a file has no types
+    schema : the joined schema of all files, which are tables; None if a file has no types
 
     Raises a ValueError if the file is missing, or is a damaged table.
     """
@@ -82,7 +84,10 @@ class Source:
     def __init__(
         self, path: Path, rows: str | None = None, delimiter: str | None = None, encoding: str = _UTF8
     ) -> None:
-        self.path, self._rows_key, self._delimiter, self._encoding = path, rows, delimiter, encoding
+        self.path = path
+        self._rows_key = rows
+        self._delimiter = delimiter
+        self._encoding = encoding
         self.files, ignored = listing.list_files(path)
         current().ignore(ignored)
         self._partitions = tables.partitions_of(path, self.files)
@@ -101,11 +106,14 @@ class Source:
         """Read the rows; only some columns where that is faster, if they are named."""
         has_all = self.schema is not None and set(columns) <= set(self.schema.names)
         selected = list(columns) if columns and has_all else None
-        row, n_rows = Row(0, None), 0
+        row = Row(0, None)
+        n_rows = 0
         for number, path in enumerate(self.files):
-            n_before, place_before = row.number, row.place
+            last_number = row.number
+            last_place = row.place
             for row in self._file_rows(path, selected):
-                row.number, row.place = row.number + n_before, row.place + place_before
+                row.number += last_number
+                row.place += last_place
                 row.file = number
                 n_rows += 1
                 yield row
@@ -114,7 +122,8 @@ class Source:
     def _file_rows(self, path: Path, columns: list[str] | None) -> Iterator[Row]:
         kind = files.file_format(path)
         if kind in tables.FORMATS:
-            for number, values in enumerate(tables.table_rows(path, self.schema, self._partitions[path], columns), 1):
+            rows = tables.table_rows(path, self.schema, self._partitions[path], columns)
+            for number, values in enumerate(rows, 1):
                 yield Row(number, values, place=number)
             return
         with files.open_file(path) as file:
@@ -128,7 +137,7 @@ class Source:
                 yield from self._line_rows(file, kind)
 
     def _lines(self, file: Any) -> Iterator[bytes]:
-        """Read lines in UTF-8; what the encoding of the file does not have stays invalid."""
+        """Read lines in UTF-8; bytes that are invalid in the encoding of the file stay invalid."""
         if self._encoding == _UTF8:
             return file
         text = io.TextIOWrapper(file, self._encoding, errors="surrogateescape", newline="\n")
@@ -143,7 +152,8 @@ class Source:
                 value = line.decode("utf-8-sig").rstrip("\r\n") if kind == ".txt" else files.parse_json(line)
                 error = _fault(value)
             except ValueError as problem:
-                value, error = None, _invalid(expected, problem)
+                value = None
+                error = _invalid(expected, problem)
             yield Row(number, None if error else value, error, _show(line) if error else "", number)
 
     def _values(self, path: Path, file: Any) -> list[Any]:
@@ -192,7 +202,8 @@ class Source:
 
 def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
     """Read all rows, objects or `any_value`, with their places; raises a ValueError for a bad one, or for none."""
-    source, rows = Source(path), []
+    source = Source(path)
+    rows = []
     for row in source.rows():
         where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"
         if not row.error and not any_value and not isinstance(row.values, dict):
@@ -209,17 +220,21 @@ def _fault(value: Any) -> str:
     """Say why a value of JSON cannot be a row; empty if it can."""
     if value is None:
         return "must not be null"
-    return f"is nested too deeply: over {_DEEPEST} levels" if _is_deep(value, _DEEPEST) else ""
+    if isinstance(value, (dict, list)) and _is_deep(value, _DEEPEST):
+        return f"is nested too deeply: over {_DEEPEST} levels"
+    return ""
 
 
 def _is_deep(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested in more levels."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return not levels or any(_is_deep(part, levels - 1) for part in parts if isinstance(part, (dict, list)))
+    """Tell whether lists and objects are nested in more levels."""
+    if not levels:
+        return True
+    parts = value.values() if isinstance(value, dict) else value
+    return any(_is_deep(part, levels - 1) for part in parts if isinstance(part, (dict, list)))
 
 
 def _next_record(records: Iterator[list[str]], kind: str) -> tuple[list[str] | None, str]:
-    """Read a record of CSV, None at the end, and what is wrong with it."""
+    """Read a record of CSV, None at the end, and its error; returns both."""
     fields: list[str] | None = []
     try:
         fields = next(records, None)
@@ -232,7 +247,7 @@ def _next_record(records: Iterator[list[str]], kind: str) -> tuple[list[str] | N
 
 
 def _is_one_value(file: Any, encoding: str) -> bool:
-    """Whether a .json file is one JSON value: a list, or an object of several lines, and not lines of JSON."""
+    """Tell whether a .json file is one JSON value: a list, or an object of several lines, and not lines of JSON."""
     head = file.peek().decode(encoding, errors="replace").lstrip(" \t\r\n\ufeff")
     first_line = head.partition("\n")[0].rstrip()
     return head.startswith("[") or (head.startswith("{") and first_line.endswith(("{", "[", ",")))

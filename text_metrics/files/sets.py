@@ -1,5 +1,6 @@
 """Rows joined to sets, as all commands read them."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
@@ -23,14 +24,14 @@ from text_metrics.files.columns import (
 from text_metrics.files.rows import Row, Source
 from text_metrics.texts import Marks, clean
 
-# Texts of --one-set, and rows of scattered sets, which are in memory together.
+# The most texts of --one-set, or rows of scattered sets, that are in memory together.
 LARGEST_SET = 1_000_000
 # The id of a set: its system, if it has one, and its prompt.
 Id = tuple[str | None, str]
 
 
 class Keys(NamedTuple):
-    """What makes a set of rows: their prompt and system, or their number; otherwise, each row is a set.
+    """Keys that join rows to a set: their prompt and system, or their number; otherwise, each row is a set.
 
     text, id, system : keys of the texts, of the prompt and of the system
     size : how many consecutive rows make a set
@@ -45,7 +46,7 @@ class Keys(NamedTuple):
 
     @property
     def is_grouped(self) -> bool:
-        """Whether several rows make a set."""
+        """True if several rows make a set."""
         return self.is_one_set or self.id is not None or self.size is not None
 
     @property
@@ -55,25 +56,29 @@ class Keys(NamedTuple):
 
     def id_of(self, row: Row) -> Id | None:
         """Read the id of a row's set; None if a key is missing."""
-        system, prompt = (None if key is None else read_key(row.values, key) for key in (self.system, self.id))
-        return None if prompt is None or (system is None and self.system is not None) else (system, prompt)
+        prompt = None if self.id is None else read_key(row.values, self.id)
+        system = None if self.system is None else read_key(row.values, self.system)
+        lacks_system = system is None and self.system is not None
+        return None if prompt is None or lacks_system else (system, prompt)
 
     def lacking(self, row: Row) -> str:
-        """Say which key of the id of its set a row does not have."""
+        """Name the key that a row lacks for the id of its set."""
         key = next(key for key in self.names if read_key(row.values, key) is None)
         return f"{missing(key, row.values)} ({'--id-key' if key == self.id else '--system-key'})"
 
 
 class Unit(NamedTuple):
-    """What is scored as one: a set, or a row of texts; or only bad rows.
+    """Rows that are scored together: a set, or a row of texts; or only bad rows.
 
-    rows, texts : those that are good, and their texts
-    given : by argument, a value for each text, or that of the set
+    rows : the good rows
+    texts : the texts of the good rows
+    given : by argument, a value for each text, or one for the set
     bad : rows that are skipped, because of an error or with their set
     is_incomplete : whether the set lacks a row
     is_joined : whether its rows are joined; otherwise, its only row stays as it is
-    system, id : of the set; its id is the place of its row where no key gives it
-    marks : what its texts held that is not the answer
+    system : the system of the set, if there is a key for it
+    id : the id of the set; without a key, the place of its row
+    marks : counts of its texts that hold more than the answer
     """
 
     rows: Sequence[Row] = ()
@@ -88,7 +93,7 @@ class Unit(NamedTuple):
 
 
 def common_size(sizes: np.ndarray) -> int | None:
-    """Return the number of texts to which sets are rarefied, the least of all; None if they have one size."""
+    """Return the least size of sets, to which all are rarefied; None if they have one size."""
     return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
@@ -99,27 +104,25 @@ def count_texts(row: Row, key: str | None) -> int:
     return len(value) if isinstance(value, list) else int(value is not None)
 
 
-def _measure(run: tuple[Id, Iterator[tuple[Id, int]]]) -> tuple[int, int, int]:
-    """Return the hash of the id of a run of rows, the number of its first row, and how many rows it has."""
-    key, rows = run
-    _, number = next(rows)
-    return hash(key), number, 1 + sum(1 for _ in rows)
+def total_marks(units: Iterable[Unit]) -> Marks:
+    """Add up the marks of units; those of bad rows have none."""
+    return sum((unit.marks for unit in units if unit.marks is not None), Marks())
 
 
 @dataclass
 class Reader:
     """Joins the rows of a file to units.
 
-    A row keeps its place in its set if it is bad. A row without a readable id counts to the set before it; if it is
-    not between two rows of one set, the set after it lacks a row, too. Where sets are scattered, it is an error.
+    A row keeps its place in its set if it is bad. A row without a readable id is assigned to the preceding set; if it
+    is not between two rows of one set, the set after it lacks a row, too. Where sets are scattered, it is an error.
 
     Parameters
     ----------
-    reads_sets : whether a row that is no part of a set must be a list; otherwise, it may be one text
+    reads_sets : whether a row that is a set of its own must be a list; otherwise, it may be one text
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
-    strip : the kinds of what is not the answer that are removed from texts
+    strip : the kinds of marks, such as reasoning, that are removed from texts
     guard : a `SystemGuard` that `prepare` asks about the rows that it reads
 
     Attributes
@@ -146,35 +149,63 @@ class Reader:
         for a column that a table does not have, or if the rows seem to be of several systems.
         """
         keys = {"--text-key": self.keys.text, "--id-key": self.keys.id, "--system-key": self.keys.system}
-        source.check_columns(keys | {OPTIONS.get(each.argument, each.argument): each.name for each in self.columns})
+        for column in self.columns:
+            keys[OPTIONS.get(column.argument, column.argument)] = column.name
+        source.check_columns(keys)
         if self.keys.id is None or self.is_scattered:
             return
         rows = source.rows(*self.keys.names) if self.guard is None else self._guarded(source)
-        ids = ((key, row.number) for row in rows if (key := self.keys.id_of(row)) is not None)
-        runs = map(_measure, groupby(ids, itemgetter(0)))
-        hashes, numbers, lengths = np.fromiter(runs, np.dtype((np.int64, 3))).T
-        if not len(numbers) and (row := next((row for row in source.rows() if not row.error), None)):
-            raise ValueError(f"{source.path}: no row has an id. Row {row.number} {self.keys.lacking(row)}.")
+        hashes, numbers, has_long_runs = self._find_runs(rows)
+        if not numbers:
+            first_good = next((row for row in source.rows() if not row.error), None)
+            if first_good is not None:
+                problem = f"Row {first_good.number} {self.keys.lacking(first_good)}"
+                raise ValueError(f"{source.path}: no row has an id. {problem}.")
         if self.guard is not None:
             self.guard.check(source.path)
             self.guard = None
-        _, first, places = np.unique(hashes, return_index=True, return_inverse=True)
-        again = np.flatnonzero(first[places] < np.arange(len(places)))
-        self.is_scattered = len(again) > 0
-        self.joins_rows = self.is_scattered or bool((lengths > 1).any())
+        _, first_runs, codes = np.unique(np.asarray(hashes), return_index=True, return_inverse=True)
+        # The first run with the id of each run: an earlier run where rows of a set are apart.
+        first_of_id = first_runs[codes]
+        repeated = np.flatnonzero(first_of_id < np.arange(len(numbers)))
+        self.is_scattered = len(repeated) > 0
+        self.joins_rows = self.is_scattered or has_long_runs
         if self.is_scattered and sum(1 for _ in source.rows(*self.keys.names)) > LARGEST_SET:
+            run = repeated[0]
             raise ValueError(
-                f"{source.path}: row {numbers[again[0]]} has the {self.keys.id!r} of row "
-                f"{numbers[first[places[again[0]]]]}, and rows between them have another one. The rows of a set must "
-                f"be next to each other in a file of more than {LARGEST_SET:,} rows: sort the file first."
+                f"{source.path}: row {numbers[run]} has the {self.keys.id!r} of row {numbers[first_of_id[run]]}, and "
+                "rows between them have another one. The rows of a set must be next to each other in a file of more "
+                f"than {LARGEST_SET:,} rows: sort the file first."
             )
+
+    def _find_runs(self, rows: Iterable[Row]) -> tuple["array[int]", "array[int]", bool]:
+        """Find the runs of rows with an id: consecutive rows that have the same one.
+
+        Returns the hash of the id of each run, the number of its first row, and whether any run has several rows.
+        """
+        hashes = array("q")
+        numbers = array("q")
+        has_long_runs = False
+        last = None
+        for row in rows:
+            key = self.keys.id_of(row)
+            if key is None:
+                continue
+            if key == last:
+                has_long_runs = True
+            else:
+                hashes.append(hash(key))
+                numbers.append(row.number)
+                last = key
+        return hashes, numbers, has_long_runs
 
     def _guarded(self, source: Source) -> Iterator[Row]:
         """Read the rows, and show them to the guard: of a table, the columns that it may need."""
         fields = list(source.schema or ())
         texts = None if self.keys.text is None else column_of(self.keys.text, [each.name for each in fields])
         plain = [each.name for each in fields if each.name == texts or not pa.types.is_nested(each.type)]
-        for row in source.rows(*dict.fromkeys([*plain, *self.keys.names])):
+        names = dict.fromkeys(plain + self.keys.names)
+        for row in source.rows(*names):
             key = None if row.error else self.keys.id_of(row)
             if key is not None:
                 self.guard.add(key, row.values, count_texts(row, self.keys.text))
@@ -186,7 +217,8 @@ class Reader:
         if self.keys.id is not None:
             yield from self._sets(rows, source)
         elif self.keys.is_one_set:
-            members, n_texts = list[Row](), 0
+            members: list[Row] = []
+            n_texts = 0
             for row in rows:
                 members.append(row)
                 n_texts += len(row.texts) or 1
@@ -201,7 +233,7 @@ class Reader:
                 yield unit._replace(id=str(members[0].place))
 
     def _sets(self, rows: Iterator[Row], source: Source) -> Iterator[Unit]:
-        """Join rows with one id; what is wrong with a set because of a row beside it is in `problems`."""
+        """Join rows with one id; `problems` has the errors of sets that a row beside them causes."""
         problems: dict[Id | None, str] = {}
         placed: Iterable[tuple[Id | None, Row]] = self._placed(rows, source, problems)
         if self.is_scattered:
@@ -217,8 +249,9 @@ class Reader:
     def _placed(
         self, rows: Iterator[Row], source: Source, problems: dict[Id | None, str]
     ) -> Iterator[tuple[Id | None, Row]]:
-        """Yield each row with the id of its set: a row without one counts to the set before it."""
-        last, invalid = None, None
+        """Yield each row with the id of its set: a row without one is assigned to the preceding set."""
+        last: Id | None = None
+        invalid: Row | None = None
         for row in rows:
             key = self.keys.id_of(row)
             if key is None:
@@ -233,7 +266,8 @@ class Reader:
                 if invalid is not None and key != last:
                     before = f"invalid row {invalid.number} before it: {invalid.error}"
                     problems[key] = f"skipped: its set may contain {before}"
-                last, invalid = key, None
+                last = key
+                invalid = None
             yield last, row
 
     def _unit(self, members: list[Row], problem: str = "") -> Unit:
@@ -244,7 +278,7 @@ class Reader:
             place = f"rows {members[0].number} to {members[-1].number}"
             problem = f"skipped: its set ({place}) contains invalid row {bad[0].number}: {bad[0].error}"
         if good and (self.chooses or not problem):
-            texts = good[0].texts if len(good) == 1 else [text for row in good for text in row.texts]
+            texts = list(chain.from_iterable(row.texts for row in good))
             try:
                 given = self._given(good)
                 texts, marks = clean(texts, self.strip, given.get("contexts"))
@@ -256,7 +290,7 @@ class Reader:
         return Unit(bad=members, is_incomplete=self.keys.is_grouped and not self.keys.is_one_set)
 
     def _given(self, rows: list[Row]) -> dict[str, Any]:
-        """Join the values of arguments; raises a ValueError if those of a set differ, or are missing."""
+        """Join the values of arguments of a set; raises a ValueError if they differ, or are missing."""
         given: dict[str, Any] = {}
         for column in self.columns:
             values = [row.given[column.argument] for row in rows if column.argument in row.given]
@@ -269,15 +303,17 @@ class Reader:
         return given
 
     def _checked(self, source: Source) -> Iterator[Row]:
-        """Read the texts of rows, and their values of arguments; what is wrong with them is their error.
+        """Read the texts of rows, and their values of arguments; invalid rows get an error.
 
         In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
         """
-        are_lists, file = None, 0
+        are_lists: bool | None = None
+        file = 0
         for row in source.rows():
             if row.file != file:
                 # Each file has its own form.
-                are_lists, file = None, row.file
+                are_lists = None
+                file = row.file
             if row.n_lines > 1 and self.keys.size:
                 raise ValueError(
                     f"{source.path}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as rows "

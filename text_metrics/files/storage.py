@@ -1,4 +1,4 @@
-"""Files as all commands read and write them: outputs are complete or not there, and no input."""
+"""Read and write files, for all commands: an output is complete or absent, and never an input."""
 
 import io
 import json
@@ -104,7 +104,8 @@ def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     The name is new, unless it is given. A link is followed. A special file, such as /dev/stdout, keeps its name.
     """
     if path.is_symlink():
-        path, temporary = Path(os.path.realpath(path)), None
+        path = Path(os.path.realpath(path))
+        temporary = None
     if path.exists() and not path.is_file():
         temporary = path
     temporary = temporary or path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
@@ -146,15 +147,15 @@ def check_outputs(
 
     Parameters
     ----------
-    reads : files, and folders into which nothing may be written; None, and what does not exist, is skipped
+    reads : files, and folders into which nothing may be written; None and missing files are skipped
     writes : files, and folders to which files are added; None is skipped
-    settings : of a metric; those that name a model are read, and a cache is written
+    settings : settings of a metric; those that name a model are read, and a cache is written
     removed : a folder that the command removes, so that nothing else may be in it
 
     Raises a ValueError if one is the other; it names both.
     """
     for name, value in (settings or {}).items():
-        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
+        # A value that is not a path, such as kernel="ngram", may be the name of a folder.
         if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value):
             reads = [*reads, value]
     inputs = [Path(path) for path in reads if path is not None and os.path.exists(path)]
@@ -169,7 +170,7 @@ def check_outputs(
                 raise _output_error(output, f"is the same file as, or in, {read[place]}, which is read")
         if (earlier := written.setdefault(_identity(output), output)) is not output:
             raise _output_error(output, f"is the same file as {earlier}, another output")
-    for path in [*inputs, *outputs]:
+    for path in inputs + outputs:
         if removed is not None and _identity(removed) in _places(path):
             raise _output_error(removed, f"is removed at the end, and holds {path}")
 

@@ -13,17 +13,20 @@ from text_metrics.files.storage import to_json
 from text_metrics.reporting.formats import count
 
 # A column names systems if it has at most this many values, each with at least this share of the prompts.
-_MOST_SYSTEMS, _NEARLY_ALL = 20, 0.9
-# On fewer prompts, any column looks like that; of more, the first ones are looked at.
-_FEWEST_PROMPTS, _MOST_PROMPTS = 3, 1000
+_MOST_SYSTEMS = 20
+_NEARLY_ALL = 0.9
+# On fewer prompts, any column seems to name systems.
+_FEWEST_PROMPTS = 3
+# Of more prompts, the first ones are looked at.
+_MOST_PROMPTS = 1000
 
 
 class SystemGuard:
-    """Finds out whether rows of one prompt are of several systems, by a column that nobody asked for.
+    """Finds out whether rows of one prompt are of several systems, by a column that is not a key.
 
     Each value of such a column has two texts or more of nearly all prompts.
 
-    used : the keys of columns that are read, which name no systems
+    used : the keys of columns that are read, which do not name systems
     """
 
     def __init__(self, used: Iterable[str | None]) -> None:
@@ -45,12 +48,12 @@ class SystemGuard:
             self._prompts.add(prompt)
         for name, value in row.items():
             self._columns.setdefault(name)
-            of_column = self._n_texts.setdefault(name, Counter())
-            if of_column is None or isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            counts = self._n_texts.setdefault(name, Counter())
+            if counts is None or isinstance(value, bool) or not isinstance(value, (str, int, float)):
                 continue
             key = read_key(row, name)
             self._values[name].setdefault(key)
-            of_column[key, prompt] += n_texts
+            counts[key, prompt] += n_texts
             if isinstance(value, str):
                 self._of_text.add(name)
             if len(self._values[name]) > _MOST_SYSTEMS:
@@ -66,10 +69,10 @@ class SystemGuard:
             return
         used = {column_of(key, self._columns) for key in self._used}
         candidates = []
-        for name, of_column in self._n_texts.items():
-            if of_column is None or name in used:
+        for name, counts in self._n_texts.items():
+            if counts is None or name in used:
                 continue
-            complete = Counter(value for (value, _), n in of_column.items() if n > 1)
+            complete = Counter(value for (value, _), n in counts.items() if n > 1)
             coverage = min((complete[value] for value in self._values[name]), default=0)
             if len(self._values[name]) > 1 and coverage >= _NEARLY_ALL * n_prompts:
                 candidates.append((coverage, name in self._of_text, name, len(self._values[name])))
@@ -91,10 +94,10 @@ def check_one_system(path: Path, units: Sequence[Unit], used: Iterable[str | Non
 
 
 def count_repeats(units: Iterable[Unit]) -> Counter[str]:
-    """Count what is likely a fault in sets of several rows of one id.
+    """Count likely faults in sets of several rows with one id.
 
-    Returns `n_joined`, the sets of which several rows hold a list of texts each, and `n_repeated`, the rows that repeat
-    another row of their set: in all columns, or where each text of the set is that of two rows or more.
+    Returns `n_joined`, the sets with several rows that each hold a list of texts, and `n_repeated`, the rows that
+    repeat another row of their set: in all columns, or in their texts if each text of the set is in several rows.
     """
     counts = Counter(n_joined=0, n_repeated=0)
     for unit in units:
@@ -117,7 +120,7 @@ def _count_equal(rows: Sequence[Row]) -> int:
 
 
 def repeat_sentences(counts: Mapping[str, int], id_key: str) -> list[str]:
-    """Say what `count_repeats` found, a sentence each."""
+    """Describe the counts of `count_repeats`, a sentence each."""
     cause = "A harness may log an answer once for each filter, trial or time: keep one row, or pass --system-key"
     sentences = []
     if n := counts.get("n_joined", 0):
@@ -129,6 +132,6 @@ def repeat_sentences(counts: Mapping[str, int], id_key: str) -> list[str]:
 
 
 def warn_of_repeats(path: object, counts: Mapping[str, int], id_key: str) -> None:
-    """Warn on stderr of what `count_repeats` found, if anything."""
+    """Warn on stderr of the faults that `count_repeats` found, if any."""
     for sentence in repeat_sentences(counts, id_key):
         print(f"Warning: {path}: {sentence}", file=sys.stderr)

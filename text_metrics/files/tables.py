@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -20,7 +21,7 @@ _ROWS = 1024
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 # Hive's name for a value that is missing.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-# The columns that the folders of a file give: those of `day=2024-05-06/`.
+# The columns that the folders of a file give, such as `day=2024-05-06/`.
 Partition = dict[str, str | int | None]
 
 
@@ -31,7 +32,7 @@ def partitions_of(path: Path, files: Sequence[Path]) -> dict[Path, Partition]:
     """
     partitions: dict[Path, Partition] = {}
     for file in files:
-        of_file: Partition = {}
+        partition: Partition = {}
         folders: tuple[str, ...] = ()
         if file != path and file_format(file) in FORMATS:
             root = path if path.is_dir() else fixed_folder(path)
@@ -39,19 +40,19 @@ def partitions_of(path: Path, files: Sequence[Path]) -> dict[Path, Partition]:
         for folder in folders:
             name, equals, value = folder.partition("=")
             if equals and name:
-                of_file[unquote(name)] = None if value == _NO_VALUE else unquote(value)
-        partitions[file] = of_file
-    for name in dict.fromkeys(name for of_file in partitions.values() for name in of_file):
-        texts = [str(of_file[name]) for of_file in partitions.values() if of_file.get(name) is not None]
-        if texts and all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
-            for of_file in partitions.values():
-                if of_file.get(name) is not None:
-                    of_file[name] = int(str(of_file[name]))
+                partition[unquote(name)] = None if value == _NO_VALUE else unquote(value)
+        partitions[file] = partition
+    for name in dict.fromkeys(chain.from_iterable(partitions.values())):
+        with_value = [partition for partition in partitions.values() if partition.get(name) is not None]
+        texts = [str(partition[name]) for partition in with_value]
+        if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
+            for partition, text in zip(with_value, texts, strict=True):
+                partition[name] = int(text)
     return partitions
 
 
 def read_schema(path: Path) -> pa.Schema:
-    """Read the columns of a table; raises a ValueError if the file is none, or is damaged."""
+    """Read the columns of a table; raises a ValueError if the file is not a table, or is damaged."""
     try:
         with path.open("rb") as file:
             return pa.ipc.open_stream(file).schema if file_format(path) == ".arrow" else pq.read_schema(file)
@@ -67,16 +68,16 @@ def join_schemas(schemas: Mapping[Path, pa.Schema], partitions: Mapping[Path, Pa
     (first, joined), *others = schemas.items()
     for path, schema in others:
         fields = []
-        for name in dict.fromkeys([*joined.names, *schema.names]):
-            field = _join_fields([of.field(name) for of in (joined, schema) if name in of.names])
+        for name in dict.fromkeys(joined.names + schema.names):
+            field = _join_fields([each.field(name) for each in (joined, schema) if name in each.names])
             if field is None:
                 types = f"{schema.field(name).type}, and {joined.field(name).type} in {first} or a file after it"
                 raise ValueError(f"{path}: the column {name!r} is of type {types}: it must have one type.")
             fields.append(field)
         joined = pa.schema(fields, joined.metadata)
-    for name in dict.fromkeys(name for of_file in partitions.values() for name in of_file):
+    for name in dict.fromkeys(chain.from_iterable(partitions.values())):
         if name not in joined.names:
-            values = [of_file.get(name) for of_file in partitions.values()]
+            values = [partition.get(name) for partition in partitions.values()]
             joined = joined.append(pa.field(name, pa.array(values).type))
     return joined
 
@@ -86,8 +87,9 @@ def _join_fields(fields: Sequence[pa.Field]) -> pa.Field | None:
     if len(fields) == 1:
         return fields[0].with_nullable(True)
     for each in (fields, list(map(_plain, fields))):
+        schemas = [pa.schema([field]) for field in each]
         with suppress(pa.ArrowException, ValueError):
-            return pa.unify_schemas([pa.schema([field]) for field in each], promote_options="permissive").field(0)
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0)
     return None
 
 
@@ -101,7 +103,7 @@ def _plain(field: pa.Field) -> pa.Field:
 def table_rows(
     path: Path, schema: pa.Schema | None, partition: Mapping[str, Any], columns: Sequence[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Read the rows of a file as those of the joined `schema`, if there is one; only some columns, if named."""
+    """Read the rows of a file with the joined `schema`, if there is one; only some columns, if named."""
     number = 0
     if schema is not None and columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
@@ -128,7 +130,7 @@ def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBat
 
 
 def _joined(batch: pa.RecordBatch, schema: pa.Schema, partition: Mapping[str, Any]) -> pa.RecordBatch:
-    """Return a batch with the columns of a schema: what it lacks is that of its folders, or null."""
+    """Return a batch with the columns of a schema: those that it lacks have the value of its folders, or null."""
     if batch.schema.equals(schema):
         return batch
     arrays = []

@@ -32,10 +32,14 @@ def write_rows(read: Callable[[], Blocks], schema: pa.Schema | None, path: Path,
         return
     with path.open("w", encoding="utf-8", newline="") as output:
         if suffix == ".csv":
-            writer = csv.DictWriter(output, dict.fromkeys(name for rows in read() for row in rows for name in row))
+            names: dict[str, None] = {}
+            for rows in read():
+                names.update(dict.fromkeys(chain.from_iterable(rows)))
+            writer = csv.DictWriter(output, names)
             writer.writeheader()
             for rows in read():
-                writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+                for row in rows:
+                    writer.writerow({name: _cell(value) for name, value in row.items()})
         else:
             for rows in read():
                 output.writelines(f"{to_json(row)}\n" for row in rows)
@@ -54,7 +58,7 @@ def _with_inferred(schema: pa.Schema | None, read: Callable[[], Blocks]) -> pa.S
     for name in types.keys() - known.keys():
         kind = types[name]
         with _as_strings(types, name):
-            # Not all types can be written, such as that of {}.
+            # Not all types can be written: that of {} cannot.
             pq.write_table(pa.schema([(name, kind)]).empty_table(), io.BytesIO())
             for rows in read() if not pa.types.is_string(kind) else ():
                 pa.array([row.get(name) for row in rows], kind)

@@ -1,4 +1,4 @@
-"""Which files the commands wrote, so that none of them is taken for data: a record is in each, or beside it."""
+"""Recognize files that commands wrote, by a record in or beside them, so that none of them is taken for data."""
 
 import json
 import re
@@ -10,28 +10,31 @@ from typing import Any, NamedTuple
 PROGRAM = "text-metrics"
 # The first key of a JSON file that a command writes, with the command.
 WRITTEN_BY = "written_by"
-# What a job and a chat command write beside their output.
-SUMMARY, BAD, PARTS, JOURNAL = ".summary.json", ".bad.jsonl", ".parts", ".journal"
+# The ends of the names of files that a job and a chat command write beside their output.
+SUMMARY = ".summary.json"
+BAD = ".bad.jsonl"
+PARTS = ".parts"
+JOURNAL = ".journal"
 # The record of a job in the folder of its pieces.
 JOB = "job.json"
-# The tables of text-metrics meta-eval, of which the last one, of signatures, is its record: how it begins.
+# The tables of text-metrics meta-eval; the last one, of signatures, is its record, which begins like this.
 TABLES = ("agreement.csv", "kappa.csv", "kappa_means.csv", "distributions.csv", "people.csv", "signatures.csv")
 _SIGNATURES = re.compile(r"metric,signature\r?\nself-BLEU-3,\"?self_bleu\|")
 _MARK = re.compile(rf'\s*\{{\s*"{WRITTEN_BY}":\s*"({PROGRAM}[a-z -]*)"')
 # The keys of rows that were skipped, by a job or by a report.
 _BAD_ROWS = ({"row", "error", "text"}, {"file", "row", "error"})
-# Those of records of versions before 0.10, which had no mark.
+# The keys of records of versions before 0.10, which had no mark.
 _RECORDS = ({"command", "signature", "n_bad"}, {"metric", "result", "systems", "signatures"})
 # Characters of a file that are looked at; older records are no longer.
 _HEAD = 2**16
 
 
 class Written(NamedTuple):
-    """What wrote a file.
+    """The command that wrote a file.
 
     command : such as "text-metrics score", or only "text-metrics" where several may have written it
-    is_record : whether it holds no texts: a summary, a report, a journal or what was skipped
-    of : the path, the size and the time of the data that it was made from; empty if that is not recorded
+    is_record : whether the file holds no texts: a summary, a report, a journal or skipped rows
+    of : the path, the size and the time of the data that it was made from; empty if they are not recorded
     """
 
     command: str
@@ -50,9 +53,7 @@ def find_writer(path: Path) -> Written | None:
         return None
     if path.is_dir():
         is_job = path.name.endswith(PARTS) and "command" in first_value(path / JOB)
-        writers = [Written(PROGRAM, is_record=True)] if is_job else []
-        writers += [writer] if (writer := _by_content(path / "report.json")) is not None else []
-        return writers[0] if writers else None
+        return Written(PROGRAM, is_record=True) if is_job else _by_content(path / "report.json")
     return _by_record_beside(path) or _by_content(path)
 
 
@@ -70,14 +71,14 @@ def _by_record_beside(path: Path) -> Written | None:
 
 
 def is_evaluation(folder: Path) -> bool:
-    """Whether text-metrics meta-eval wrote tables into a folder."""
+    """Tell whether text-metrics meta-eval wrote tables into a folder."""
     with suppress(OSError, UnicodeDecodeError), (folder / TABLES[-1]).open(encoding="utf-8") as file:
         return _SIGNATURES.match(file.readline() + file.readline()) is not None
     return False
 
 
 def _by_content(path: Path) -> Written | None:
-    """Find the writer of a record by how it begins, and that of ratings by their signature."""
+    """Find the writer of a record by its beginning, and the writer of ratings by their signature."""
     if path.suffix not in (".json", ".jsonl", JOURNAL) or not path.is_file():
         return None
     with suppress(OSError, UnicodeDecodeError), path.open(encoding="utf-8", errors="replace") as file:
@@ -97,7 +98,7 @@ def _by_content(path: Path) -> Written | None:
 
 
 def first_value(path: Path) -> dict[str, Any]:
-    """Read the object of a JSON file, or that on the first line; an empty one if there is none."""
+    """Read the object of a JSON file, or of its first line; an empty one if there is none."""
     with suppress(OSError, ValueError), path.open(encoding="utf-8") as file:
         line = file.readline()
         return _first_object(line if line.strip() != "{" else line + file.read())

@@ -23,7 +23,7 @@ from text_metrics.jobs.locks import locked
 class Request(NamedTuple):
     """A request for one answer.
 
-    name : what errors call it
+    name : its name in errors
     parse : reads the answer, given with the log-probabilities of the most probable first tokens, or None if the
         endpoint gives none; raises a ValueError if it cannot
     sample : distinguishes requests with equal messages
@@ -135,7 +135,7 @@ class Chat:
         self._stopped = ""
 
     def signature(self, command: str, instructions: str) -> str:
-        """Return what decides the answers to a command's requests, which begin with the instructions."""
+        """Return the signature of a command's requests, which begin with the instructions."""
         digest = hashlib.sha256(instructions.encode()).hexdigest()[:8]
         settings = self._settings
         decisive = {"service": settings.model, "host": self.host, "temperature": settings.temperature, "ask": digest}

@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from text_metrics.console import Notices
 from text_metrics.core_api import Signature
-from text_metrics.files.rows import Source
-from text_metrics.files.sets import Reader, Unit
+from text_metrics.files.rows import Row, Source
+from text_metrics.files.sets import Reader, Unit, total_marks
 from text_metrics.files.systems import count_repeats
 from text_metrics.files.writer import write_rows
 from text_metrics.jobs.on_ray import score_on_ray
@@ -24,7 +24,7 @@ from text_metrics.texts import Marks, to_signature
 
 # A job ends if this many rows are bad and none is good.
 HOPELESS_ROWS = 1000
-# What is wrong with the values of a row, whatever code finds it.
+# Errors of the values of a row, in any code.
 BAD_VALUES = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 Rows = list[dict[str, Any]]
@@ -39,9 +39,9 @@ class Job:
     ----------
     saved : the output, and the pieces that are done
     score : scores units together; a unit that cannot be scored has errors in its rows
-    finish : makes of units and their scores what the summary needs, and the rows to write
+    finish : returns, for units and their scores, the facts that the summary needs, and the rows to write
     n_texts : the least number of texts of a piece, which are processed together
-    schema : returns that of columns to write whose types are known, once the reader is prepared
+    schema : returns the output column types, where known, once the reader is prepared
     """
 
     saved: SavedJob
@@ -60,17 +60,19 @@ class Job:
     def run(self, summarize: Callable[[Facts], dict[str, Any]]) -> dict[str, Any]:
         """Score the pieces that are not done, write the output, and return the summary.
 
-        `summarize` makes the rest of the summary, besides counts, from what it needs of all pieces, in order.
+        `summarize` makes the rest of the summary, besides counts, from the facts of all pieces, in order.
         """
         saved = self.saved
         with saved.opened() as done:
             self.reader.prepare(self.source)
             n_pieces, counts, marks = self._score_all(done)
-            facts = (of_units for i in range(n_pieces) for of_units in saved.record(i)["facts"])
+            facts = chain.from_iterable(saved.record(number)["facts"] for number in range(n_pieces))
             numbers = summarize(facts)
             if lacks_lines(counts):
                 numbers = _without_means(numbers)
-            summary = {**self._signed(numbers, marks), **counts, "command": saved.decisive}
+            summary = dict(self._signed(numbers, marks))
+            summary.update(counts)
+            summary["command"] = saved.decisive
             if saved.out.suffix != ".json":
                 schema = None if self.schema is None else self.schema(self.reader)
                 with saved.written(saved.out) as temporary:
@@ -79,34 +81,39 @@ class Job:
         return summary
 
     def _signed(self, summary: dict[str, Any], marks: Marks) -> dict[str, Any]:
-        """Add to a summary what was stripped from texts, in its signature, too, and from how many."""
+        """Add the kinds that were stripped from texts to a summary and its signature, and the numbers of texts."""
         kinds = self.reader.strip
         if not kinds:
             return summary
         signed = to_signature(kinds)
         if "signature" in summary:
             signed = {"signature": str(Signature.parse(summary["signature"]).merge(**signed))}
-        return {**summary, **signed, "stripped": marks.counts(kinds)}
+        return summary | signed | {"stripped": marks.counts(kinds)}
 
     def _score_all(self, done: list[int]) -> tuple[int, Counter[str], Marks]:
         """Score the pieces that are not done, show the progress, and name bad rows.
 
-        Returns the number of pieces, the counts of texts, incomplete sets and bad rows, and those of texts that held
-        what is not the answer.
+        Returns the number of pieces, the counts of texts, incomplete sets and bad rows, and the counts of texts that
+        held more than the answer.
         Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
         """
-        saved, options = self.saved, self.saved.options
+        saved = self.saved
+        options = saved.options
         numbers = filterfalse(set(done).__contains__, count())
         if options.engine == "ray":
             scored = score_on_ray(options, self, numbers)
         else:
             scored = takewhile(self.score_piece, numbers)
         held: list[str] = []
-        notices, counts, marks = Notices(), Counter[str](), Marks()
-        is_any_good, n_pieces = False, 0
+        notices = Notices()
+        counts = Counter[str]()
+        marks = Marks()
+        is_any_good = False
+        n_pieces = 0
         with tqdm(unit=" texts", unit_scale=True, disable=options.quiet) as bar:
             for number in _in_order(chain(done, scored)):
-                record, n_pieces = saved.record(number), number + 1
+                record = saved.record(number)
+                n_pieces = number + 1
                 held += [f"{saved.decisive['data']}, row {row}: {error}" for row, error, _ in record["bad"]]
                 is_any_good = is_any_good or bool(record["facts"])
                 if is_any_good:
@@ -131,27 +138,38 @@ class Job:
         """Score a piece, and save its record and its rows; returns False if the file has fewer pieces."""
         if number < self._number:
             self.saved.check_machine()
-            self._pieces, self._number = self._read(), 0
+            self._pieces = self._read()
+            self._number = 0
         units = next(islice(self._pieces, number - self._number, None), None)
         self._number = number + 1
         if units is None:
             return False
         good = [unit for unit in units if unit.rows]
-        done = [self.finish(valid, scores) for valid, scores in self._score_valid(good)]
-        bad = [row for unit in units for row in (*unit.rows, *unit.bad) if row.error]
+        facts: list[dict[str, Any]] = []
+        output: Rows = []
+        for valid, scores in self._score_valid(good):
+            part_facts, part_rows = self.finish(valid, scores)
+            facts.append(part_facts)
+            output += part_rows
+        # A unit that cannot be scored has errors in all its rows.
+        scored = [unit for unit in good if not unit.rows[0].error]
+        rows: list[Row] = []
+        for unit in units:
+            rows += unit.rows
+            rows += unit.bad
+        bad = [row for row in rows if row.error]
         counts = {
-            "n_texts": sum(len(unit.texts) for unit in good if not unit.rows[0].error),
+            "n_texts": sum(len(unit.texts) for unit in scored),
             "n_incomplete": sum(unit.is_incomplete for unit in units),
             "n_bad": len(bad),
             "n_bad_lines": sum(row.n_lines for row in bad),
-            "n_rows": sum(len(unit.rows) + len(unit.bad) for unit in units),
+            "n_rows": len(rows),
         }
         if self.reader.keys.id is not None and not self.reader.chooses:
             counts |= count_repeats(units)
         shown = sorted((row.number, row.error, row.show()) for row in bad)
-        marks = sum((unit.marks for unit in good if unit.marks and not unit.rows[0].error), Marks())
-        record = {"counts": counts, "marks": marks, "bad": shown, "facts": [facts for facts, _ in done]}
-        self.saved.write(number, record, [row for _, rows in done for row in rows])
+        record = {"counts": counts, "marks": total_marks(scored), "bad": shown, "facts": facts}
+        self.saved.write(number, record, output)
         return True
 
     def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
@@ -161,9 +179,10 @@ class Job:
         except BAD_VALUES as error:
             if len(units) > 1:
                 half = len(units) // 2
-                return [*self._score_valid(units[:half]), *self._score_valid(units[half:])]
+                return self._score_valid(units[:half]) + self._score_valid(units[half:])
             (unit,) = units
-            first, last = unit.rows[0].number, unit.rows[-1].number
+            first = unit.rows[0].number
+            last = unit.rows[-1].number
             place = f"its set, rows {first} to {last}, cannot be scored: " if first < last else ""
             for row in unit.rows:
                 row.error = f"{place}{str(error) or type(error).__name__}"
@@ -171,20 +190,22 @@ class Job:
 
     def _read(self) -> Iterator[list[Unit]]:
         """Read the file in pieces, which are the same at each reading."""
-        size, piece = 0, list[Unit]()
+        piece: list[Unit] = []
+        size = 0
         for unit in self.reader.units(self.source):
             piece.append(unit)
             # A unit of bad rows counts too, because these are kept in memory.
             size += len(unit.texts) or 1
             if size >= self.n_texts:
                 yield piece
-                size, piece = 0, []
+                piece = []
+                size = 0
         if piece:
             yield piece
 
 
 def _without_means(summary: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the numbers of a summary that are no counts, because they are not those of the whole file."""
+    """Replace the means of a summary by None, because they do not describe the whole file; counts stay."""
     counted: dict[str, Any] = {}
     for name, value in summary.items():
         counted[name] = None if isinstance(value, float) else value
@@ -195,7 +216,8 @@ def _without_means(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _in_order(numbers: Iterator[int]) -> Iterator[int]:
     """Yield the numbers of pieces in the order of the file; a cluster has any order."""
-    ready, following = set[int](), 0
+    ready: set[int] = set()
+    following = 0
     for number in numbers:
         ready.add(number)
         while following in ready:

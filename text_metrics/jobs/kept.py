@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from text_metrics.files import listing
 from text_metrics.files import storage as files
 from text_metrics.files.columns import Column
 from text_metrics.files.rows import Row, Source
-from text_metrics.files.sets import Keys, Reader, Unit
+from text_metrics.files.sets import Keys, Reader, Unit, total_marks
 from text_metrics.files.writer import write_rows
 from text_metrics.jobs.chat import journal_of
 from text_metrics.jobs.saved import is_bad_file
@@ -46,18 +47,18 @@ class KeptRows(NamedTuple):
 
     @property
     def marks(self) -> Marks:
-        """Counts of the texts that hold what is not the answer."""
-        return sum((unit.marks for unit in self.units if unit.marks is not None), Marks())
+        """Counts of the texts that hold more than the answer."""
+        return total_marks(self.units)
 
     @property
     def good(self) -> list[Row]:
         """The rows with texts, in the order of the file."""
-        return sorted((row for unit in self.units for row in unit.rows), key=_number)
+        return sorted(chain.from_iterable(unit.rows for unit in self.units), key=_number)
 
     @property
     def bad(self) -> list[Row]:
         """The rows that are skipped, in the order of the file."""
-        return sorted((row for unit in self.units for row in unit.bad), key=_number)
+        return sorted(chain.from_iterable(unit.bad for unit in self.units), key=_number)
 
 
 class _ObjectSource(Source):
@@ -81,7 +82,9 @@ def check_outputs(arguments: argparse.Namespace, *reads: str | Path) -> None:
     """Raise a ValueError if an output is a file that is read, was not written by a command, or has no known format."""
     out = arguments.out
     bad = _bad_path(out)
-    inputs = [arguments.reads, *listing.data_files(arguments.reads), *reads]
+    inputs: list[str | Path] = [arguments.reads]
+    inputs += listing.data_files(arguments.reads)
+    inputs += reads
     files.check_outputs(inputs, [out, bad, journal_of(out)])
     if out.suffix not in _FORMATS:
         raise ValueError(f"--out must be a file that ends in {', '.join(_FORMATS)}. Got {out}.")

@@ -1,4 +1,4 @@
-"""A file that one process has to itself, such as what a job saves, or the answers that a command pays for."""
+"""Lock a file for one process, such as the pieces of a job, or the answers that a command pays for."""
 
 import fcntl
 from collections.abc import Iterator

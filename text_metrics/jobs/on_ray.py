@@ -19,7 +19,8 @@ class _Actor:
     """A worker on a machine of the cluster, which is loaded at its first piece."""
 
     def __init__(self, folder: str, pickled: bytes) -> None:
-        self._folder, self._pickled = folder, pickled
+        self._folder = folder
+        self._pickled = pickled
         self._worker: Any = None
 
     def score_piece(self, number: int) -> bool:
@@ -44,7 +45,8 @@ def score_on_ray(options: Options, worker: Any, numbers: Iterator[int]) -> Itera
         n_workers = options.workers or max(1, int(resources.get(device, 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
         needs = {f"num_{device.lower()}s": 1, "max_restarts": _MOST_DEATHS, "max_task_retries": -1}
-        actor_class, pickled = ray.remote(**needs)(_Actor), pickle.dumps(worker)
+        actor_class = ray.remote(**needs)(_Actor)
+        pickled = pickle.dumps(worker)
         actors = [actor_class.remote(os.getcwd(), pickled) for _ in range(n_workers)]
         pairs = zip(actors, numbers, strict=False)
         waiting = {actor.score_piece.remote(number): (actor, number) for actor, number in pairs}

@@ -1,4 +1,4 @@
-"""What is saved of a job, piece by piece, such that a kill at any moment loses no piece."""
+"""Save the results of a job piece by piece, such that a kill at any moment loses no finished piece."""
 
 import json
 import pickle
@@ -21,24 +21,34 @@ from text_metrics.jobs.locks import locked
 from text_metrics.options import Options
 from text_metrics.reporting.formats import count
 
-# The files of pieces, and others in their folder; what is written there is not complete.
+# The names of the files of pieces.
 _PIECE = "part-????????"
-_LOCK, _WRITTEN = "lock", "written"
+# Other files in their folder: the lock, and a file that is being written.
+_LOCK = "lock"
+_WRITTEN = "written"
 # The share of the lines of a file that may be lost in others.
 _MOST_LOST = 0.01
 _FORMATS = (".jsonl", ".parquet", ".csv")
-# Of each line of a file of bad rows.
+# The keys of each line of a file of bad rows.
 _BAD_KEYS = {"row", "error", "text"}
-# What changes neither a score nor which rows it is for: a job continues whatever these are.
+# Options without effect on results: a job continues whatever these are.
 _WITHOUT_EFFECT = (
-    *("out", "engine", "address", "workers", "restart", "quiet", "fail_under", "fail_over", "confidence"),
-    # Once it has let the file pass.
+    "out",
+    "engine",
+    "address",
+    "workers",
+    "restart",
+    "quiet",
+    "fail_under",
+    "fail_over",
+    "confidence",
+    # It only decides whether the file is accepted.
     "one_system",
 )
 
 
 def _decisive(options: Options) -> dict[str, Any]:
-    """Return what decides the numbers, as JSON: a job continues only under equal options.
+    """Return the options that decide the numbers, as JSON: a job continues only if they are equal.
 
     Raises a ValueError for a pipe or another special file: a job reads its file more than once.
     """
@@ -46,16 +56,15 @@ def _decisive(options: Options) -> dict[str, Any]:
     if isinstance(data, Path) and data.exists() and not (data.is_file() or data.is_dir()):
         raise ValueError(f"{data} is a pipe, which cannot be read twice: write its content to a file first.")
     stats = [path.stat() for path in listing.data_files(data)]
-    return {
-        **{name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT},
-        "data": files.without_secrets(str(data)),
-        "size": sum(stat.st_size for stat in stats),
-        "modified": max(stat.st_mtime_ns for stat in stats),
-    }
+    decisive = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
+    decisive["data"] = files.without_secrets(str(data))
+    decisive["size"] = sum(stat.st_size for stat in stats)
+    decisive["modified"] = max(stat.st_mtime_ns for stat in stats)
+    return decisive
 
 
 def lacks_lines(counts: Mapping[str, int]) -> bool:
-    """Whether rows that cannot be read took so many lines that the others do not stand for their file."""
+    """Tell whether invalid rows took so many lines that the others do not represent their file."""
     n_lost = counts.get("n_bad_lines", 0) - counts["n_bad"]
     return n_lost > _MOST_LOST * (counts.get("n_rows", 0) + n_lost)
 
@@ -83,21 +92,31 @@ class SavedJob:
         out = options.out or beside.with_name(f"{beside.name}.{result}{ending}")
         if out.suffix not in formats or out.is_dir():
             raise ValueError(f"--out must be a file that ends in {', '.join(formats)}. Got {out}.")
-        self.out, self.options, self.decisive = out, options, _decisive(options)
-        self._summary = out if out.suffix == ".json" else out.with_name(f"{out.name}{SUMMARY}")
-        self.bad, self.folder = (out.with_name(f"{out.name}{end}") for end in (BAD, PARTS))
-        writes = [*dict.fromkeys((out, self._summary)), self.bad]
-        reads: list[Any] = list(map(str, listing.data_files(data))) if listing.is_pattern(data) else [str(data)]
-        files.check_outputs(reads, writes, {**options.settings, "metric": options.metric}, self.folder)
-        is_begun = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
-        for path, record, keys in (
-            (self._summary, self._summary, {"command"}),
-            (self.bad, self.bad, _BAD_KEYS),
-            (self.folder, self.folder / JOB, {"command"}),
-        ):
-            is_ours = path == out or (path == self.folder and is_begun) or keys <= first_value(record).keys()
-            if path.exists() and not is_ours:
+        self.out = out
+        self.options = options
+        self.decisive = _decisive(options)
+        is_summary = out.suffix == ".json"
+        self._summary = out if is_summary else out.with_name(f"{out.name}{SUMMARY}")
+        self.bad = out.with_name(f"{out.name}{BAD}")
+        self.folder = out.with_name(f"{out.name}{PARTS}")
+        reads = listing.data_files(data) if listing.is_pattern(data) else [data]
+        writes = [out] if is_summary else [out, self._summary]
+        writes.append(self.bad)
+        settings = options.settings | {"metric": options.metric}
+        files.check_outputs(map(str, reads), writes, settings, self.folder)
+        is_written_by_job = {
+            # Where it is the output, `finished` checks it.
+            self._summary: is_summary or "command" in first_value(self._summary),
+            self.bad: is_bad_file(self.bad),
+            self.folder: self._is_just_made() or "command" in first_value(self.folder / JOB),
+        }
+        for path, is_known in is_written_by_job.items():
+            if path.exists() and not is_known:
                 raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
+
+    def _is_just_made(self) -> bool:
+        """Tell whether the folder holds no record yet, because a job was killed after it had made the folder."""
+        return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
 
     def finished(self) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do."""
@@ -173,7 +192,9 @@ class SavedJob:
         """Read the rows of all n pieces, in order."""
         for number in range(n):
             with self._part(number).open("rb") as file:
-                _, rows = pickle.load(file), pickle.load(file)
+                # The record, which is before the rows.
+                pickle.load(file)
+                rows = pickle.load(file)
             yield rows
 
     def _part(self, number: int) -> Path:
@@ -202,7 +223,9 @@ class SavedJob:
     def finish(self, summary: Mapping[str, Any]) -> int:
         """Write and print the summary, and remove the pieces; returns the exit code."""
         name = "choose" if self.options.metric == "choose" else "score"
-        shown = json.dumps({**mark(name), **summary}, indent=2)
+        record: dict[str, Any] = dict(mark(name))
+        record.update(summary)
+        shown = json.dumps(record, indent=2)
         with self.written(self._summary) as temporary:
             temporary.write_text(f"{shown}\n", encoding="utf-8")
         self.remove()

@@ -1,6 +1,7 @@
-"""Units scored by a metric, and what a summary needs of their scores."""
+"""Score units by a metric, and collect the facts about their scores that a summary needs."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ class RowScorer:
 
     Attributes
     ----------
-    keys : the names of the columns of its results that have an entry for each unit
-    floats : those of numbers, which may all be None
-    bounds : by name, the ranges of those whose mean has an interval
+    keys : by name, the columns of the results that have an entry for each unit
+    floats : the columns of numbers, which may all be None
+    bounds : by name, the ranges of the results whose mean has an interval
 
     Raises a ValueError if the command does not fit the metric.
     """
@@ -33,7 +34,8 @@ class RowScorer:
         self.metric: Any = load_metric(name, from_hub=False)
         if not hasattr(self.metric, "items"):
             raise ValueError(f"--metric {name} does not declare its settings: use text-metrics compare.")
-        self.options, self.items = options, self.metric.items
+        self.options = options
+        self.items = self.metric.items
         if options.reference_key is None and self.items == QUESTIONS:
             raise ValueError(f"--reference-key: {self.metric.name} needs people's answers.")
         strips_prompt = PROMPT in options.strip
@@ -42,13 +44,13 @@ class RowScorer:
         for name, value in options.settings.items():
             if name in ("set_size", "confidence"):
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
-            # A model of pairs is one for all.
+            # One model of pairs is for all items.
             is_model = isinstance(value, str) and ":" in value
             if name in declared and declared[name].given != CALL and not is_model:
-                raise ValueError(f"--setting {name} is not given for a call: pass --column {name}=COLUMN.")
+                raise ValueError(f"--setting {name} is per {declared[name].given}: pass --column {name}=COLUMN.")
         given = {name: ["a column"] for name in options.columns if name in declared and name != "confidence_by"}
         with input_checked():
-            self.settings: Any = self.metric.settings.read({**options.settings, **given}, self.metric.name)
+            self.settings: Any = self.metric.settings.read(options.settings | given, self.metric.name)
         if self.settings.pooled_by and not options.one_set:
             raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
         passed = set(self.settings.passed())
@@ -60,7 +62,7 @@ class RowScorer:
 
     @property
     def has_sums(self) -> bool:
-        """Whether the score of a set follows from sums over its texts, which is the Vendi score of embeddings."""
+        """True if the score of a set follows from sums over its texts, as the Vendi score of embeddings does."""
         if self.metric.name != "vendi_embed" or self.columns:
             return False
         return self.settings.kernel == "embedding" and self.settings.similarity is None
@@ -69,22 +71,23 @@ class RowScorer:
         return type(self), (self.options,)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Score units together; returns the results of each by name, and that of `compute`."""
+        """Score units together; returns the results of each unit by name, and the result of `compute`."""
         predictions: list[Any] = [unit.texts for unit in units]
         if self.items == TEXTS:
-            predictions = [text for texts in predictions for text in texts]
+            predictions = list(chain.from_iterable(predictions))
         given = to_arguments(self.columns, [unit.given for unit in units], self.items == TEXTS)
         result = self.metric.compute(predictions=predictions, **given, **self.options.settings)
-        return rows_of({name: self._by_unit(result[name], units) for name in self.keys}), result
+        by_name = {name: self._by_unit(result[name], units) for name in self.keys}
+        return rows_of(by_name), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
             return values
-        by_unit = split_list(values, np.array([len(unit.texts) for unit in units]))
-        return [
-            of[0] if unit.rows[0].is_text and not unit.is_joined else of
-            for of, unit in zip(by_unit, units, strict=True)
-        ]
+        by_unit: list[Any] = split_list(values, np.array([len(unit.texts) for unit in units]))
+        for i, unit in enumerate(units):
+            if unit.rows[0].is_text and not unit.is_joined:
+                by_unit[i] = by_unit[i][0]
+        return by_unit
 
 
 def check_limits(options: Options, numbers: Iterable[str]) -> None:
@@ -94,28 +97,34 @@ def check_limits(options: Options, numbers: Iterable[str]) -> None:
         counts += ["n_joined", "n_repeated"]
     if not options.one_set:
         counts += ["n_units", "confidence"]
-    names = dict.fromkeys([*numbers, *counts])
-    for name, _ in [*options.fail_under, *options.fail_over]:
+    names = dict.fromkeys(chain(numbers, counts))
+    for name, _ in chain(options.fail_under, options.fail_over):
         if name not in names:
             raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
 
 
 def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str, Any], Rows]:
-    """Return what the summary needs of what `RowScorer.score` returned, and the rows with their results."""
+    """Return the facts that the summary needs of the scores of `RowScorer.score`, and the rows with their results."""
     scores, result = scored
     numbers = dict(result_numbers(result))
     check_limits(scorer.options, numbers)
-    facts = {
+    sums = {}
+    for name in scorer.bounds:
+        sums[name] = np.array([_sum(results[name]) for results in scores])
+    labels = [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given]
+    facts: dict[str, Any] = {
         "signature": result["signature"],
         "numbers": numbers,
         "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
-        "sums": {name: np.array([_sum(results[name]) for results in scores]) for name in scorer.bounds},
-        "labels": [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given],
-        # Of one set, there are no rows to write them to.
-        "lists": result_lists(result) if scorer.options.one_set else {},
+        "sums": sums,
+        "labels": labels,
+        "lists": {},
     }
-    pairs = () if scorer.options.one_set else zip(units, scores, strict=True)
-    return facts, [_join(scorer, unit, results) for unit, results in pairs]
+    if scorer.options.one_set:
+        # There are no rows to write the lists to.
+        facts["lists"] = result_lists(result)
+        return facts, []
+    return facts, [_join(scorer, unit, results) for unit, results in zip(units, scores, strict=True)]
 
 
 def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,12 +136,13 @@ def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
     """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
     from text_metrics.core_api import encode, gram_sums, matrix_device
 
-    embeddings, *_ = encode([text for unit in units for text in unit.texts], scorer.settings)
+    texts = list(chain.from_iterable(unit.texts for unit in units))
+    embeddings, *_ = encode(texts, scorer.settings)
     return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
 
 
 def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple[dict[str, Any], Rows]:
-    """Return what the summary needs of sums."""
+    """Return the facts that the summary needs of sums, and no rows."""
     result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
     check_limits(scorer.options, dict(result_numbers(result)))
     n_texts = sum(len(unit.texts) for unit in units)
@@ -148,22 +158,25 @@ def output_schema(scorer: RowScorer, schema: pa.Schema | None, reader: Reader) -
         fields = [field if field.name in names else field.with_type(pa.list_(field.type)) for field in fields]
     # Their metadata describe the rows as they were.
     metadata = None if schema is None or reader.joins_rows else schema.metadata
-    return pa.schema([*fields, *(pa.field(name, pa.float64()) for name in scorer.floats)], metadata)
+    fields += [pa.field(name, pa.float64()) for name in scorer.floats]
+    return pa.schema(fields, metadata)
 
 
 def _join(scorer: RowScorer, unit: Unit, results: Mapping[str, Any]) -> dict[str, Any]:
     """Add the results of a unit to its row, or to the lists of its rows' values."""
     rows = [row.as_object() for row in unit.rows]
-    row, keys = rows[0], scorer.options.keys
+    row = rows[0]
     if unit.is_joined:
-        names = dict.fromkeys(name for values in rows for name in values)
-        lists = {name: [values.get(name) for values in rows] for name in names}
-        row = lists | {name: row[name] for name in keys.names if name in names}
+        lists: dict[str, Any] = {}
+        for name in dict.fromkeys(chain.from_iterable(rows)):
+            lists[name] = [values.get(name) for values in rows]
+        ids = {name: row[name] for name in scorer.options.keys.names if name in lists}
+        row = lists | ids
     for key in scorer.keys.values():
         if key in row:
             place = f"{scorer.options.data}, row {unit.rows[0].number}"
             raise ValueError(f"{place} has a column {key!r} already: rename it.")
-    return {**row, **{scorer.keys[name]: value for name, value in results.items()}}
+    return row | {scorer.keys[name]: value for name, value in results.items()}
 
 
 def _sum(values: Any) -> tuple[float, float]:

@@ -15,37 +15,46 @@ _SIZES = ("set_size", "n_answers")
 
 
 def merge_signatures(first: str, second: str) -> str:
-    """Merge the signatures of two pieces of the data; an empty one is that of no piece.
+    """Merge the signatures of two pieces of the data; the first one is empty if there is no piece yet.
 
     Raises a ValueError if they differ in anything but the sizes of their sets; it names what differs.
     """
     if not first or first == second:
         return second
-    ours, theirs = Signature.parse(first), Signature.parse(second)
+    signature = Signature.parse(first)
     sizes = {}
-    for name, values in ours.difference(theirs).items():
+    for name, values in signature.difference(Signature.parse(second)).items():
         if name not in _SIZES or None in values:
             raise ValueError(f"parts of the data were scored under different settings: {name} is {list(values)}.")
-        sizes[name] = format_sizes(np.array([int(bound) for value in values for bound in str(value).split("-")]))
-    return str(ours.merge(**sizes))
+        # A size is a number, or a range such as 2-5.
+        bounds = "-".join(map(str, values)).split("-")
+        sizes[name] = format_sizes(np.array(list(map(int, bounds))))
+    return str(signature.merge(**sizes))
 
 
 def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Merge the results of all pieces, in order, and estimate the means over items.
 
-    Counts add up, of the maxima of a metric the largest counts, and means are weighted by their numbers of items; one
-    that a piece lacks is None. Estimates are over units or their labels, because the texts of a unit are not
-    independent. One set is one piece, whose lists are in the summary.
+    Counts are added up, maxima of a metric are the largest of all pieces, and means are weighted by their numbers of
+    items; a mean that a piece lacks is None. Estimates are over units or their labels, because the texts of a unit are
+    not independent. One set is one piece, and its lists are in the summary.
 
     Raises a ValueError if the signatures of pieces differ.
     """
+    # For each result an array of shape (n, 2) of each piece: the sums of n units, and their numbers of values.
     sums: dict[str, Any] = {name: [np.empty((0, 2))] for name in scorer.bounds}
-    counts, codes, labels = Counter[str](), dict[str, int](), list[int]()
-    # The sum of each number over items, the number of items, and that of pieces.
-    totals: dict[str, Any] = defaultdict(lambda: np.zeros(3))
+    counts = Counter[str]()
+    # For each mean, its sum over items, the number of items, and the number of pieces that name it.
+    totals: dict[str, float] = defaultdict(float)
+    n_items = Counter[str]()
+    n_naming = Counter[str]()
     maxima: dict[str, float] = {}
     lists: dict[str, Any] = {}
-    signature, n_pieces = "", 0
+    # The label of each unit as an integer.
+    labels: list[int] = []
+    codes: dict[str, int] = {}
+    signature = ""
+    n_pieces = 0
     for facts in pieces:
         n_pieces += 1
         lists |= facts["lists"]
@@ -57,44 +66,53 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
             elif name in scorer.metric.maxima:
                 maxima[name] = max(value, maxima.get(name, value))
             else:
-                weight = 0 if value is None else facts["n_items"][name]
-                totals[name] += ((value or 0.0) * weight, weight, 1)
-        for name, of_items in sums.items():
-            of_items.append(np.reshape(facts["sums"][name], (-1, 2)))
-    by_unit = {name: np.vstack(of_items) for name, of_items in sums.items()}
-    if labels:
-        for name, of_items in by_unit.items():
-            by_unit[name] = np.stack([np.bincount(labels, column) for column in of_items.T], axis=1)
-    estimates = {name: ratio_estimate(*of_units[of_units[:, 1] > 0].T) for name, of_units in by_unit.items()}
-    return {
-        **{name: float(total / n) if n and k == n_pieces else None for name, (total, n, k) in totals.items()},
-        **maxima,
-        **counts,
-        **lists,
-        "signature": signature,
-        "n_scores": int(by_unit["scores"][:, 1].sum()),
-        "n_units": estimates["scores"].n,
-        "estimates": {name: [*of] if of.error > 0 else None for name, of in estimates.items()},
-    }
+                n_naming[name] += 1
+                if value is not None:
+                    totals[name] += value * facts["n_items"][name]
+                    n_items[name] += facts["n_items"][name]
+        for name, arrays in sums.items():
+            arrays.append(np.reshape(facts["sums"][name], (-1, 2)))
+    n_scores = 0
+    estimates: dict[str, Estimate] = {}
+    for name, arrays in sums.items():
+        unit_sums, n_values = np.vstack(arrays).T
+        if name == "scores":
+            n_scores = int(n_values.sum())
+        if labels:
+            unit_sums = np.bincount(labels, unit_sums)
+            n_values = np.bincount(labels, n_values)
+        has_values = n_values > 0
+        estimates[name] = ratio_estimate(unit_sums[has_values], n_values[has_values])
+    summary: dict[str, Any] = {}
+    for name, n in n_naming.items():
+        is_complete = n == n_pieces and n_items[name] > 0
+        summary[name] = float(totals[name] / n_items[name]) if is_complete else None
+    summary.update(maxima)
+    summary.update(counts)
+    summary.update(lists)
+    summary["signature"] = signature
+    summary["n_scores"] = n_scores
+    summary["n_units"] = estimates["scores"].n
+    summary["estimates"] = {name: list(each) if each.error > 0 else None for name, each in estimates.items()}
+    return summary
 
 
 def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Score a set from the sums of its pieces; returns the result."""
     from text_metrics.core_api import name_results, spectra_from_sums
 
-    total, signature, n = np.zeros(()), "", 0
+    total = np.zeros(())
+    n = 0
+    signature = ""
     for facts in pieces:
-        total, n = total + facts["sums"], n + facts["n"]
+        total = total + facts["sums"]
+        n += facts["n"]
         signature = merge_signatures(signature, facts["signature"])
     sizes = np.array([n])
     summary = ScoreSummary(np.arange(1), None, scorer.metric.bounds, sizes)
     result = name_results(spectra_from_sums(total, n), sizes, scorer.settings, summary)
-    return {
-        **dict(result_numbers(result)),
-        **result_lists(result),
-        "n_scores": 1,
-        "signature": str(Signature.parse(signature).merge(set_size=n)),
-    }
+    signed = str(Signature.parse(signature).merge(set_size=n))
+    return dict(result_numbers(result)) | result_lists(result) | {"n_scores": 1, "signature": signed}
 
 
 def intervals(summary: Mapping[str, Any], scorer: RowScorer, level: float) -> dict[str, Any]:
