@@ -312,7 +312,7 @@ COMPANY = {
     "gruen.parity": {"vectors": WORDS},
     "labels": {
         "references": [
-            [{"text": text, "count": 1, "cluster": text} for text in set(people)] for _, people in QUESTIONS
+            [{"text": text, "count": 1, "cluster": text} for text in dict.fromkeys(people)] for _, people in QUESTIONS
         ],
         "clustering": "human",
     },
