@@ -424,6 +424,10 @@ def test_what_changes_a_number_is_signed(call, setting):
         except (ValueError, TypeError):
             # Two settings that exclude each other. It proves nothing.
             continue
+        except LookupError as error:
+            if type(error) is not LookupError:
+                raise
+            pytest.skip(f"data that are not installed: {error}")
         changed = changed_results(result, expected)
         signed = result["signature"] != expected["signature"]
         # The name of a result that a setting adds may say what it was computed with: `quality_scores`.
