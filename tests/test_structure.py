@@ -141,13 +141,15 @@ LISTS = {
 @pytest.mark.parametrize("place", LISTS)
 def test_every_metric_is_in_each_list(place):
     listed = set(LISTS[place]())
-    assert set(text_metrics.METRICS) - listed == set(), f"{place} lacks metrics"
-    assert listed - set(text_metrics.METRICS) == set(), f"{place} has what METRICS lacks"
+    absent = set(text_metrics.METRICS) - listed
+    assert not absent, f"{place} lacks {absent}"
+    unknown = listed - set(text_metrics.METRICS)
+    assert not unknown, f"{place} has {unknown}, which METRICS lacks"
 
 
 def test_every_metric_of_sets_is_asked_further_questions():
-    asked = {name for name, _ in test_questions.CASES.values()}
-    assert asked == set(metrics_of("sets"))
+    absent = set(metrics_of("sets")) - {name for name, _ in test_questions.CASES.values()}
+    assert not absent, f"CASES of tests/test_questions.py lacks {absent}"
 
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -156,7 +158,7 @@ NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 def test_readme_counts_the_metrics():
     page = (ROOT / "README.md").read_text(encoding="utf-8").lower()
     counts = re.findall(rf"\b({'|'.join(NUMBERS)})\b (?:\[[^\]]*\]\([^)]*\) )?metrics\b", page)
-    assert {NUMBERS.index(count) for count in counts} <= {len(text_metrics.METRICS)}
+    assert {NUMBERS.index(count) for count in counts} <= {len(text_metrics.METRICS)}, f"README counts {counts}"
 
 
 def test_every_folder_is_a_package_of_the_wheel():
@@ -164,8 +166,10 @@ def test_every_folder_is_a_package_of_the_wheel():
     declared = project["tool"]["setuptools"]["packages"]
     files = [path for room in ("metrics", "text_metrics") for path in (ROOT / room).rglob("*.*")]
     folders = {package_of(path) for path in files if path.is_file() and "__pycache__" not in path.parts}
-    assert folders - set(declared) == set(), "packages of pyproject.toml lacks folders"
-    assert set(declared) - folders == set(), "packages of pyproject.toml has folders that do not exist"
+    absent = folders - set(declared)
+    assert not absent, f"packages of pyproject.toml lacks {absent}"
+    unknown = set(declared) - folders
+    assert not unknown, f"packages of pyproject.toml has {unknown}, which do not exist"
 
 
 # The public names.
@@ -186,8 +190,10 @@ def test_public_names():
     namespace = {}
     exec("from text_metrics import *", namespace)
     assert namespace.keys() - {"__builtins__"} == public
-    for name, module in imported_for_tools().items():
-        assert name in public
+    seen = imported_for_tools()
+    lazy = {name for name in public if callable(namespace[name])} - vars(text_metrics).keys()
+    assert seen.keys() == lazy
+    for name, module in seen.items():
         assert namespace[name] is getattr(importlib.import_module(module), name)
 
 

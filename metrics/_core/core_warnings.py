@@ -17,7 +17,6 @@ _NOT_OF_THE_USER = frozenset(
         "transformers",
         "trl",
         "contextlib",
-        "functools",
     )
 )
 

@@ -1513,7 +1513,6 @@ _NOT_OF_THE_USER = frozenset(
         "transformers",
         "trl",
         "contextlib",
-        "functools",
     )
 )
 

@@ -1233,7 +1233,6 @@ _NOT_OF_THE_USER = frozenset(
         "transformers",
         "trl",
         "contextlib",
-        "functools",
     )
 )
 

@@ -1512,7 +1512,6 @@ _NOT_OF_THE_USER = frozenset(
         "transformers",
         "trl",
         "contextlib",
-        "functools",
     )
 )
 

@@ -1514,7 +1514,6 @@ _NOT_OF_THE_USER = frozenset(
         "transformers",
         "trl",
         "contextlib",
-        "functools",
     )
 )
 
