@@ -63,7 +63,8 @@ def csv_of(rows):
 
 
 _CSV = csv_of((text, name) for name, texts in zip(("cats", "owls"), SETS, strict=True) for text in texts)
-_PEOPLE, _MODEL = ["kettle"] * 6 + ["pot"] * 3 + [SECRET], ["a kettle"] * 5 + ["-helicopter"] * 5
+_PEOPLE = ["kettle"] * 6 + ["pot"] * 3 + [SECRET]
+_MODEL = ["a kettle"] * 5 + ["-helicopter"] * 5
 _STORIES = [
     f"The council of {SECRET} met on Tuesday. It wants a bridge. It wants a bridge.",
     "He go home then fast the.",
@@ -105,7 +106,8 @@ def call(demo, data):
     """Call the endpoint as curl does; returns the result, or the text of the error."""
     address = f"{demo.url}gradio_api/call/score"
     # By json, which httpx does not write: it refuses half of an emoji.
-    body, kind = json.dumps({"data": data}), {"Content-Type": "application/json"}
+    body = json.dumps({"data": data})
+    kind = {"Content-Type": "application/json"}
     posted = HTTP.post(address, content=body, headers=kind)
     if posted.status_code != 200:
         return posted.text

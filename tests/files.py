@@ -67,7 +67,8 @@ def read_data(path):
 @contextmanager
 def small_files(n_bytes):
     """Let no file of this process grow beyond some bytes, as on a full disk: the system refuses with an error."""
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
     try:
         yield
@@ -89,7 +90,8 @@ def pipe_of(content, kind, name="pipe"):
     if kind == "fifo":
         os.mkfifo(name)
         # Opened for both, so that no end waits for the other one.
-        path, reader = Path(name), os.open(name, os.O_RDWR)
+        path = Path(name)
+        reader = os.open(name, os.O_RDWR)
         writer = os.open(name, os.O_WRONLY)
     else:
         reader, writer = os.pipe()

@@ -88,7 +88,8 @@ def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tm
 
 def put_numbers(folder, numbers, size):
     """Put rows that their text decides, unless they are there, `size` at a time; returns all rows."""
-    cache, texts = Cache(folder, "some@model"), list(map(str, numbers))
+    cache = Cache(folder, "some@model")
+    texts = list(map(str, numbers))
     for start in range(0, len(texts), size):
         part = texts[start : start + size]
         missing = set(part) - cache.get(part).keys()
@@ -140,7 +141,8 @@ def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
     expected = encode(texts, tiny_model, cache_dir=tmp_path)
     path = cache_file(tmp_path)
     content = path.read_bytes()
-    size, place = len(content), content.index(expected[100].tobytes())
+    size = len(content)
+    place = content.index(expected[100].tobytes())
     path.write_bytes(
         {
             "text": b"This is not a cache.\n" * 2000,

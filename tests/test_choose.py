@@ -73,7 +73,8 @@ def test_a_large_group_is_chosen_from_as_a_small_one(rng, monkeypatch, kind, min
 
 def test_the_score_is_quality_times_vendi(rng):
     for n in (2, 5):
-        vectors, quality = rng.standard_normal((n, 3)), rng.random(n)
+        vectors = rng.standard_normal((n, 3))
+        quality = rng.random(n)
         expected = quality.mean() * diversity.vendi(vectors, 2)
         assert subset_score(unit_vectors(vectors), quality) == pytest.approx(expected)
 

@@ -184,7 +184,8 @@ def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
     rows = [{"texts": members, "c": context or ""} for members, context in zip(SETS, CONTEXTS, strict=True)]
     more = ["--context-key", "c"]
     if kind.startswith("single"):
-        rows, more = of_single_texts(rows, {"texts"}), [*more, "--id-key", "key"]
+        rows = of_single_texts(rows, {"texts"})
+        more = [*more, "--id-key", "key"]
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert score(data, *more, metric=name, size=6) == 0
     expected = load(name).compute(predictions=SETS, contexts=CONTEXTS)

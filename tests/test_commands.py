@@ -196,7 +196,8 @@ def test_a_pipe_is_read_once(run, kind):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
-    path, (before, after) = Path("nowhere.jsonl"), COMMANDS[command]
+    path = Path("nowhere.jsonl")
+    before, after = COMMANDS[command]
     assert_one_sentence(*run(*before, path, *after), path.name)
     path.mkdir()
     assert_one_sentence(*run(*before, path, *after), path.name)

@@ -69,7 +69,8 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
         return [metric.compute(**inputs_of(metric, items_of(metric)), **settings) for metric, settings in calls]
 
     expected = compute()
-    holds, release = threading.Event(), threading.Event()
+    holds = threading.Event()
+    release = threading.Event()
 
     def hold():
         with registry.lock:

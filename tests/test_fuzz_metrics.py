@@ -165,7 +165,8 @@ def draw_answers(draw, clustered):
 def draw_case(draw, name, declared):
     """Draw the input and the settings of a call."""
     if name == "probeval":
-        n, clustered = draw.randint(1, 3), draw.random() < 0.5
+        n = draw.randint(1, 3)
+        clustered = draw.random() < 0.5
         inputs = {
             "predictions": [draw_answers(draw, False) for _ in range(n)],
             "references": [draw_answers(draw, clustered) for _ in range(n)],

@@ -118,7 +118,8 @@ def test_a_bad_row_makes_its_own_set_bad(tmp_path, name, grouping):
     rows = rows_of_equal_texts(20, bad=[1, 31, 33])
     if name == "data.csv" and "--id-key" in grouping:
         # Without a key, the row at the end of a set may be one of the next set.
-        rows[31]["text"], rows[30]["text"] = rows[30]["text"], None
+        rows[31]["text"] = rows[30]["text"]
+        rows[30]["text"] = None
     data = write_data(tmp_path / name, rows)
     assert score_sets(data, *grouping) == EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
@@ -214,7 +215,8 @@ def test_one_row_of_a_set_has_its_reference(load, tmp_path):
 
 
 def drawn_rows(rng, n_rows):
-    rows, key = [], 0
+    rows = []
+    key = 0
     for number in range(1, n_rows + 1):
         key += rng.random() < 0.4
         kind = rng.choices(["good", "bad", "keyless", "unreadable"], [12, 2, 1, 1])[0]
@@ -232,7 +234,8 @@ def expected_sets(rows, mode):
     expected = []
     for key in dict.fromkeys(row.values["p"] for row in keyed):
         members = [row for row in keyed if row.values["p"] == key]
-        first, last = rows.index(members[0]), rows.index(members[-1])
+        first = rows.index(members[0])
+        last = rows.index(members[-1])
         span = rows[max(0, first - 1) : last + 2]
         is_whole = all(row.values and row.values["p"] is not None for row in span)
         expected.append((members, is_whole and all(row.values["text"] for row in members)))
@@ -251,7 +254,8 @@ def test_every_row_has_one_place(mode, chooses):
         expected = expected_sets(rows, mode)
         whole = [[row.number for row in members] for members, is_whole in expected if is_whole]
         assert [[row.number for row in unit.rows] for unit in units if unit.rows and not unit.is_incomplete] == whole
-        n_whole, n_short = n_whole + len(whole), n_short + len(expected) - len(whole)
+        n_whole += len(whole)
+        n_short += len(expected) - len(whole)
         # Each set that lacks a row is counted once.
         assert sum(unit.is_incomplete for unit in units) == len(expected) - len(whole)
         # Each row is scored, or bad: once; a choice goes on with all good rows.

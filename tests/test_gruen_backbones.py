@@ -227,7 +227,8 @@ def test_the_weights_are_found_from_a_relative_path_and_then_from_elsewhere(load
 
 
 def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(copied):
-    metric, original = evaluate.load(str(copied)), copied / WEIGHTS
+    metric = evaluate.load(str(copied))
+    original = copied / WEIGHTS
     copy = Path(sys.modules[type(metric).__module__].__file__).with_name(WEIGHTS)
     # Corrupted beside the code: it is copied again from the original.
     copy.write_bytes(b"something else")

@@ -14,7 +14,8 @@ from text_metrics.metrics.gruen.gruen_focus import bonds, ties
 from text_metrics.metrics.gruen.gruen_redundancy import find_repeats, shared_passages
 
 EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
-STORY, LECTURE = EXAMPLES["story"], EXAMPLES["lecture"]
+STORY = EXAMPLES["story"]
+LECTURE = EXAMPLES["lecture"]
 
 
 def flags(*sentences):
@@ -275,7 +276,8 @@ def random_vectors(n, seed=0):
 
 @pytest.mark.parametrize("n", [2, 3, 4, 9, 30, 600])
 def test_ties_and_bonds_are_what_they_say(n):
-    vectors, n_words = random_vectors(n), np.arange(1, n + 1)
+    vectors = random_vectors(n)
+    n_words = np.arange(1, n + 1)
     cosines = vectors @ vectors.T
     expected = []
     for i in range(n):

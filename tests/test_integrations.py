@@ -112,7 +112,8 @@ def test_lm_eval(causal_model, tmp_path, load):
 
 def inspect_logs(folder):
     """Return the results and the logged answers: `{task: {metric: value}}`, `{task: answers by sample}`."""
-    reported, answers = {}, {}
+    reported = {}
+    answers = {}
     for path in folder.glob("*.json"):
         log = json.loads(path.read_text(encoding="utf-8"))
         assert log["status"] == "success", log.get("error")
@@ -144,7 +145,8 @@ def test_inspect(causal_model, tmp_path, load):
     )
     reported, answers = inspect_logs(tmp_path)
     for name in ("text_metrics", "mock"):
-        diversity, probeval = f"{name}_diversity", f"{name}_probeval"
+        diversity = f"{name}_diversity"
+        probeval = f"{name}_probeval"
         check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
     check_mocked(answers["mock_diversity"], [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
     check_mocked(answers["mock_probeval"], [row["question"] for row in tiny_causal.read("questions.jsonl")])

@@ -107,12 +107,14 @@ def test_the_test_rejects_what_the_interval_excludes(rng, level):
 
 
 def test_order_units_and_batches_do_not_matter(rng):
-    values, units = rng.lognormal(size=500), rng.integers(0, 60, 500)
+    values = rng.lognormal(size=500)
+    units = rng.integers(0, 60, 500)
     expected = mean_estimate(values, units).interval(0.95)
     order = rng.permutation(500)
     assert mean_estimate(values[order], units[order]).interval(0.95) == pytest.approx(expected, rel=1e-12)
     assert mean_estimate(values, 7 * units).interval(0.95) == pytest.approx(expected, rel=1e-12)
-    sums, counts = np.bincount(units, values), np.bincount(units)
+    sums = np.bincount(units, values)
+    counts = np.bincount(units)
     assert ratio_estimate(sums, counts).interval(0.95) == pytest.approx(expected, rel=1e-12)
     # Moments about the mean of the first batch keep their digits far from 0.
     far = mean_estimate(values + 1e6, units).interval(0.95)
@@ -120,9 +122,11 @@ def test_order_units_and_batches_do_not_matter(rng):
 
 
 def test_the_error_of_units_is_that_of_the_jackknife(rng):
-    values, units = rng.lognormal(size=400), np.sort(rng.integers(0, 50, 400))
+    values = rng.lognormal(size=400)
+    units = np.sort(rng.integers(0, 50, 400))
     estimate = mean_estimate(values, units)
-    sums, counts = np.bincount(units, values), np.bincount(units)
+    sums = np.bincount(units, values)
+    counts = np.bincount(units)
     left_out = (sums.sum() - sums) / (counts.sum() - counts)
     jackknife = Estimate.of(estimate.value, (len(sums) - 1) * (left_out.mean() - left_out))
     assert estimate.value == pytest.approx(values.mean())
@@ -181,7 +185,8 @@ def test_the_interval_is_that_of_the_mean_of_the_scores(load, compute, name, set
     signature = result.pop("signature")
     assert signature == plain.pop("signature").replace("|version", "|confidence:0.5|version")
     assert result == plain
-    scores, bounds = np.array(result["scores"]), load(name).bounds
+    scores = np.array(result["scores"])
+    bounds = load(name).bounds
     assert bounds[0] <= scores.min()
     assert callable(bounds[1]) or scores.max() <= bounds[1]
     if "aggregate" not in settings:
@@ -195,7 +200,8 @@ def test_the_interval_is_that_of_the_mean_of_the_scores(load, compute, name, set
 
 @every_metric
 def test_items_of_one_label_are_one_unit(compute, name, settings):
-    alone, result = compute(confidence=0.5), compute(confidence=0.5, confidence_by=LABELS)
+    alone = compute(confidence=0.5)
+    result = compute(confidence=0.5, confidence_by=LABELS)
     assert result["signature"] == alone["signature"].replace("|confidence:0.5|", "|confidence:0.5|confidence_by:given|")
     if "aggregate" not in settings:
         expected = mean_estimate(np.array(result["scores"]), np.array([0, 0, 1, 1, 1])).interval(0.5)

@@ -60,7 +60,8 @@ def test_the_order_of_texts_does_not_matter(load, name, settings):
         else random.Random(i).sample(item, len(item))
         for i, item in enumerate(items)
     ]
-    expected, result = score(metric, items, **settings), score(metric, shuffled, **settings)
+    expected = score(metric, items, **settings)
+    result = score(metric, shuffled, **settings)
     for key in ("scores", name, "by_order"):
         assert result.get(key) == approx(expected.get(key)), key
 
@@ -98,7 +99,8 @@ def test_the_result_is_plain_and_input_is_left_as_it_was(load, name, settings):
 @cases()
 def test_how_items_are_run_changes_neither_score_nor_signature(load, name, settings, tmp_path):
     metric = load(name)
-    items, declared = items_of(metric), metric.settings.declared()
+    items = items_of(metric)
+    declared = metric.settings.declared()
     expected = score(metric, items, **settings)
     runs = {"batch_size": (1, 3, 1000), "device": ("cpu",), "progress": (False,), "cache_dir": (tmp_path, tmp_path)}
     runs["details"] = (True,)
@@ -214,7 +216,9 @@ VARIANTS = [
 
 
 def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
-    metric, orders, tolerance = load("vendi_embed"), [0, 0.01, 1], 1e-6
+    metric = load("vendi_embed")
+    orders = [0, 0.01, 1]
+    tolerance = 1e-6
 
     def score(sets, **settings):
         rows = metric.compute(predictions=sets, q=orders, details=True, **settings)["details"]

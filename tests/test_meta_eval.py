@@ -130,7 +130,8 @@ def test_balanced_accuracy_does_not_reward_position(rng):
     pairs = pairs_of(*((i, 300 + i, verdict, i) for i, verdict in enumerate(verdicts)))
     informed = follower(rng, verdicts, 0.8)
     actual = judged(scores_of(m=informed), pairs).loc["x, all"]
-    rule, row = actual.loc[FIRST_RULE], actual.loc["m"]
+    rule = actual.loc[FIRST_RULE]
+    row = actual.loc["m"]
     assert rule["accuracy"] > row["accuracy"]
     assert rule["balanced"] == 0.5
     shares = [(informed[300:] == verdicts)[verdicts == verdict].mean() for verdict in (0, 1)]

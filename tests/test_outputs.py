@@ -222,7 +222,8 @@ def test_a_link_is_followed(run, command, dangles):
     """As a shell does: its target is written, and the link stays, whether the target is there yet or not."""
     output, words = WRITING[command]
     Path("elsewhere").mkdir()
-    target, link = Path("elsewhere", "new.jsonl"), Path(output)
+    target = Path("elsewhere", "new.jsonl")
+    link = Path(output)
     if not dangles:
         target.write_text("old")
     link.symlink_to(target)
@@ -297,7 +298,8 @@ def test_binary_columns(tmp_path, command, name, grouped):
     for kind in ("parquet", "jsonl", "csv"):
         assert (score if command == "score" else choose)(data, *words, key="text", out=f"out.{kind}") == 0
         written[kind] = read_data(tmp_path / f"out.{kind}")[0]
-    in_lists, coded = command == "score" and grouped, base64.b64encode(BYTES).decode()
+    in_lists = command == "score" and grouped
+    coded = base64.b64encode(BYTES).decode()
     assert written["parquet"]["image"] == ([BYTES, None] if in_lists else BYTES)
     for kind in ("jsonl", "csv"):
         assert written[kind]["image"] == ([coded, None] if in_lists else coded)

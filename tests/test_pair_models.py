@@ -27,7 +27,8 @@ def similarity(pair_models, kind, left, right, context):
     if left == right:
         return 1.0
     _, model, tokenizer = pair_models[kind]
-    prefix, scores = f"{context} " if context else "", []
+    prefix = f"{context} " if context else ""
+    scores = []
     for pair in ((left, right), (right, left)):
         with torch.no_grad():
             logits = model(**tokenizer(*(prefix + text for text in pair), return_tensors="pt")).logits[0].double()

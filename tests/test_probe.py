@@ -21,7 +21,8 @@ from text_metrics.probe.report import against_people, draw, halve
 from text_metrics.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
-TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
+TARGETS = DATA / "probeval_cfc_targets.jsonl"
+PREDICTIONS = DATA / "probeval_cfc_predictions.json"
 QUESTIONS = [
     {"id": "q1", "question": "What boils water?"},
     {"id": 2, "question": "Who does?", "sentence": "Someone boils water."},
@@ -90,7 +91,8 @@ def test_cleaning_again_changes_nothing(raw):
 
 
 def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
-    questions, out = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS), tmp_path / "answers.jsonl"
+    questions = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS)
+    out = tmp_path / "answers.jsonl"
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
         command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url)
         code, _, shown = run(*command, "--samples", "4")
@@ -177,7 +179,8 @@ def by_name(report):
 
 
 def test_rows_are_what_the_metric_computes(report, references, files, load):
-    rows, probeval = by_name(report), load("probeval")
+    rows = by_name(report)
+    probeval = load("probeval")
     assert [row["name"] for row in report["rows"]] == ["good", "stuck", "wrong"]
     for name, answers in files.items():
         cleaned = {key: {clean(text): n for text, n in entry.items()} for key, entry in answers.items()}
@@ -247,7 +250,8 @@ def test_the_report_is_written_and_names_what_it_leaves_out(result_of, tmp_path)
 
 def test_each_answer_is_encoded_once(result_of, tmp_path, monkeypatch, references, files):
     model = load_encoder(find_model(DEFAULT_MODEL), find_device(None))
-    encode, seen = model.encode, []
+    encode = model.encode
+    seen = []
     monkeypatch.setattr(model, "encode", lambda texts, **settings: seen.extend(texts) or encode(texts, **settings))
     targets = write_jsonl(tmp_path / "targets.jsonl", references[:3])
     words = [write_jsonl(tmp_path / f"{name}.json", [answers]) for name, answers in files.items()]
@@ -264,7 +268,8 @@ def test_polls_are_reported(run, result_of, tmp_path):
     words = ("report", people, model, "--setting", "matcher=exact", "--rounds", 2)
     (row,) = result_of(*words)[0]["rows"]
     assert (row["n_answers"], row["wrong_rate"], row["coverage"]) == ([100], 0.195, pytest.approx(0.2))
-    p, q = np.array([301, 500.5, 701.5, 1]) / 1504, np.array([81.5, 1, 1, 20.5]) / 104
+    p = np.array([301, 500.5, 701.5, 1]) / 1504
+    q = np.array([81.5, 1, 1, 20.5]) / 104
     assert row["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
     write_jsonl(people, [{"id": "q1", "answers": shares}])
     code, _, said = run(*words)
@@ -326,7 +331,8 @@ REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
     ],
 )
 def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
-    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    path = tmp_path / "questions.jsonl"
+    out = tmp_path / "out.jsonl"
     words = [write_jsonl(path, word) if isinstance(word, list) else word for word in words]
     server = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1") if words[0] == "ask" else ()
     code, shown, said = run(*words, *server, "--out", out)

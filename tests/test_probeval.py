@@ -20,7 +20,8 @@ from text_metrics.metrics.probeval.probeval_matching import assign, gp_scores, w
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 
 DATA = ROOT / "tests" / "data"
-TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
+TARGETS = DATA / "probeval_cfc_targets.jsonl"
+PREDICTIONS = DATA / "probeval_cfc_predictions.json"
 PROTOQA_TARGETS = DATA / "probeval_protoqa_targets.jsonl"
 PROTOQA_PREDICTIONS = DATA / "probeval_protoqa_predictions.jsonl"
 
@@ -53,7 +54,8 @@ def unclustered(probeval, model, people, **settings):
 @pytest.mark.parametrize(("matcher", "key"), [("human", "human_kl"), ("wordnet", "wordnet_human_clusters_kl")])
 def test_parity_equals_what_the_original_printed(probeval, shared_data, wordnet, matcher, key):
     golden = json.loads((shared_data / "goldens" / "probeval_goldens.json").read_text(encoding="utf-8"))
-    question, samples = golden["question"], golden["samples"]
+    question = golden["question"]
+    samples = golden["samples"]
     gold = [
         {"text": text, "count": question["raw"][text], "cluster": label}
         for label, texts in question["clusters"].items()
@@ -83,9 +85,11 @@ def test_labels_give_the_plain_definition(probeval, cfc):
 
 
 def test_parity_leaves_people_raw_where_clusters_are_automatic(probeval):
-    people, model = {"kettle": 3, "pot": 1}, {"kettle": 2, "cup": 2}
+    people = {"kettle": 3, "pot": 1}
+    model = {"kettle": 2, "cup": 2}
     result = unclustered(probeval, model, people, parity=True)
-    p, q = np.array([3 / 4, 1 / 4]), np.array([3 / 7, 1 / 7])
+    p = np.array([3 / 4, 1 / 4])
+    q = np.array([3 / 7, 1 / 7])
     assert result["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
     assert result["distribution_entropy"]["gold"] == pytest.approx(-(p * np.log(p)).sum())
     symmetric = unclustered(probeval, model, people)
@@ -111,7 +115,8 @@ def test_without_smoothing_a_missing_cluster_is_an_error(probeval):
 
 
 def test_debias_is_the_jackknife(probeval):
-    people, model = Counter("kkkkkppc"), Counter("kkpppc")
+    people = Counter("kkkkkppc")
+    model = Counter("kkpppc")
     value = lambda gold, given: reference.kl(list(gold.elements()), list(given.elements()), "kpcw")  # noqa: E731
     whole = value(people, model)
     less_gold = [value(people - Counter(x), model) for x in people.elements()]
@@ -158,7 +163,8 @@ def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
 
 
 def test_gp_equals_a_regression_for_each_cluster(rng):
-    gold, requested = rng.standard_normal((12, 5)), rng.standard_normal((7, 5))
+    gold = rng.standard_normal((12, 5))
+    requested = rng.standard_normal((7, 5))
     gold, requested = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gold, requested))
     counts = np.zeros((12, 3))
     counts[np.arange(12), np.arange(12) % 3] = rng.integers(1, 9, 12)
@@ -386,7 +392,8 @@ def test_labels_may_be_lists(probeval, cfc):
 
 def test_signature_has_nothing_else(probeval, cfc):
     change = {"batch_size": 2, "device": "cpu", "details": True, "linkage": "ward", "seed": 3}
-    first, second = probeval.compute(**cfc), probeval.compute(**cfc, **change)
+    first = probeval.compute(**cfc)
+    second = probeval.compute(**cfc, **change)
     assert second["signature"] == first["signature"]
     assert second["scores"] == pytest.approx(first["scores"], abs=1e-6)
     assert "|seed:3|" in probeval.compute(**cfc, clustering="xmeans", seed=3)["signature"]

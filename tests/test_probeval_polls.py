@@ -36,7 +36,8 @@ POLLS = [
 
 def by_hand(people, model, smoothing=1):
     """KL over the options that people chose and `wrong`, each with the smoothing."""
-    gold, answers = Counter(), Counter()
+    gold = Counter()
+    answers = Counter()
     for counts, side in ((gold, people), (answers, model)):
         for text, count in side.items():
             counts[" ".join(text.casefold().split())] += count

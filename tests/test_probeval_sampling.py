@@ -40,7 +40,8 @@ def leave_one_out(gold, model):
     p, q = (side.distributions(side.times[None])[0] for side in (gold, model))
     bias = 0.0
     for side in (gold, model):
-        n, without = side.times.sum(), []
+        n = side.times.sum()
+        without = []
         for k in np.repeat(np.arange(len(side.times)), side.times.astype(int)):
             other = smooth(side.times @ side.weights - side.weights[k], side.smoothing)
             without.append(kl_divergence(other, q) if side is gold else kl_divergence(p, other))
@@ -58,7 +59,10 @@ def test_bias_is_that_of_leaving_out_each_answer(rng):
 
 def test_bias_of_large_counts_is_small():
     """The bias falls as 1/n, and rounding does not: n times a difference of two rounded scores is noise in the end."""
-    times, other, weights, smoothing = np.array([6.0, 3.0, 1.0]), np.array([4.0, 4.0, 2.0]), np.eye(3, 4), np.ones(4)
+    times = np.array([6.0, 3.0, 1.0])
+    other = np.array([4.0, 4.0, 2.0])
+    weights = np.eye(3, 4)
+    smoothing = np.ones(4)
 
     def bias(n):
         return jackknife_bias(Side(times * n, weights, smoothing), Side(other * n, weights, smoothing))

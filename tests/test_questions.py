@@ -65,7 +65,8 @@ each_case = pytest.mark.parametrize("case", CASES)
 def score(load, case, i, members):
     """Score some texts of a set by themselves; None where they have no score."""
     name, settings = CASES[case]
-    given, members = dict(settings), list(members)
+    given = dict(settings)
+    members = list(members)
     for key in ("quality", "classes", "log_probs"):
         if key in given:
             given[key] = [[given[key][i][j] for j in members]]
@@ -100,7 +101,8 @@ def test_contributions_are_those_of_a_loop(load, case):
 def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
     """Sets of one text, of copies, of more texts than dimensions, and of fewer."""
     generator = np.random.default_rng(11)
-    sizes, d = [1, 2, 2, 5, 9, 30, 9, 1], 7
+    sizes = [1, 2, 2, 5, 9, 30, 9, 1]
+    d = 7
     vectors = generator.standard_normal((sum(sizes), d))
     vectors[1], vectors[10:15] = vectors[2], vectors[10]
     vectors = vectors.astype(kind)
@@ -277,7 +279,8 @@ def test_random_subsets_are_near_the_expectation_and_follow_from_the_seed():
 
 
 def test_each_text_is_encoded_once_and_each_pair_asked_once():
-    seen, judged = [], []
+    seen = []
+    judged = []
 
     class Encoder:
         def encode(self, texts):
@@ -318,7 +321,8 @@ def test_the_parts_of_diversity_are_those_of_a_loop(load, case, weights):
     given = {key: value for key, value in settings.items() if key != "q"} | ({"weights": weights} if weights else {})
     result = text_metrics.between_groups(name, SETS, GROUPS, permutations=400, confidence=0.9, **given)
     shares = weights or [[1 / size] * size for size in SIZES]
-    chi, chances = [], []
+    chi = []
+    chances = []
     for i, (kernel, labels, row) in enumerate(zip(kernels, GROUPS, np.array(shares, object), strict=True)):
         row = np.array(row, dtype=float)
         chi.append(holevo(kernel, labels, row))
@@ -432,7 +436,9 @@ def test_what_no_permutation_can_change():
 
 
 def test_order_and_texts_without_weight_do_not_matter():
-    texts, groups, weights = SETS[1], GROUPS[1], [0.3, 0.0, 0.3, 0.2, 0.2]
+    texts = SETS[1]
+    groups = GROUPS[1]
+    weights = [0.3, 0.0, 0.3, 0.2, 0.2]
     first = text_metrics.between_groups("vendi_embed", texts, groups, kernel="ngram", weights=weights)
     order = [3, 0, 4, 2]
     present = [[values[i] for i in order] for values in (texts, groups, weights)]
@@ -449,7 +455,8 @@ def test_the_level_and_the_share_hold_under_uneven_weights():
     n_sets, size, trials = 15, 6, 150
     texts = [[f"{i}" for i in range(size)]] * n_sets
     groups = [[0, 0, 0, 1, 1, 1]] * n_sets
-    p_values, shares = [], []
+    p_values = []
+    shares = []
     for seed in range(trials):
         weights = generator.lognormal(0, 1.5, (n_sets, size))
         weights /= weights.sum(axis=1, keepdims=True)

@@ -21,7 +21,8 @@ def run(tmp_path, monkeypatch, capsys):
     """Run the command on some lines; returns its exit code, what it wrote, and stderr."""
 
     def run_once(lines, *options):
-        texts, rated = write_jsonl(tmp_path / "texts.jsonl", lines), tmp_path / "rated.jsonl"
+        texts = write_jsonl(tmp_path / "texts.jsonl", lines)
+        rated = tmp_path / "rated.jsonl"
         code = run_command(monkeypatch, "rate-quality", texts, "--out", rated, *options)
         return code, read_jsonl(rated) if rated.exists() else [], capsys.readouterr().err
 
@@ -52,7 +53,8 @@ def test_likelihood_is_that_of_transformers(run, tmp_path):
     assert code == 0, shown
     assert "1 texts are longer than 127 tokens" in shown
     assert [line["text"] for line in written] == texts
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder)
     for line in written:
         ids = tokenizer(line["text"])["input_ids"][:127]
         with torch.inference_mode():
@@ -163,7 +165,8 @@ def test_rows_keep_their_columns_and_order(run):
 def test_files_are_those_of_score(monkeypatch, tmp_path, name):
     """By their keys: nested ones, and rows inside of an object."""
     rows = [{"id": i, "answer": text} for i, text in enumerate(GOOD)]
-    data, words = tmp_path / name, ("--text-key", "answer")
+    data = tmp_path / name
+    words = ("--text-key", "answer")
     if name == "data.json":
         data.write_text(json.dumps({"rows": [{"id": row["id"], "of": {"answer": row["answer"]}} for row in rows]}))
         words = ("--rows", "rows", "--text-key", "of.answer")
@@ -202,7 +205,8 @@ FORMS = {
 def test_ratings_go_straight_into_a_report(monkeypatch, tmp_path, name, capsys):
     """A text without a rating, and its set, are skipped there."""
     data = write_data(tmp_path / name, [*FORMS[name], *({**row, "prompt": "c"} for row in FORMS[name][:1] * 2)])
-    rated, out = tmp_path / f"rated{data.suffix}", tmp_path / "report"
+    rated = tmp_path / f"rated{data.suffix}"
+    out = tmp_path / "report"
     keys = ("--text-key", "answers", "--id-key", "prompt")
     with serve(rate) as server:
         words = (*keys, "--out", rated, "--model", "m", "--base-url", server.url, "--attempts", 1)

@@ -73,7 +73,8 @@ def test_rows_that_repeat_others_of_their_id_are_counted(run, capsys, command, c
     write_jsonl(Path("other.jsonl"), SOUND["a list each"])
     if command == "report":
         inputs = read_inputs(parse_options([str(path), *BY_ID, "--quality", "none"]))
-        shown, code = capsys.readouterr().err, 0
+        shown = capsys.readouterr().err
+        code = 0
         assert len(inputs.repeats) == len(parts)
     else:
         code, _, shown = run(*commands(path)[command])
@@ -145,8 +146,10 @@ def test_sets_of_different_sizes_are_compared_at_one_size(run, rng):
 
 
 def test_prompts_with_one_text_are_left_out_of_what_is_rarefied(run, rng):
-    first, second = one_generator(rng, 10, 5), one_generator(rng, 10, 5)
-    first[3]["text"], second[4]["text"] = first[3]["text"][:1], second[4]["text"][:4]
+    first = one_generator(rng, 10, 5)
+    second = one_generator(rng, 10, 5)
+    first[3]["text"] = first[3]["text"][:1]
+    second[4]["text"] = second[4]["text"][:4]
     paths = [write_jsonl(Path(f"{name}.jsonl"), rows) for name, rows in (("a", first), ("b", second))]
     assert run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")[0] == 0
     result = json.loads(Path("c.json").read_text())
@@ -154,7 +157,8 @@ def test_prompts_with_one_text_are_left_out_of_what_is_rarefied(run, rng):
     assert "3" not in [item["id"] for item in result["items"]]
     # Pairs of equal sizes are scored as they are, whatever the sizes of other pairs.
     second[4]["text"] = [*second[4]["text"], "a dog"]
-    first[5]["text"], second[5]["text"] = first[5]["text"][:2], second[5]["text"][:2]
+    first[5]["text"] = first[5]["text"][:2]
+    second[5]["text"] = second[5]["text"][:2]
     for path, rows in zip(paths, (first, second), strict=True):
         write_jsonl(path, rows)
     assert run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")[0] == 0

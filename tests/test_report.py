@@ -199,15 +199,18 @@ def partition_of(groups):
 
 
 def test_partitions_are_those_of_between_groups(whole):
-    systems, section = list(SYSTEMS.values()), whole["likeness"]
-    result, part = partition_of(systems), section["partition"]
+    systems = list(SYSTEMS.values())
+    section = whole["likeness"]
+    result = partition_of(systems)
+    part = section["partition"]
     for name in ("within", "pooled", "between", "between_expected"):
         assert part[name] == pytest.approx(result[name], abs=1e-5)
     assert part["p"] == result["permutation_p"]
     assert part["share"] == pytest.approx(result["share"], abs=1e-5)
     low, high = result["between_confidence_interval"]
     assert part["between_interval"] == near([low, min(high, 3)])
-    chi, chance = np.log(result["between_scores"]), np.log(result["between_expected_scores"])
+    chi = np.log(result["between_scores"])
+    chance = np.log(result["between_expected_scores"])
     expected = ratio_estimate(chi - chance, np.log(3) - chance).interval(0.95)
     assert part["share_interval"] == near([expected[0], min(1.0, expected[1])])
     for pair_ in section["pairs"]:
@@ -259,7 +262,8 @@ def numbers_of(report):
 
 def test_the_order_of_systems_prompts_and_rows_does_not_matter(make):
     """Also not the form: a row for each text, all systems in one file, rows of a prompt apart from each other."""
-    rows, numbers = [{**row, "model": name} for name, sets in SYSTEMS.items() for row in text_rows(sets)], []
+    rows = [{**row, "model": name} for name, sets in SYSTEMS.items() for row in text_rows(sets)]
+    numbers = []
     for seed in (0, 2):
         random.Random(seed).shuffle(rows)
         people = random.Random(seed).sample(rows_of(PEOPLE), len(PEOPLE))
@@ -565,7 +569,8 @@ def test_python_makes_the_report_of_the_command(tmp_path, make, cache):
     assert list(made.table.index) == [expected["systems"][i] for i in metrics["vendi_embed"]["order"]]
     for i, system in enumerate(expected["systems"]):
         for name, metric in metrics.items():
-            value, row = metric["values"][i], made.table.loc[system]
+            value = metric["values"][i]
+            row = made.table.loc[system]
             assert row[[name, f"{name}_low", f"{name}_high"]].tolist() == [value["mean"], *ends_of(value["interval"])]
     tests = [test for metric in metrics.values() for test in metric["tests"]]
     assert len(made.tests) == 3 * len(metrics)
@@ -585,7 +590,8 @@ def test_one_system_is_described_by_the_numbers_of_its_report(cache):
     made = text_metrics.report({"a": sets}, confidence=0.9, cache_dir=cache)
     assert list(frame.index) == [metric.name for metric in made.metrics]
     for metric in made.metrics:
-        row, value = frame.loc[metric.name], metric.values[0]
+        row = frame.loc[metric.name]
+        value = metric.values[0]
         assert [row["score"], row["signature"], row["better"]] == [value.mean, metric.signature, metric.better or ""]
         assert [row["low"], row["high"]] == ends_of(value.interval)
     rated = text_metrics.describe(sets, [[0, 1, 0.5, 0.9]] * 6, cache_dir=cache)
@@ -652,7 +658,8 @@ def test_systems_that_differ_by_rounding_tie(rng, means):
 
 @pytest.mark.discrete
 def test_equal_prompts_of_least_diversity_keep_their_order(rng):
-    ids, texts = ["a", "b", "c", "d"], [["x", "y"]] * 4
+    ids = ["a", "b", "c", "d"]
+    texts = [["x", "y"]] * 4
     for _ in range(20):
         scores = np.array([2.0, 1.0, 1.0, 1.0]) + 1e-8 * rng.normal(size=4)
         entries = least_diverse(ids, scores.tolist(), texts, True, False)

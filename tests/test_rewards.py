@@ -27,7 +27,8 @@ def expected_contributions(load, name, settings):
 
 def call(reward, completions=TEXTS, prompts=ASKED, **columns):
     """Call a reward function with the keyword arguments of GRPOTrainer."""
-    state, ids = TrainerState(), [[1, 2]] * len(completions)
+    state = TrainerState()
+    ids = [[1, 2]] * len(completions)
     extra = {"trainer_state": state, "log_extra": lambda column, values: None, "log_metric": lambda name, value: None}
     return reward(prompts=prompts, completions=completions, completion_ids=ids, **(extra | columns))
 

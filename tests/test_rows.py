@@ -96,7 +96,8 @@ def test_a_pipe_has_the_rows_of_its_file(tmp_path, monkeypatch, name):
     rows = [{"text": f"a text and {draw.getrandbits(128):x} more of it"} for _ in range(9000)]
     path = write_data(Path(name.removesuffix(".gz")), rows)
     path = compress(path, ".gz") if name.endswith(".gz") else path
-    expected, content = [row.values for row in Source(path).rows()], path.read_bytes()
+    expected = [row.values for row in Source(path).rows()]
+    content = path.read_bytes()
     path.unlink()
     with pipe_of(content, "fifo", name) as pipe:
         assert [row.values for row in Source(pipe).rows()] == expected
@@ -160,9 +161,11 @@ def test_secrets_of_a_url_are_not_shown(tmp_path, capsys):
 
 def test_files_of_another_file_system(tmp_path, capsys):
     rows = [{"text": ["a dog", f"the sea {i}", "a dog runs"]} for i in range(50)]
-    memory, outputs = fsspec.filesystem("memory"), []
+    memory = fsspec.filesystem("memory")
+    outputs = []
     for kind in ("jsonl", "parquet"):
-        data, url = write_data(tmp_path / f"data.{kind}", rows), f"memory://test/data.{kind}"
+        data = write_data(tmp_path / f"data.{kind}", rows)
+        url = f"memory://test/data.{kind}"
         memory.pipe(url, data.read_bytes())
         for place in (data, url):
             out = tmp_path / f"{len(outputs)}.jsonl"

@@ -461,7 +461,8 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    done, codes = job.Job.score_piece, []
+    done = job.Job.score_piece
+    codes = []
 
     def meanwhile(*piece):
         monkeypatch.setattr(job.Job, "score_piece", done)
@@ -534,7 +535,8 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
 
 @pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
 def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
-    loaded, load_metric = [], scoring.load_metric
+    loaded = []
+    load_metric = scoring.load_metric
     monkeypatch.setattr(scoring, "load_metric", lambda name, **more: loaded.append(name) or load_metric(name))
     monkeypatch.chdir(tmp_path)
     assert score(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more) == 0

@@ -48,7 +48,8 @@ def test_datasets_map(load):
 def test_a_pickled_copy_scores_the_same():
     scorer = Scorer("self_bleu", "texts", max_order=2, singletons="skip")
     batch = {"texts": np.array([np.array(members) for members in [*SETS, ["one"]]], dtype=object), "id": [1] * 6}
-    scored, again = scorer(batch), pickle.loads(pickle.dumps(scorer))(batch)
+    scored = scorer(batch)
+    again = pickle.loads(pickle.dumps(scorer))(batch)
     assert list(scored) == ["texts", "id", "self_bleu"]
     assert np.isnan(scored["self_bleu"][-1])
     np.testing.assert_array_equal(scored["self_bleu"], again["self_bleu"])

@@ -57,7 +57,8 @@ def test_the_discrete_form_has_no_likelihoods(load):
 
 
 def test_a_number_is_taken_as_it_is(load):
-    by_token, given = compute(load, log_probs=TOKENS), compute(load, log_probs=means(TOKENS))
+    by_token = compute(load, log_probs=TOKENS)
+    given = compute(load, log_probs=means(TOKENS))
     assert given["scores"] == pytest.approx(by_token["scores"])
     assert "|weights:exp_log_probs(given)|" in given["signature"]
     totals = [[sum(tokens) for tokens in texts] for texts in TOKENS]
@@ -318,7 +319,8 @@ def test_a_context_is_taken_out_of_the_texts_and_has_a_threshold_of_its_own(load
         ["A walk by the sea.", "A long walk on the beach.", "Sleep."],
     ]
     contexts = ["How do I make hot water for tea?", "What did you do on Sunday?"]
-    compute, given = load("semantic_entropy").compute, {"embeddings": [encode(members) for members in sets]}
+    compute = load("semantic_entropy").compute
+    given = {"embeddings": [encode(members) for members in sets]}
     plain = compute(predictions=sets)
     assert plain["scores"] == compute(predictions=sets, same=0.83, **given)["scores"]
     assert "contexts" not in plain["signature"]
@@ -358,7 +360,8 @@ def test_a_model_without_the_class_is_named(load, tiny_model):
 
 def chao_shen(labels):
     """Estimate the entropy from the counts of classes, term by term."""
-    counts, n = Counter(labels).values(), len(labels)
+    counts = Counter(labels).values()
+    n = len(labels)
     single = sum(count == 1 for count in counts)
     coverage = 1 - min(single, n - 1) / n
     shares = [coverage * count / n for count in counts]

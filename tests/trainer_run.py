@@ -106,7 +106,8 @@ def build_trainer(folder, model, tokenizer, compute_metrics, dataset, **argument
 def run(folder, name, settings, n_examples, num_return_sequences=1, known=True, **arguments):
     """Evaluate once; returns the numbers of the metric."""
     tokenizer = build_tokenizer()
-    model, dataset = build_seq2seq(tokenizer, num_return_sequences), build_dataset(tokenizer, n_examples)
+    model = build_seq2seq(tokenizer, num_return_sequences)
+    dataset = build_dataset(tokenizer, n_examples)
     compute_metrics = text_metrics.for_trainer(name, tokenizer, n_examples=n_examples if known else None, **settings)
     trainer = build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments)
     return {name: n for name, n in trainer.evaluate().items() if not name.endswith(("loss", "time", "second", "epoch"))}

@@ -26,7 +26,8 @@ def closest_length(hypothesis, references):
 
 def nlg_eval_self_bleu(groups, max_order):
     """Corpus BLEU of each text against the others of its set, pooled over all the sets, with nlg-eval's constants."""
-    matches, totals = [0] * max_order, [0] * max_order
+    matches = [0] * max_order
+    totals = [0] * max_order
     hypothesis_length = reference_length = 0
     for tokens in groups:
         for i, hypothesis in enumerate(tokens):
@@ -37,7 +38,8 @@ def nlg_eval_self_bleu(groups, max_order):
                 n_matches, total = clipped_matches(hypothesis, references, n)
                 matches[n - 1] += n_matches
                 totals[n - 1] += total
-    scores, product = [], 1.0
+    scores = []
+    product = 1.0
     for n in range(max_order):
         product *= (matches[n] + 1e-15) / (totals[n] + 1e-9)
         scores.append(product ** (1 / (n + 1)))
@@ -106,7 +108,8 @@ def compression_ratio(texts):
 
 def twice_compressed_ratio(texts):
     """As the package diversity 0.3.1 computes it: what is written to a gzip file is compressed already."""
-    data, file = " ".join(texts).encode(), io.BytesIO()
+    data = " ".join(texts).encode()
+    file = io.BytesIO()
     with gzip.GzipFile("compressed.gz", "wb", fileobj=file) as written:
         written.write(gzip.compress(data))
     return round(len(data) / len(file.getvalue()), 3)

@@ -48,7 +48,8 @@ def gp_scores(answers, gold, counts):
 
 def kl(gold, model, clusters, smoothing=1.0):
     """KL(gold || model) from lists of labels, `wrong` among the clusters."""
-    gold, model = Counter(gold), Counter(model)
+    gold = Counter(gold)
+    model = Counter(model)
     p = [gold[label] + smoothing for label in clusters]
     q = [model[label] + smoothing for label in clusters]
     total = 0.0
