@@ -58,7 +58,9 @@ _TYPED = ("cats", "\n".join(SETS[0]), "owls", "\n".join(SETS[1]))
 
 def csv_of(rows):
     """Write rows of text and set as CSV."""
-    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+    quoted = []
+    for row in rows:
+        quoted.append(",".join('"' + cell.replace('"', '""') + '"' for cell in row))
     return "\n".join(["text,set", *quoted]) + "\n"
 
 

@@ -31,10 +31,11 @@ def write_data(path, rows):
     elif path.suffix == ".json":
         path.write_text(json.dumps(rows))
     elif path.suffix == ".csv":
-        lines = [
-            [cell if isinstance(cell, str) else json.dumps(cell) for cell in row.values() if cell is not None]
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            lines.append(
+                [cell if isinstance(cell, str) else json.dumps(cell) for cell in row.values() if cell is not None]
+            )
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([list(rows[0]), *lines])
     else:

@@ -115,17 +115,18 @@ def test_rows_of_groups(tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
-    rows = [
-        {
-            "answers": members,
-            "label": [f"{i}.{j}" for j in range(len(members))],
-            "nested": [[j] for j in range(len(members))],
-            # The first text is the worst.
-            "q": [0.0, *[0.9] * (len(members) - 1)],
-            **{"more": ["x"] * 9, "text": '["a", "b", "c"]', "id": i},
-        }
-        for i, members in enumerate(SETS)
-    ]
+    rows = []
+    for i, members in enumerate(SETS):
+        rows.append(
+            {
+                "answers": members,
+                "label": [f"{i}.{j}" for j in range(len(members))],
+                "nested": [[j] for j in range(len(members))],
+                # The first text is the worst.
+                "q": [0.0, *[0.9] * (len(members) - 1)],
+                **{"more": ["x"] * 9, "text": '["a", "b", "c"]', "id": i},
+            }
+        )
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert choose(data, "--keep", 2, "--column", "quality=q", key="answers", out=f"out.{kind}") == 0
     for row, original in zip(read_data(tmp_path / f"out.{kind}"), rows, strict=True):

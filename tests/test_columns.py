@@ -104,10 +104,11 @@ CLASSES = {"patience": 0.8}
     ("source", "out"), [("data.jsonl", "out.parquet"), ("data.parquet", "out.csv"), ("data.parquet", "out.parquet")]
 )
 def test_all_results_of_items_are_columns(load, tmp_path, source, out):
-    rows = [
-        {"prompt": f"p{i // 2}", "texts": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
-        for i, members in enumerate([*SETS, *SETS[::-1]])
-    ]
+    rows = []
+    for i, members in enumerate([*SETS, *SETS[::-1]]):
+        rows.append(
+            {"prompt": f"p{i // 2}", "texts": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
+        )
     data = write_data(tmp_path / source, rows)
     columns = {"quality": "reward", "confidence_by": "prompt"}
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", out=out, size=5) == 0
@@ -163,11 +164,15 @@ def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
 
 
 def test_quality_of_another_scale(load, tmp_path):
-    rows = [{"texts": members, "q": [(i + j) % 10 for j in range(len(members))]} for i, members in enumerate(SETS)]
+    rows = []
+    for i, members in enumerate(SETS):
+        rows.append({"texts": members, "q": [(i + j) % 10 for j in range(len(members))]})
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     assert score(data, "--column", "quality=q", metric="vendi_embed") == EXIT_USAGE
     assert score(data, "--column", "quality=q", "--quality-scale", 10, metric="vendi_embed") == 0
-    quality = [[value / 10 for value in row["q"]] for row in rows]
+    quality = []
+    for row in rows:
+        quality.append([value / 10 for value in row["q"]])
     expected = load("vendi_embed").compute(predictions=SETS, quality=quality)
     written, *_ = results_of(data)
     assert [row["quality_scores"] for row in written] == pytest.approx(expected["quality_scores"])

@@ -125,7 +125,9 @@ def test_one_model_serves_all_metrics(load, monkeypatch):
 
 
 def test_metrics_may_compute_at_once(load):
-    sets = [[f"{'word ' * n}{i}" for n in (1, 300, 20)] for i in range(4)]
+    sets = []
+    for i in range(4):
+        sets.append([f"{'word ' * n}{i}" for n in (1, 300, 20)])
     expected = [load("vendi_embed").compute(predictions=texts)["vendi_embed"] for texts in sets]
     with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -31,7 +31,9 @@ class Letters:
     """An encoder that counts letters."""
 
     def encode(self, texts):
-        counts = [[1 + text.lower().count(letter) for letter in "aeinrst "] for text in texts]
+        counts = []
+        for text in texts:
+            counts.append([1 + text.lower().count(letter) for letter in "aeinrst "])
         return np.array(counts, dtype=np.float32).reshape(len(texts), 8)
 
 

@@ -87,10 +87,9 @@ def test_keys_meet_between_formats(tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet")
     frame.astype({"day": str}).to_json(tmp_path / "a.jsonl", orient="records", lines=True, date_format="iso")
-    keys = [
-        [[read_key(row.values, name) for name in frame] for row in Source(tmp_path / f"a.{kind}").rows()]
-        for kind in ("csv", "parquet", "jsonl")
-    ]
+    keys = []
+    for kind in ("csv", "parquet", "jsonl"):
+        keys.append([[read_key(row.values, name) for name in frame] for row in Source(tmp_path / f"a.{kind}").rows()])
     assert keys[0] == keys[1] == keys[2]
     assert (keys[0][0], keys[0][2][0]) == (["1", "2024-01-01", "2024-01-01"], None)
 
@@ -181,7 +180,9 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
 
 
 def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
-    matrix = [[float(i == j) for j in range(4)] for i in range(4)]
+    matrix = []
+    for i in range(4):
+        matrix.append([float(i == j) for j in range(4)])
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows_of_equal_texts(4, bad=[]))]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)

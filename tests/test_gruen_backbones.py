@@ -69,9 +69,9 @@ def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
             loss = one_by_one.loss(sentence["text"])
             assert sentence["likelihood"] == pytest.approx(np.exp(-0.5 * np.exp(loss)), abs=1e-5)
             assert sentence["acceptability"] == pytest.approx(one_by_one.acceptability(sentence["text"]), abs=1e-4)
-        means = [
-            np.mean([sentence[name] for sentence in details["sentences"]]) for name in ("likelihood", "acceptability")
-        ]
+        means = []
+        for name in ("likelihood", "acceptability"):
+            means.append(np.mean([sentence[name] for sentence in details["sentences"]]))
         assert details["grammaticality"] == pytest.approx(np.clip(sum(means) / 8 + 0.5, 0, 1))
 
 

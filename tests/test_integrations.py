@@ -76,7 +76,9 @@ def test_functions_of_the_lm_eval_tasks(load):
     given = [[" a kettle"] * 3 + ["a spoon"], ["the owner", "\n"], ["under the mat"]]
     rows = tiny_causal.read("questions.jsonl")
     pairs = [scores.answers(row, [texts])["probeval"] for row, texts in zip(rows, given, strict=True)]
-    stripped = [[text.strip() for text in texts] for texts in given]
+    stripped = []
+    for texts in given:
+        stripped.append([text.strip() for text in texts])
     expected = load("probeval").compute(predictions=stripped, references=people())["probeval"]
     assert scores.probeval(pairs) == expected
 
@@ -208,7 +210,9 @@ def test_lighteval(tmp_path, causal_model, load):
         task = "probeval" if "probeval" in details.name else "diversity"
         rows = pandas.read_parquet(details)
         prompts = [doc["query"] for doc in rows["doc"]]
-        texts = [[text.strip() for text in response["text"]] for response in rows["model_response"]]
+        texts = []
+        for response in rows["model_response"]:
+            texts.append([text.strip() for text in response["text"]])
         answers[task] = dict(zip(prompts, texts, strict=True))
     questions = [row["question"] for row in tiny_causal.read("questions.jsonl")]
     sets = [answers["diversity"][row["prompt"]] for row in tiny_causal.read("prompts.jsonl")]

@@ -240,7 +240,9 @@ def test_items_that_score_the_same_have_no_interval(load, aggregate):
 
 
 def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
-    sets = [[" ".join(rng.choice(list("abcdef"), 5)) for _ in range(3)] for _ in range(12)]
+    sets = []
+    for _ in range(12):
+        sets.append([" ".join(rng.choice(list("abcdef"), 5)) for _ in range(3)])
     settings = {"max_order": 2, "aggregate": "corpus"}
     result = load("self_bleu").compute(predictions=sets, confidence=0.8, **settings)
     ours = load("self_bleu").compute(predictions=sets, **settings)["self_bleu"]
@@ -250,7 +252,9 @@ def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
     pseudo_values = len(sets) * ours - (len(sets) - 1) * left_out
     assert [low, high] == pytest.approx(Estimate.of(ours, pseudo_values - pseudo_values.mean()).interval(0.8))
     drawn = rng.integers(len(sets), size=(50, len(sets)))
-    again = [load("self_bleu").compute(predictions=[sets[i] for i in row], **settings)["self_bleu"] for row in drawn]
+    again = []
+    for row in drawn:
+        again.append(load("self_bleu").compute(predictions=[sets[i] for i in row], **settings)["self_bleu"])
     # Other sets of the same kind, each time scored as a corpus: about four in five lie within.
     assert 0.65 < np.mean([low <= score <= high for score in again]) < 0.97
     assert [low, high] != pytest.approx(
@@ -260,7 +264,9 @@ def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
 def test_the_score_by_quality_has_an_interval_too(load, name):
-    quality = [[i / 4 for i in range(len(members))] for members in SETS]
+    quality = []
+    for members in SETS:
+        quality.append([i / 4 for i in range(len(members))])
     result = load(name).compute(predictions=SETS, quality=quality, confidence=0.9)
     upper = 2.0 if name == "chamfer_diversity" else np.mean([len(members) for members in SETS])
     expected = mean_estimate(np.array(result["quality_scores"])).interval(0.9, (0.0, upper))

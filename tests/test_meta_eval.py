@@ -319,7 +319,9 @@ def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypa
     assert all_pairs.loc["self_bleu", "accuracy"] == all_pairs.loc["self-BLEU-4", "accuracy"]
     sets = Sets()
     pairs, _ = read_pairs([OWN], sets)
-    n_words = [len({word for text in members for word in text.split()}) for members in sets]
+    n_words = []
+    for members in sets:
+        n_words.append(len({word for text in members for word in text.split()}))
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
     names = ("agreement", "kappa", "kappa_means", "distributions", "signatures")

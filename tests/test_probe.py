@@ -183,7 +183,9 @@ def test_rows_are_what_the_metric_computes(report, references, files, load):
     probeval = load("probeval")
     assert [row["name"] for row in report["rows"]] == ["good", "stuck", "wrong"]
     for name, answers in files.items():
-        cleaned = {key: {clean(text): n for text, n in entry.items()} for key, entry in answers.items()}
+        cleaned = {}
+        for key, entry in answers.items():
+            cleaned[key] = {clean(text): n for text, n in entry.items()}
         options = {"unknown": "skip", "missing": "skip", "confidence": 0.95}
         expected = probeval.compute(predictions=cleaned, references=references, **options)
         del expected["skipped"]

@@ -61,7 +61,9 @@ def test_parity_equals_what_the_original_printed(probeval, shared_data, wordnet,
         for label, texts in question["clusters"].items()
         for text in texts
     ]
-    predictions = [[text for text, _ in sample["answers"]] for sample in samples]
+    predictions = []
+    for sample in samples:
+        predictions.append([text for text, _ in sample["answers"]])
     labels = [[label for _, label in sample["answers"]] for sample in samples] if matcher == "human" else None
     result = probeval.compute(
         predictions=predictions, references=[gold] * len(samples), matcher=matcher, labels=labels, parity=True
@@ -123,7 +125,9 @@ def test_debias_is_the_jackknife(probeval):
     less_model = [value(people, model - Counter(x)) for x in model.elements()]
     expected = whole - 7 * (np.mean(less_gold) - whole) - 5 * (np.mean(less_model) - whole)
     named = {"k": "kettle", "p": "pot", "c": "cup"}
-    sides = [{named[x]: count for x, count in side.items()} for side in (model, people)]
+    sides = []
+    for side in (model, people):
+        sides.append({named[x]: count for x, count in side.items()})
     assert unclustered(probeval, *sides, debias=True)["probeval"] == pytest.approx(expected)
 
 
@@ -155,9 +159,9 @@ def test_a_missing_wordnet_is_an_error(tmp_path, monkeypatch):
 
 def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
     scores = wordnet_scores(PHRASES, PHRASES, wordnet)
-    expected = [
-        [reference.wordnet_score(a, b, probeval_wordnet.content_tokens, wordnet) for b in PHRASES] for a in PHRASES
-    ]
+    expected = []
+    for a in PHRASES:
+        expected.append([reference.wordnet_score(a, b, probeval_wordnet.content_tokens, wordnet) for b in PHRASES])
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     assert len(np.unique(scores)) >= 5
 
@@ -295,7 +299,9 @@ def test_questions_without_a_partner_are_left_out_and_named(probeval):
     both = {"unknown": "skip", "missing": "skip"}
     result = probeval.compute(predictions=predictions, references=references, **settings, **both)
     assert result.pop("skipped") == {"unknown": ["a"], "missing": ["d"]}
-    retained = [{key: side[key] for key in ("b", "c")} for side in (predictions, references)]
+    retained = []
+    for side in (predictions, references):
+        retained.append({key: side[key] for key in ("b", "c")})
     assert result == probeval.compute(predictions=retained[0], references=retained[1], **settings)
     for policy, message in (({"missing": "skip"}, "predictions .*'a'"), ({"unknown": "skip"}, "references .*'d'")):
         with pytest.raises(ValueError, match=message):
@@ -382,7 +388,9 @@ def test_wrong_settings_are_errors(probeval, cfc, settings, error, message):
 
 def test_labels_may_be_lists(probeval, cfc):
     by_text = probeval.labels_from_cfc(PREDICTIONS)
-    lists = [[by_text[row["id"]][answer] for answer in row["answers"]] for row in cfc["predictions"]]
+    lists = []
+    for row in cfc["predictions"]:
+        lists.append([by_text[row["id"]][answer] for answer in row["answers"]])
     expected = probeval.compute(**cfc, matcher="human", labels=by_text)
     assert probeval.compute(**cfc, matcher="human", labels=lists) == expected
     repeated = {"predictions": [["a", "a"]], "references": [[{"text": "b", "cluster": "1"}]]}
@@ -481,7 +489,9 @@ def test_protoqa_scores(probeval, wordnet):
 
 def test_protoqa_rules_have_the_values_of_the_evaluator_s_own_tests():
     for case in json.loads((DATA / "protoqa_evaluator.json").read_text(encoding="utf-8"))["cases"]:
-        matches = [[answer in cluster for cluster, _ in case["clusters"]] for answer in case["answers"]]
+        matches = []
+        for answer in case["answers"]:
+            matches.append([answer in cluster for cluster, _ in case["clusters"]])
         scores = ranked_scores(np.array(matches), np.array([float(count) for _, count in case["clusters"]]))
         assert {rule: scores[rule] for rule in case["expected"]} == pytest.approx(case["expected"]), case
 

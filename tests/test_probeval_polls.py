@@ -53,7 +53,9 @@ def test_options_of_a_poll_are_counted_as_by_hand(probeval, people, model):
         assert result["probeval"] == pytest.approx(by_hand(people, model), abs=1e-9)
         assert "|clustering:none|matcher:exact|smoothing:" in result["signature"]
     assert result["n_answers"] == [sum(model.values())]
-    shares = [{text: count / sum(side.values()) for text, count in side.items()} for side in (people, model)]
+    shares = []
+    for side in (people, model):
+        shares.append({text: count / sum(side.values()) for text, count in side.items()})
     # The smoothing of shares has the weight that their totals give it.
     totals = [
         {"answers": share, "total": sum(side.values())} for share, side in zip(shares, (people, model), strict=True)

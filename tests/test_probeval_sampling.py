@@ -29,7 +29,9 @@ def test_rarefy_is_the_mean_over_subsets(probeval):
     people = list(Counter({"kettle": 3, "pot": 2}).elements())
     clusters = ["kettle", "pot", "wrong"]
     q = smooth(np.array([2, 2, 1]), 1.0)
-    drawn = [[Counter(entry)[label] for label in clusters] for entry in combinations(people, 3)]
+    drawn = []
+    for entry in combinations(people, 3):
+        drawn.append([Counter(entry)[label] for label in clusters])
     expected = kl_divergence(smooth(np.array(drawn), 1.0), q)
     result = unclustered(probeval, model, {"kettle": 3, "pot": 2}, rarefy_people=3)
     assert result["probeval"] == pytest.approx(expected.mean(), abs=4 * expected.std() / math.sqrt(1000))

@@ -117,7 +117,9 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
                 continue
             members = np.arange(len(texts))
             pieces = [members, *(np.delete(members, j) for j in members)]
-            given_texts = [[texts[k] for k in piece] for piece in pieces]
+            given_texts = []
+            for piece in pieces:
+                given_texts.append([texts[k] for k in piece])
             context["embeddings"] = np.concatenate([part[piece] for piece in pieces])
             whole, *left = load("vendi_embed").compute(predictions=given_texts, q=q, **context)["scores"]
             assert result[i] == pytest.approx([whole - score for score in left], abs=1e-9)
@@ -162,7 +164,9 @@ def test_contributions_are_scores_minus_scores_without(load, rows, kind):
     """Of texts that are exactly orthogonal, and of each type, whose noise is cut after a text has left."""
     vectors = torch.from_numpy(ROWS[rows]).to(getattr(torch, kind))
     texts = [str(i) for i in range(len(vectors))]
-    rests = [[j for j in range(len(texts)) if j != i] for i in range(len(texts))]
+    rests = []
+    for i in range(len(texts)):
+        rests.append([j for j in range(len(texts)) if j != i])
     given = {"embeddings": torch.cat([vectors[rest] for rest in rests])}
     for q in (1, 2):
         whole = load("vendi_embed").compute(predictions=texts, embeddings=vectors, q=q)["vendi_embed"]
@@ -441,7 +445,9 @@ def test_order_and_texts_without_weight_do_not_matter():
     weights = [0.3, 0.0, 0.3, 0.2, 0.2]
     first = text_metrics.between_groups("vendi_embed", texts, groups, kernel="ngram", weights=weights)
     order = [3, 0, 4, 2]
-    present = [[values[i] for i in order] for values in (texts, groups, weights)]
+    present = []
+    for values in (texts, groups, weights):
+        present.append([values[i] for i in order])
     second = text_metrics.between_groups("vendi_embed", *present[:2], kernel="ngram", weights=present[2])
     assert second.pop("signature") != first.pop("signature")
     assert second.keys() == first.keys()

@@ -177,7 +177,9 @@ def test_sets_that_cannot_be_rarefied_are_refused_unless_a_user_says_so(run, tmp
         "    def _compute(self, predictions):\n"
         "        return {'scores': [len(texts) for texts in predictions]}\n"
     )
-    paths = [write_jsonl(Path(f"{n}.jsonl"), [{"id": i, "text": texts_of(i, n)} for i in range(5)]) for n in (4, 2)]
+    paths = []
+    for n in (4, 2):
+        paths.append(write_jsonl(Path(f"{n}.jsonl"), [{"id": i, "text": texts_of(i, n)} for i in range(5)]))
     words = ("compare", *paths, "--metric", "./words_of", *BY_ID)
     code, _, shown = run(*words)
     assert (code, "--no-rarefy" in shown) == (2, True), shown

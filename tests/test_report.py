@@ -228,7 +228,9 @@ def test_people_are_compared_at_equal_numbers(whole):
     assert (section["n_texts"], section["n_prompts"]) == (12, 6)
     people = {prompt: shuffled(texts, prompt) for prompt, texts in PEOPLE.items()}
     half, other = ({prompt: texts[part] for prompt, texts in people.items()} for part in (slice(2), slice(2, 4)))
-    sides = [{prompt: shuffled(texts, prompt)[:2] for prompt, texts in sets.items()} for sets in SYSTEMS.values()]
+    sides = []
+    for sets in SYSTEMS.values():
+        sides.append({prompt: shuffled(texts, prompt)[:2] for prompt, texts in sets.items()})
     for row, side in zip(section["rows"], [*sides, other], strict=True):
         result = partition_of([half, side])
         assert row["between"] == pytest.approx(result["between"], abs=1e-5)
@@ -287,7 +289,9 @@ def test_only_an_earlier_report_is_overwritten(tmp_path, make, capsys):
 
 
 def test_a_column_of_quality(make, load):
-    rows = {name: [{**row, "q": [0.9, 0.1, 0.5, 0.5]} for row in rows_of(SYSTEMS[name])] for name in ("wide", "same")}
+    rows = {}
+    for name in ("wide", "same"):
+        rows[name] = [{**row, "q": [0.9, 0.1, 0.5, 0.5]} for row in rows_of(SYSTEMS[name])]
     _, report = make(rows, quality=("--quality-key", "q"))
     metrics = by_name(report)
     assert metrics["quality"]["values"][0]["scores"] == pytest.approx([0.5] * 6)
@@ -383,7 +387,9 @@ def test_one_prompt_or_one_system_is_enough(make):
 
 
 def test_no_texts_leaves_all_of_them_out(tmp_path, make):
-    secret = {prompt: [f"{text} Xylophone {i}." for i, text in enumerate(texts)] for prompt, texts in PEOPLE.items()}
+    secret = {}
+    for prompt, texts in PEOPLE.items():
+        secret[prompt] = [f"{text} Xylophone {i}." for i, text in enumerate(texts)]
     rows = rows_of(secret)
     rows[0]["texts"] = ["Xylophone bad", 1]
     code, report = make({"secret": rows, "wide": SYSTEMS["wide"]}, "--no-texts")
@@ -398,7 +404,9 @@ def test_what_could_mislead_is_said(make):
     odd = {prompt: [*texts[:2], "", "Привет всем друзьям и соседям"] for prompt, texts in SYSTEMS["wide"].items()}
     long = {**SYSTEMS["narrow"], "the park": [text * 60 for text in SYSTEMS["narrow"]["the park"][:2]]}
     german = "Die Kinder spielen heute im Garten hinter dem alten Haus, und der Hund schläft {}."
-    foreign = {place: [german.format(f"{place} {i}") for i in range(2)] for place in PLACES}
+    foreign = {}
+    for place in PLACES:
+        foreign[place] = [german.format(f"{place} {i}") for i in range(2)]
     _, report = make({"odd": odd, "long": long, "foreign": foreign}, "--setting", "long_texts=cut")
     kinds = kinds_of(report)
     assert {"few prompts", "different lengths"} <= kinds.keys()

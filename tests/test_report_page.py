@@ -78,7 +78,9 @@ def with_systems(report, n):
     """Return the report with n systems: those of the report again and again under other names."""
     origin = [i % 3 for i in range(n)]
     pairs = list(combinations(range(n), 2))
-    parts = {name: [report[name][i] for i in origin] for name in ("sources", "collapse")}
+    parts = {}
+    for name in ("sources", "collapse"):
+        parts[name] = [report[name][i] for i in origin]
     report = changed(report, systems=[f"system {i} of many" for i in range(n)], people=None, **parts)
     for metric in report["metrics"]:
         metric["values"] = [metric["values"][i] for i in origin]

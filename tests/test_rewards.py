@@ -62,7 +62,9 @@ def test_rewards_of_orthogonal_completions(load, contexts):
     reward = text_metrics.for_rewards("vendi_embed", set_size=9, **settings)
     given = {"model": OneHot()} | ({"contexts": ["a"]} if contexts else {})
     whole = load("vendi_embed").compute(predictions=[texts], **given)["vendi_embed"]
-    rests = [[text for text in texts if text != left_out] for left_out in texts]
+    rests = []
+    for left_out in texts:
+        rests.append([text for text in texts if text != left_out])
     without = [load("vendi_embed").compute(predictions=[rest], **given)["vendi_embed"] for rest in rests]
     rewards = call(reward, texts, ["a"] * 9)
     assert rewards == pytest.approx([whole - score for score in without], abs=1e-9)

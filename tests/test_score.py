@@ -156,7 +156,9 @@ def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
 def test_the_largest_change_of_a_file_is_that_of_all_its_pieces(load, tmp_path, pair_models):
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    sets = [[" ".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(4)] for _ in range(8)]
+    sets = []
+    for _ in range(8):
+        sets.append([" ".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(4)])
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": members} for members in sets])
     similarity = f"pairs:{pair_models['score'][0]}"
     assert score(data, "--set", f"similarity={similarity}", metric="vendi_embed", size=8) == 0

@@ -14,10 +14,9 @@ from text_metrics import Scorer
 def test_columns_of_settings(load):
     """In a batch as Ray Data makes it: of arrays of objects."""
     columns = {"texts": SETS, "q": [[0.5] * len(members) for members in SETS]}
-    batch = {
-        name: np.array([np.array(row, dtype=object) for row in rows] + [None], dtype=object)[:-1]
-        for name, rows in columns.items()
-    }
+    batch = {}
+    for name, rows in columns.items():
+        batch[name] = np.array([np.array(row, dtype=object) for row in rows] + [None], dtype=object)[:-1]
     scored = Scorer("vendi_embed", "texts", quality="q", kernel="ngram")(batch)
     expected = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
     assert list(scored["vendi_embed"]) == pytest.approx(expected, abs=1e-9)
@@ -150,7 +149,9 @@ def test_tables_are_of_the_same_type(load, name):
 
 def test_keys_are_those_of_the_commands():
     """Expressions, as for the batches of a service, and columns whose names could be some."""
-    choices = [{"choices": [{"message": {"content": text}} for text in members]} for members in SETS]
+    choices = []
+    for members in SETS:
+        choices.append({"choices": [{"message": {"content": text}} for text in members]})
     expected = Scorer("self_bleu", "texts")({"texts": SETS})["self_bleu"]
     for batch in (
         {"response": [{"body": row} for row in choices]},

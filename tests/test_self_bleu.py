@@ -93,7 +93,9 @@ def test_sentence_mode_equals_nltk(load, texts, max_order):
 
 def test_corpus_mode_pools_the_sets(load):
     result = load("self_bleu").compute(predictions=SETS, aggregate="corpus")
-    groups = [[text.split() for text in members] for members in SETS]
+    groups = []
+    for members in SETS:
+        groups.append([text.split() for text in members])
     assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu(groups, 4)[-1])
     assert result["scores"] == load("self_bleu").compute(predictions=SETS)["scores"]
     everything = [text for group in groups for text in group]
@@ -123,7 +125,9 @@ def test_a_single_text_has_what_compares_no_texts(load, aggregate):
     assert row["ead"] == pytest.approx(3 / (50 * (1 - (49 / 50) ** 5)))
     assert 0 < row["compression_ratio"] < 1
     for name, plain in (("distinct_2", reference.distinct), ("entropy_2", reference.entropy)):
-        groups = [[text.split() for text in texts] for texts in (alone, pair)]
+        groups = []
+        for texts in (alone, pair):
+            groups.append([text.split() for text in texts])
         of_sets = np.mean([plain(group, 2) for group in groups])
         assert result[name] == pytest.approx(plain(groups[0] + groups[1], 2) if aggregate == "corpus" else of_sets)
 

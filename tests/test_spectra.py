@@ -207,6 +207,8 @@ def test_without_each_text_is_the_score_of_the_others(load, rng, set_block_rows,
         scores = vendi_without_each(rows, sizes, q, error=ROW_ERRORS[rows.dtype.name])
         sets = np.split(rows, np.cumsum(sizes)[:-1])
         remainders = [np.delete(part, i, axis=0) for part in sets for i in range(len(part))]
-        texts = [[str(i) for i in range(len(part))] for part in remainders]
+        texts = []
+        for part in remainders:
+            texts.append([str(i) for i in range(len(part))])
         expected = load("vendi_embed").compute(predictions=texts, embeddings=remainders, q=q)["scores"]
         np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)

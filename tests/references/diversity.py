@@ -95,9 +95,9 @@ def mean_pairwise_distance(vectors):
 def self_repetition(tokens, n):
     """Mean over texts of the log of 1 + how many other texts hold each of its different n-grams, summed."""
     held = [set(ngrams(text, n)) for text in tokens]
-    sums = [
-        sum(gram in other for gram in grams for j, other in enumerate(held) if j != i) for i, grams in enumerate(held)
-    ]
+    sums = []
+    for i, grams in enumerate(held):
+        sums.append(sum(gram in other for gram in grams for j, other in enumerate(held) if j != i))
     return sum(math.log(1 + total) for total in sums) / len(sums)
 
 
