@@ -33,9 +33,8 @@ def write_data(path, rows):
     elif path.suffix == ".csv":
         lines = []
         for row in rows:
-            lines.append(
-                [cell if isinstance(cell, str) else json.dumps(cell) for cell in row.values() if cell is not None]
-            )
+            cells = [cell for cell in row.values() if cell is not None]
+            lines.append([cell if isinstance(cell, str) else json.dumps(cell) for cell in cells])
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([list(rows[0]), *lines])
     else:
@@ -62,7 +61,10 @@ def read_data(path):
     if path.suffix == ".jsonl":
         return read_jsonl(path)
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: parse_cell(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+        rows = []
+        for row in csv.DictReader(file):
+            rows.append({name: parse_cell(cell) for name, cell in row.items()})
+        return rows
 
 
 @contextmanager

@@ -21,10 +21,11 @@ def plain_greedy(similarities, quality, keep, ranks):
     chosen = []
     for _ in range(keep):
         rest = [i for i in np.argsort(ranks, kind="stable").tolist() if i not in chosen]
-        scores = [
-            round(quality[subset].mean() * len(subset) ** 2 / np.square(similarities[np.ix_(subset, subset)]).sum(), 12)
-            for subset in ([*chosen, i] for i in rest)
-        ]
+        scores = []
+        for i in rest:
+            subset = [*chosen, i]
+            squares = np.square(similarities[np.ix_(subset, subset)])
+            scores.append(round(quality[subset].mean() * len(subset) ** 2 / squares.sum(), 12))
         chosen.append(rest[int(np.argmax(scores))])
     return chosen
 
@@ -117,16 +118,12 @@ def test_rows_of_groups(tmp_path, capsys):
 def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
     rows = []
     for i, members in enumerate(SETS):
-        rows.append(
-            {
-                "answers": members,
-                "label": [f"{i}.{j}" for j in range(len(members))],
-                "nested": [[j] for j in range(len(members))],
-                # The first text is the worst.
-                "q": [0.0, *[0.9] * (len(members) - 1)],
-                **{"more": ["x"] * 9, "text": '["a", "b", "c"]', "id": i},
-            }
-        )
+        row = {"id": i, "answers": members, "more": ["x"] * 9, "text": '["a", "b", "c"]'}
+        row["label"] = [f"{i}.{j}" for j in range(len(members))]
+        row["nested"] = [[j] for j in range(len(members))]
+        # The first text is the worst.
+        row["q"] = [0.0, *[0.9] * (len(members) - 1)]
+        rows.append(row)
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert choose(data, "--keep", 2, "--column", "quality=q", key="answers", out=f"out.{kind}") == 0
     for row, original in zip(read_data(tmp_path / f"out.{kind}"), rows, strict=True):

@@ -48,7 +48,10 @@ def values_for(argument, declared, sets):
         sign = 1 if declared.numbers[1] > 0 else -1
         return [[sign / len(members)] * len(members) for members in sets]
     labels = {text: f"c{i % 2}" for i, text in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
-    return [[labels[text] for text in members] for members in sets]
+    values = []
+    for members in sets:
+        values.append([labels[text] for text in members])
+    return values
 
 
 def as_words(settings, columns):
@@ -58,11 +61,12 @@ def as_words(settings, columns):
 
 def of_single_texts(rows, keys):
     """One row for each text of a set, with the key of its set."""
-    return [
-        {"key": f"k{i}", **{name: value[j] if name in keys else value for name, value in row.items()}}
-        for i, row in enumerate(rows)
-        for j in range(len(row["texts"]))
-    ]
+    singles = []
+    for i, row in enumerate(rows):
+        for j in range(len(row["texts"])):
+            values = {name: value[j] if name in keys else value for name, value in row.items()}
+            singles.append({"key": f"k{i}", **values})
+    return singles
 
 
 @pytest.mark.filterwarnings("ignore:people's clusters are not used")
@@ -105,10 +109,9 @@ CLASSES = {"patience": 0.8}
 )
 def test_all_results_of_items_are_columns(load, tmp_path, source, out):
     rows = []
-    for i, members in enumerate([*SETS, *SETS[::-1]]):
-        rows.append(
-            {"prompt": f"p{i // 2}", "texts": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
-        )
+    for i, members in enumerate(SETS + SETS[::-1]):
+        rewards = [round(0.9 - 0.2 * j, 3) for j in range(len(members))]
+        rows.append({"prompt": f"p{i // 2}", "texts": members, "reward": rewards})
     data = write_data(tmp_path / source, rows)
     columns = {"quality": "reward", "confidence_by": "prompt"}
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", out=out, size=5) == 0

@@ -43,7 +43,10 @@ def shaped(make):
     def draw_values(draw, predictions):
         if not isinstance(predictions, list):
             return [make(draw)]
-        return [[make(draw) for _ in item] if isinstance(item, list) else make(draw) for item in predictions]
+        values = []
+        for item in predictions:
+            values.append([make(draw) for _ in item] if isinstance(item, list) else make(draw))
+        return values
 
     return draw_values
 
@@ -59,9 +62,12 @@ def sizes_of(predictions):
 
 def weights(draw, predictions):
     rows = shaped(lambda draw: draw.random() + 0.01)(draw, predictions)
-    if any(isinstance(row, list) for row in rows):
-        return [[value / sum(row) for value in row] if isinstance(row, list) else row for row in rows]
-    return [value / sum(rows) for value in rows]
+    if not any(isinstance(row, list) for row in rows):
+        return [value / sum(rows) for value in rows]
+    shares = []
+    for row in rows:
+        shares.append([value / sum(row) for value in row] if isinstance(row, list) else row)
+    return shares
 
 
 def embeddings(draw, predictions):

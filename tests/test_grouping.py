@@ -124,9 +124,11 @@ def test_a_bad_row_makes_its_own_set_bad(tmp_path, name, grouping):
     scored, bad, summary = results_of(data)
     assert [row["self_bleu"] for row in scored] == pytest.approx([1.0] * 17)
     whole = [rows[4 * i : 4 * i + 4] for i in range(20) if i not in (0, 7, 8)]
-    assert [row["text"] for row in scored] == [[row["text"] for row in members] for members in whole]
+    for row, members in zip(scored, whole, strict=True):
+        assert row["text"] == [member["text"] for member in members]
     shift = name == "data.csv"
-    assert [row["row"] for row in bad] == [number + shift for number in [*range(1, 5), *range(29, 37)]]
+    bad_numbers = [*range(1, 5), *range(29, 37)]
+    assert [row["row"] for row in bad] == [number + shift for number in bad_numbers]
     assert (summary["n_bad"], summary["n_incomplete"], summary["n_texts"]) == (12, 3, 68)
     assert summary["self_bleu_2"] == pytest.approx(1)
     assert re.findall(r"\d+", bad[0]["error"])[:3] == [str(number + shift) for number in (1, 4, 2)]
@@ -230,7 +232,11 @@ def expected_sets(rows, mode):
     """Find the sets and whether each is whole, by an obvious rule: each row without a key marks both its neighbours."""
     if mode == "size":
         sets = [rows[i : i + 3] for i in range(0, len(rows), 3)]
-        return [(rows, len(rows) == 3 and all(row.values and row.values["text"] for row in rows)) for rows in sets]
+        expected = []
+        for members in sets:
+            is_good = all(row.values and row.values["text"] for row in members)
+            expected.append((members, len(members) == 3 and is_good))
+        return expected
     keyed = [row for row in rows if row.values and row.values["p"] is not None]
     expected = []
     for key in dict.fromkeys(row.values["p"] for row in keyed):
@@ -265,6 +271,6 @@ def test_every_row_has_one_place(mode, chooses):
             good = {row.number for row in rows if row.number in good and row.values["p"] is not None}
         named = [row.number for unit in units for row in unit.rows]
         bad = [row.number for unit in units for row in unit.bad]
-        assert sorted([*named, *bad]) == [row.number for row in rows]
+        assert sorted(named + bad) == [row.number for row in rows]
         assert set(named) == good if chooses else set(named) <= good
     assert min(n_whole, n_short) > 300

@@ -88,7 +88,7 @@ def lm_eval_texts(folder, task):
     (path,) = folder.rglob(f"samples_{task}_*.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     rows.sort(key=lambda row: row["doc_id"])
-    return [[text.strip() for text in row["filtered_resps"][0]] for row in rows]
+    return [list(map(str.strip, row["filtered_resps"][0])) for row in rows]
 
 
 @needs("lm_eval")

@@ -56,11 +56,10 @@ def test_the_order_of_texts_does_not_matter(load, name, settings):
     items = items_of(metric)
     shuffled = []
     for i, item in enumerate(items):
-        shuffled.append(
-            tuple(random.Random(i).sample(part, len(part)) for part in item)
-            if isinstance(item, tuple)
-            else random.Random(i).sample(item, len(item))
-        )
+        if isinstance(item, tuple):
+            shuffled.append(tuple(random.Random(i).sample(part, len(part)) for part in item))
+        else:
+            shuffled.append(random.Random(i).sample(item, len(item)))
     expected = score(metric, items, **settings)
     result = score(metric, shuffled, **settings)
     for key in ("scores", name, "by_order"):

@@ -39,10 +39,11 @@ def similarity(pair_models, kind, left, right, context):
 
 
 def matrices(pair_models, kind, contexts):
-    return [
-        np.array([[similarity(pair_models, kind, a, b, context) for b in members] for a in members])
-        for members, context in zip(SETS, contexts, strict=True)
-    ]
+    kernels = []
+    for members, context in zip(SETS, contexts, strict=True):
+        values = [similarity(pair_models, kind, a, b, context) for a in members for b in members]
+        kernels.append(np.reshape(values, (len(members), len(members))))
+    return kernels
 
 
 @pytest.mark.parametrize("kind", PAIR_CLASSES)
@@ -64,12 +65,9 @@ def test_the_model_is_asked_in_both_orders(load, pair_models, kind, contexts):
         assert again["scores"] == pytest.approx(result["scores"], abs=1e-6)
     alone = []
     for i, members in enumerate(SETS):
-        alone.append(
-            load("chamfer_diversity").compute(
-                predictions=members, **{k: v if k == "similarity" else v[i : i + 1] for k, v in settings.items()}
-            )
-        )
-    assert [row["chamfer_diversity"] for row in alone] == pytest.approx(result["scores"], abs=1e-6)
+        of_set = {name: value if name == "similarity" else value[i : i + 1] for name, value in settings.items()}
+        alone.append(load("chamfer_diversity").compute(predictions=members, **of_set)["chamfer_diversity"])
+    assert alone == pytest.approx(result["scores"], abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", PAIR_CLASSES)

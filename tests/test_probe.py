@@ -156,8 +156,11 @@ def references():
 def files():
     """A model like people, one that is always wrong, and one that repeats itself; with raw marks of models."""
     rng = np.random.default_rng(2)
+    good = {}
+    for i in range(12):
+        good[f"q{i}"] = {f"The {text}.": n for text, n in people(rng, 40).items()}
     return {
-        "good": {f"q{i}": {f"The {text}.": n for text, n in people(rng, 40).items()} for i in range(12)},
+        "good": good,
         "wrong": {f"q{i}": {"an elephant<|endoftext|>": 30} for i in range(12)},
         "stuck": {f"q{i}": {"kettle": 50} for i in range(11)} | {"q99": {"pot": 3}},
     }

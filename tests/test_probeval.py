@@ -62,9 +62,12 @@ def test_parity_equals_what_the_original_printed(probeval, shared_data, wordnet,
         for text in texts
     ]
     predictions = []
+    labels = []
     for sample in samples:
         predictions.append([text for text, _ in sample["answers"]])
-    labels = [[label for _, label in sample["answers"]] for sample in samples] if matcher == "human" else None
+        labels.append([label for _, label in sample["answers"]])
+    if matcher != "human":
+        labels = None
     result = probeval.compute(
         predictions=predictions, references=[gold] * len(samples), matcher=matcher, labels=labels, parity=True
     )
@@ -447,8 +450,9 @@ def test_released_files(probeval, shared_data):
     assert probeval.compute(**read)["probeval"] == pytest.approx(by_people["probeval"], abs=0.005)
     for name in ("cfc_dev_predictions.json", "cfc_dev_gpt2_xl_predictions.json"):
         read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", folder / name)
-        predicted, known = ([row["id"] for row in read[side]] for side in ("predictions", "references"))
-        assert set(predicted) - set(known) == {"r3q21"}
+        predicted = {row["id"] for row in read["predictions"]}
+        known = {row["id"] for row in read["references"]}
+        assert predicted - known == {"r3q21"}
     for file in (folder / "cfc_test" / "human_predictions.json", *(folder / "cfc_test" / "models").iterdir()):
         read = probeval.from_cfc(folder / "cfc_test" / "targets.jsonl", file)
         assert len(read["predictions"]) == len(read["references"]) == 46

@@ -107,7 +107,9 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
     vectors[1], vectors[10:15] = vectors[2], vectors[10]
     vectors = vectors.astype(kind)
     parts = np.split(vectors, np.cumsum(sizes)[:-1])
-    sets = [[f"{i} {j}" for j in range(size)] for i, size in enumerate(sizes)]
+    sets = []
+    for number, size in enumerate(sizes):
+        sets.append([f"{number} {j}" for j in range(size)])
     for given in ({}, {"context_embeddings": [vectors[i] + (vectors[30] if i % 2 else 0) for i in range(len(sizes))]}):
         result = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
         for i, (texts, part) in enumerate(zip(sets, parts, strict=True)):

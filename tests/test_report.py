@@ -31,7 +31,10 @@ HUMAN = ["A dog barks in {}.", "Children play in {}.", "I was late to {}.", "We 
 
 
 def sets_of(patterns):
-    return {place: [pattern.format(place) for pattern in patterns] for place in PLACES}
+    texts = {}
+    for place in PLACES:
+        texts[place] = [pattern.format(place) for pattern in patterns]
+    return texts
 
 
 SYSTEMS = {"wide": sets_of(WIDE), "narrow": sets_of(NARROW), "same": sets_of(SAME)}
@@ -189,13 +192,12 @@ def test_holm_and_power():
 
 def partition_of(groups):
     by_prompt = list(zip(*map(ordered, groups), strict=True))
-    return text_metrics.between_groups(
-        "vendi_embed",
-        [[text for texts in groups for text in texts] for groups in by_prompt],
-        [[label for label, texts in enumerate(groups) for _ in texts] for groups in by_prompt],
-        permutations=1000,
-        confidence=0.95,
-    )
+    sets = []
+    labels = []
+    for groups in by_prompt:
+        sets.append([text for texts in groups for text in texts])
+        labels.append([label for label, texts in enumerate(groups) for _ in texts])
+    return text_metrics.between_groups("vendi_embed", sets, labels, permutations=1000, confidence=0.95)
 
 
 def test_partitions_are_those_of_between_groups(whole):
@@ -227,7 +229,8 @@ def test_people_are_compared_at_equal_numbers(whole):
     # Four texts of people make two halves of two, with which two of each system are compared.
     assert (section["n_texts"], section["n_prompts"]) == (12, 6)
     people = {prompt: shuffled(texts, prompt) for prompt, texts in PEOPLE.items()}
-    half, other = ({prompt: texts[part] for prompt, texts in people.items()} for part in (slice(2), slice(2, 4)))
+    half = {prompt: texts[:2] for prompt, texts in people.items()}
+    other = {prompt: texts[2:4] for prompt, texts in people.items()}
     sides = []
     for sets in SYSTEMS.values():
         sides.append({prompt: shuffled(texts, prompt)[:2] for prompt, texts in sets.items()})

@@ -295,7 +295,8 @@ def check_log(load, runs, **settings):
     logged = [entry for entry in runs[0]["log"] if "rewards/vendi_embed_contribution/mean" in entry]
     assert len(logged) == len(runs[0]["seen"]) == 2
     for step, entry in enumerate(logged):
-        prompts, texts = ([x for run in runs for x in run["seen"][step][part]] for part in (0, 1))
+        prompts = [prompt for run in runs for prompt in run["seen"][step][0]]
+        texts = [text for run in runs for text in run["seen"][step][1]]
         assert all(len(set(prompts[i : i + 4])) == 1 for i in range(0, len(prompts), 4))
         result = load("vendi_embed").compute(predictions=texts, set_size=4, **settings)
         rewards = torch.tensor(text_metrics.contributions("vendi_embed", texts, set_size=4, **settings))

@@ -28,14 +28,11 @@ WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sle
 
 def make_rows(n_rows, n_texts=3, seed=0):
     rng = random.Random(seed)
-    return [
-        {
-            "id": i,
-            "texts": [" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(n_texts)],
-            "note": None if i % 3 else f"é{i}",
-        }
-        for i in range(n_rows)
-    ]
+    rows = []
+    for i in range(n_rows):
+        texts = [" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(n_texts)]
+        rows.append({"id": i, "texts": texts, "note": None if i % 3 else f"é{i}"})
+    return rows
 
 
 def outputs(folder):

@@ -33,7 +33,10 @@ def plain_entropy(labels, log_probs):
 
 
 def means(sets):
-    return [[sum(tokens) / len(tokens) for tokens in texts] for texts in sets]
+    averaged = []
+    for texts in sets:
+        averaged.append([sum(tokens) / len(tokens) for tokens in texts])
+    return averaged
 
 
 def test_likelihoods_weigh_the_classes(load):
@@ -205,18 +208,12 @@ def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form
     # There are sets in which the order matters.
     by_place = []
     for part in parts:
-        by_place.append(
-            [
-                len(
-                    set(
-                        reference.complete_classes(
-                            len(part), lambda i, j, part=part: cosines(part)[i, j] >= 0.29, places
-                        )
-                    )
-                )
-                for places in (range(len(part)), range(len(part))[::-1])
-            ]
-        )
+        is_same = cosines(part) >= 0.29
+        counts = []
+        for places in (range(len(part)), range(len(part))[::-1]):
+            labels = reference.complete_classes(len(part), lambda i, j, is_same=is_same: is_same[i, j], places)
+            counts.append(len(set(labels)))
+        by_place.append(counts)
     assert any(forward != backward for forward, backward in by_place)
     norms = (1 + 1e-6 * rng.standard_normal((len(rows), 1))).astype(np.float32)
     for other in (rows.astype(np.float64), rows.astype(np.float64) / 3, rows * norms, torch.tensor(rows)):

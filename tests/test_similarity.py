@@ -15,7 +15,10 @@ METRICS = ("vendi_embed", "chamfer_diversity")
 
 @pytest.fixture
 def sets():
-    return [[f"set {i}, text {j}" for j in range(size)] for i, size in enumerate(SIZES)]
+    sets = []
+    for i, size in enumerate(SIZES):
+        sets.append([f"set {i}, text {j}" for j in range(size)])
+    return sets
 
 
 @pytest.fixture

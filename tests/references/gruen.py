@@ -103,7 +103,8 @@ def word_movers_distance(first, second, table):
 
     u = sorted(set(first))
     v = sorted(set(second))
-    p, q = (np.log1p([words.count(word) for word in distinct]) for words, distinct in ((first, u), (second, v)))
+    p = np.log1p([first.count(word) for word in u])
+    q = np.log1p([second.count(word) for word in v])
     ways = [math.dist(table[x], table[y]) for x in u for y in v]
     leaving = np.kron(np.eye(len(u)), np.ones(len(v)))
     coming = np.kron(np.ones(len(u)), np.eye(len(v)))
