@@ -240,7 +240,9 @@ def build_tokenizer(folder, *marks):
     from transformers import BertTokenizer
 
     letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks, *letters, *(f"##{letter}" for letter in letters)]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks]
+    for form in ("{}", "##{}"):
+        words += [form.format(letter) for letter in letters]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     return BertTokenizer(vocab=str(folder / "vocab.txt"))

@@ -77,26 +77,28 @@ def _sets_case(**setting: Any) -> Case:
     return Case(_TYPED, _CSV, {"predictions": SETS}, {"texts": SETS}, **setting)
 
 
+_ANSWERS = csv_of([("kettle × 6", "people"), ("pot: 3", "people"), (SECRET, "People"), ("a kettle × 5", "model")])
+_PROBEVAL = Case(
+    (f"kettle × 6\npot x 3\n{SECRET}", "a kettle: 5\n-helicopter*5"),
+    _ANSWERS + "-helicopter*5,model\n",
+    {"predictions": [_MODEL], "references": [_PEOPLE]},
+    {"people": _PEOPLE, "model": _MODEL},
+    lambda result: [result["probeval"]],
+)
+_GRUEN = Case(
+    ("\n\n".join(_STORIES),),
+    csv_of((text, "") for text in _STORIES),
+    {"predictions": _STORIES},
+    {"texts": _STORIES},
+    lambda result: [result["gruen"]],
+)
 CASES = {
     "vendi_embed": _sets_case(setting=("Order q", "q", 2.0)),
     "chamfer_diversity": _sets_case(),
     "semantic_entropy": _sets_case(setting=("Say the same from this cosine", "same", 0.6)),
     "self_bleu": _sets_case(setting=("Longest phrase", "max_order", 2)),
-    "probeval": Case(
-        (f"kettle × 6\npot x 3\n{SECRET}", "a kettle: 5\n-helicopter*5"),
-        csv_of([("kettle × 6", "people"), ("pot: 3", "people"), (SECRET, "People"), ("a kettle × 5", "model")])
-        + "-helicopter*5,model\n",
-        {"predictions": [_MODEL], "references": [_PEOPLE]},
-        {"people": _PEOPLE, "model": _MODEL},
-        lambda result: [result["probeval"]],
-    ),
-    "gruen": Case(
-        ("\n\n".join(_STORIES),),
-        csv_of((text, "") for text in _STORIES),
-        {"predictions": _STORIES},
-        {"texts": _STORIES},
-        lambda result: [result["gruen"]],
-    ),
+    "probeval": _PROBEVAL,
+    "gruen": _GRUEN,
 }
 
 

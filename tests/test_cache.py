@@ -143,14 +143,15 @@ def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
     content = path.read_bytes()
     size = len(content)
     place = content.index(expected[100].tobytes())
-    path.write_bytes(
-        {
-            "text": b"This is not a cache.\n" * 2000,
-            "cut": content[: size // 2],
-            "zeros": content[:65_536] + bytes(size - 65_536),
-            "digit": content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :],
-        }[damage]
-    )
+    changed = bytearray(content)
+    changed[place] ^= 1
+    damaged = {
+        "text": b"This is not a cache.\n" * 2000,
+        "cut": content[: size // 2],
+        "zeros": content[:65_536] + bytes(size - 65_536),
+        "digit": bytes(changed),
+    }
+    path.write_bytes(damaged[damage])
     with pytest.raises(ValueError, match=rf"cache_dir: {re.escape(str(path))} is damaged"):
         encode(texts, tiny_model, cache_dir=tmp_path)
     path.unlink()

@@ -56,7 +56,7 @@ def test_what_was_answered_is_never_requested_again(ask):
             (0, NINE[::-1], ("--attempts", 2, "--workers", 1, "--retries", 0)),
             (9, NINE, ("--temperature", 0.5)),
             (9, NINE, ("--model", "other")),
-            (2, [*NINE, *requests("1", "2", sample=1)], ()),
+            (2, NINE + requests("1", "2", sample=1), ()),
             (1, requests("9", "8"), ()),
         ]:
             before = len(server.requests)
@@ -190,7 +190,8 @@ def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
     out = tmp_path / "out.jsonl"
     line, options = COMMANDS[command]
     given.write_text(f"{line}\n", encoding="utf-8")
-    words = [*command.split(), given, "--out", out, *options, "--model", "m", "--workers", 1]
+    words = [*command.split(), given, "--out", out, "--model", "m", "--workers", 1]
+    words += options
     answers = {"probe ask": "a dog", "rate-quality": "Yes", "cluster-answers": '{"1": "a", "2": "b"}'}
     ends = []
 

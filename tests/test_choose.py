@@ -153,7 +153,9 @@ def test_equal_texts_are_merged(tmp_path):
 
 
 def test_near_duplicates_are_removed(load, tmp_path):
-    texts = [*SETS[0], "The couple take their dog to a park.", "Cats sleep on the sofa.", *SETS[1], "A DOG BARKS."]
+    texts = [*SETS[0], "The couple take their dog to a park.", "Cats sleep on the sofa."]
+    texts += SETS[1]
+    texts.append("A DOG BARKS.")
     data = write_jsonl(tmp_path / "data.jsonl", [{"t": text, "q": i / 10} for i, text in enumerate(texts)])
     words = ["--one-set", "--keep", "all", "--min-distance", 0.3, "--column", "quality=q"]
     assert choose(data, *words, key="t") == 0

@@ -159,7 +159,8 @@ def test_texts_get_classes_by_a_criterion(run, tmp_path):
 
 
 def test_sets_without_an_answer_have_none(run, tmp_path):
-    rows = [*ROWS[:4], {"prompt": "e"}, *ROWS[4:]]
+    rows = list(ROWS)
+    rows.insert(4, {"prompt": "e"})
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     out = tmp_path / "classes.jsonl"
     words = (data, "--text-key", "story", "--id-key", "prompt", "--out", out, "--attempts", 1)

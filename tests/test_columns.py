@@ -117,7 +117,8 @@ def test_all_results_of_items_are_columns(load, tmp_path, source, out):
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", out=out, size=5) == 0
     metric = load("semantic_entropy")
     given = {"quality": [row["reward"] for row in rows], "predictions": [row["texts"] for row in rows]}
-    expected = metric.compute(**given, **CLASSES, confidence=0.95, confidence_by=[row["prompt"] for row in rows])
+    by_prompt = {"confidence": 0.95, "confidence_by": [row["prompt"] for row in rows]}
+    expected = metric.compute(**(given | CLASSES | by_prompt))
     written, _, summary = results_of(data, out)
     intervals = [f"{name}confidence_interval" for name in ("", "n_classes_", "utility_")]
     for key in ("utility", "n_classes", "semantic_entropy", *intervals):
@@ -148,7 +149,9 @@ BAD = [
 
 def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
     good = {"texts": SETS[0], "reward": [0.5] * 4, "share": [0.25] * 4, "label": list("abab"), "prompt": "p"}
-    rows = [good, *({**good, **change} for change, _ in BAD), {**good, "prompt": 3}]
+    rows = [good]
+    rows += [good | change for change, _ in BAD]
+    rows.append(good | {"prompt": 3})
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     columns = {"quality": "reward", "weights": "share", "classes": "label", "confidence_by": "prompt"}
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", size=8) == EXIT_BAD_ROWS

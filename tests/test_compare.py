@@ -97,7 +97,7 @@ def test_items_are_paired_by_id_or_by_line(run):
 
 
 def test_sets_of_one_cluster_are_not_independent(run, result_of):
-    a = [{"id": i, "topic": i // 2, "texts": members} for i, members in enumerate([*SETS, *OTHER])]
+    a = [{"id": i, "topic": i // 2, "texts": members} for i, members in enumerate(SETS + OTHER)]
     b = [{**row, "texts": ["a b", "c d"]} for row in a]
     options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--cluster-key", "topic")
     result, _ = result_of(a, b, *options)
@@ -143,8 +143,12 @@ def test_blank_lines_pair_nothing_wrong(run, tmp_path, kind):
         lines = ["t", *('"' + json.dumps(members).replace('"', '""') + '"' for members in SETS)]
     whole, first, second = (tmp_path / f"{name}.{kind}" for name in ("whole", "first", "second"))
     whole.write_text("\n".join(lines))
-    first.write_text("\n".join([*lines[:2], "", *lines[2:]]))
-    second.write_text("\n".join([*lines[:3], "", *lines[3:], "", ""]))
+    blank_third = list(lines)
+    blank_third.insert(2, "")
+    first.write_text("\n".join(blank_third))
+    blank_fourth = [*lines, "", ""]
+    blank_fourth.insert(3, "")
+    second.write_text("\n".join(blank_fourth))
     options = (*BLEU, "--text-key", "t", "--by-line")
     assert f"equal {len(SETS)} times" in run(str(first), str(first), *options)[1]
     for a, b in ((first, second), (whole, first), (second, whole)):

@@ -57,9 +57,8 @@ class Host:
         # priority, at which they wait for all other tests.
         names |= {"RAY_prestart_worker_first_driver": "0", "RAY_worker_niceness": "0"}
         with log.open("a") as file:
-            return subprocess.Popen(
-                words, env={**os.environ, **names, **environment}, cwd=ROOT, stdout=file, stderr=file
-            )
+            variables = os.environ | names | environment
+            return subprocess.Popen(words, env=variables, cwd=ROOT, stdout=file, stderr=file)
 
     def kill(self):
         """Kill all processes of the host."""

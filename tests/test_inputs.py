@@ -147,7 +147,7 @@ def test_what_is_given_for_texts_may_be_flat_or_nested(load, name, rng):
         flat["weights"] = [0.25, 0.75, 0.5, 0.5]
     expected = load(name).compute(predictions=sets, **given)
     assert load(name).compute(predictions=sets, **flat) == expected
-    assert load(name).compute(predictions=[*GOOD, *GOOD], set_size=2, **flat) == expected
+    assert load(name).compute(predictions=GOOD * 2, set_size=2, **flat) == expected
     given["embeddings"] = rows.reshape(2, 2, 3)
     assert load(name).compute(predictions=sets, **given) == expected
     with pytest.raises(ValueError, match=r"embeddings\[1\] must have 2 rows"):
@@ -216,9 +216,10 @@ def test_sets_of_one_text(load, name, settings):
         with pytest.raises(ValueError, match=f"{item} .*singletons='skip'"):
             compute(predictions=predictions)
     quality = {} if name == "self_bleu" else {"quality": [[0.9, 0.5], [0.0], [1.0, 0.2]]}
-    result = compute(predictions=sets, singletons="skip", details=True, **settings, **quality)
-    quality = {key: rows[::2] for key, rows in quality.items()}
-    expected = compute(predictions=sets[::2], details=True, **settings, **quality)
+    given = settings | quality
+    result = compute(predictions=sets, singletons="skip", details=True, **given)
+    of_pairs = settings | {key: rows[::2] for key, rows in quality.items()}
+    expected = compute(predictions=sets[::2], details=True, **of_pairs)
     assert result.pop("n_singletons") == 1
     assert "|set_size:1-2|" in result.pop("signature")
     for key, value in result.items():

@@ -53,11 +53,13 @@ def check_scores(load, reported, sets, answers):
     assert all(len(set(texts)) > 1 for texts in sets), "the samples of a prompt are copies"
     flat = [text for texts in sets for text in texts]
     prompts = [row["prompt"] for row in tiny_causal.read("prompts.jsonl")]
+    vendi_embed = load("vendi_embed")
+    probeval = load("probeval").compute(predictions=answers, references=people())
     expected = {
-        "vendi_embed": load("vendi_embed").compute(predictions=sets)["vendi_embed"],
-        "vendi_embed_contexts": load("vendi_embed").compute(predictions=sets, contexts=prompts)["vendi_embed"],
+        "vendi_embed": vendi_embed.compute(predictions=sets)["vendi_embed"],
+        "vendi_embed_contexts": vendi_embed.compute(predictions=sets, contexts=prompts)["vendi_embed"],
         "gruen": load("gruen").compute(predictions=flat)["gruen"],
-        "probeval": load("probeval").compute(predictions=answers, references=people())["probeval"],
+        "probeval": probeval["probeval"],
     }
     assert reported == pytest.approx(expected, abs=1e-6)
 
@@ -72,7 +74,7 @@ def test_functions_of_the_lm_eval_tasks(load):
     without = scores.vendi_embed_contexts([(texts, None) for texts in SETS])
     assert without == pytest.approx(scores.vendi_embed(SETS), abs=1e-6)
     assert scores.vendi_embed(SETS) == load("vendi_embed").compute(predictions=SETS)["vendi_embed"]
-    assert scores.gruen(SETS[:2]) == load("gruen").compute(predictions=[*SETS[0], *SETS[1]])["gruen"]
+    assert scores.gruen(SETS[:2]) == load("gruen").compute(predictions=SETS[0] + SETS[1])["gruen"]
     given = [[" a kettle"] * 3 + ["a spoon"], ["the owner", "\n"], ["under the mat"]]
     rows = tiny_causal.read("questions.jsonl")
     pairs = [scores.answers(row, [texts])["probeval"] for row, texts in zip(rows, given, strict=True)]

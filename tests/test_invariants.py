@@ -37,9 +37,9 @@ SETTINGS = [
 def cases(*kinds):
     """Parametrize over the metrics of some kinds, each with its defaults and the settings above."""
     names = metrics_of(*kinds)
-    return pytest.mark.parametrize(
-        ("name", "settings"), [*((name, {}) for name in names), *(case for case in SETTINGS if case[0] in names)]
-    )
+    of_names = [(name, {}) for name in names]
+    of_names += [case for case in SETTINGS if case[0] in names]
+    return pytest.mark.parametrize(("name", "settings"), of_names)
 
 
 def score(metric, items, **settings):
@@ -71,7 +71,8 @@ def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settin
     metric = load(name)
     items = items_of(metric)
     expected = score(metric, items, details=True, **settings)
-    for order in (range(5)[::-1], [*range(5), *range(5)], *([i] for i in range(5))):
+    alone = [[i] for i in range(5)]
+    for order in ([4, 3, 2, 1, 0], list(range(5)) * 2, *alone):
         result = score(metric, [items[i] for i in order], details=True, **settings)
         assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
         for i, place in enumerate(order):

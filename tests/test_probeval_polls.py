@@ -96,7 +96,11 @@ NOT_OPPOSITES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pair", "expected"), [*((p, True) for p in OPPOSITES), *((p, False) for p in NOT_OPPOSITES)])
+CASES = [(pair, True) for pair in OPPOSITES]
+CASES += [(pair, False) for pair in NOT_OPPOSITES]
+
+
+@pytest.mark.parametrize(("pair", "expected"), CASES)
 def test_opposites_are_found(pair, expected):
     assert opposite_pairs(pair, pair).tolist() == [[False, expected], [expected, False]]
 

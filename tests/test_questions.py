@@ -142,13 +142,14 @@ def word_counts(n, vocabulary):
     return np.hstack([shared, np.eye(n)])
 
 
+COUNTS = word_counts(14, 20)
 # Texts that the others do not span, and those that they nearly span.
 ROWS = {
     "one-hot": np.eye(9),
     "one-hot, more dimensions": np.eye(30)[:12],
     "one-hot, more texts than dimensions": np.eye(5)[[0, 0, 0, 0, 1, 1, 1, 2, 3, 4, 4]],
-    "counts": word_counts(14, 20),
-    "TF-IDF": word_counts(14, 20) * np.log(14 / np.count_nonzero(word_counts(14, 20), axis=0).clip(1)),
+    "counts": COUNTS,
+    "TF-IDF": COUNTS * np.log(14 / np.count_nonzero(COUNTS, axis=0).clip(1)),
     "copies of one": np.ones((10, 4)),
     "as many texts as dimensions": np.random.default_rng(4).standard_normal((12, 12)),
     "one text more than dimensions": np.random.default_rng(4).standard_normal((13, 12)),
@@ -407,16 +408,16 @@ def test_the_change_of_similarities_is_the_largest_of_all_subsets(load, pair_mod
 def test_a_bare_context_of_one_set(load):
     texts = SETS[1]
     for name, bare, plain in (("contexts", "a b", {}), ("context_embeddings", VECTORS[6], {"embeddings": VECTORS[:5]})):
-        first, second, without = (
-            text_metrics.contributions("vendi_embed", texts, **plain, **given)[0]
-            for given in ({name: bare}, {name: [bare]}, {})
-        )
+        given = plain | {name: bare}
+        nested = plain | {name: [bare]}
+        first = text_metrics.contributions("vendi_embed", texts, **given)[0]
+        second = text_metrics.contributions("vendi_embed", texts, **nested)[0]
+        without = text_metrics.contributions("vendi_embed", texts, **plain)[0]
         assert first == second
         assert first != pytest.approx(without, abs=1e-3)
-        whole = load("vendi_embed").compute(predictions=texts, **plain, **{name: bare})["vendi_embed"]
-        assert text_metrics.rarefied("vendi_embed", texts, 5, **plain, **{name: bare})["vendi_embed"] == pytest.approx(
-            whole
-        )
+        whole = load("vendi_embed").compute(predictions=texts, **given)["vendi_embed"]
+        rarefied = text_metrics.rarefied("vendi_embed", texts, 5, **given)
+        assert rarefied["vendi_embed"] == pytest.approx(whole)
 
 
 def test_groups_that_have_nothing_in_common_and_that_are_equal():

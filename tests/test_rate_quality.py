@@ -205,7 +205,8 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_ratings_go_straight_into_a_report(monkeypatch, tmp_path, name, capsys):
     """A text without a rating, and its set, are skipped there."""
-    data = write_data(tmp_path / name, [*FORMS[name], *({**row, "prompt": "c"} for row in FORMS[name][:1] * 2)])
+    twice = FORMS[name][0] | {"prompt": "c"}
+    data = write_data(tmp_path / name, [*FORMS[name], twice, twice])
     rated = tmp_path / f"rated{data.suffix}"
     out = tmp_path / "report"
     keys = ("--text-key", "answers", "--id-key", "prompt")

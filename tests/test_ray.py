@@ -265,7 +265,7 @@ def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path):
     for folder, engine in ((here, []), (there, on(cluster))):
         folder.mkdir()
         # The sets are not next to each other.
-        data = write_jsonl(folder / "data.jsonl", [*rows[::2], *rows[1::2]])
+        data = write_jsonl(folder / "data.jsonl", rows[::2] + rows[1::2])
         more = ["--id-key", "prompt", "--set", "max_order=2", *engine]
         assert score(data, *more, key="text", size=10) == EXIT_BAD_ROWS
     assert outputs(there) == outputs(here)

@@ -14,6 +14,7 @@ from text_metrics.reporting.inputs import read_inputs
 
 BLEU = ("--metric", "self_bleu", "--setting", "max_order=2")
 BY_ID = ("--id-key", "id", "--text-key", "text")
+BLEU_BY_ID = BLEU + BY_ID
 WORDS = ("dog", "cat", "sea", "park", "house", "train", "lamp", "book")
 
 
@@ -60,13 +61,13 @@ SOUND = {
 
 def commands(path):
     return {
-        "score": ("score", path, *BLEU, *BY_ID, "--out", "out.jsonl", "--restart"),
-        "compare": ("compare", path, "other.jsonl", *BLEU, *BY_ID, "--no-rarefy"),
+        "score": ("score", path, *BLEU_BY_ID, "--out", "out.jsonl", "--restart"),
+        "compare": ("compare", path, "other.jsonl", *BLEU_BY_ID, "--no-rarefy"),
     }
 
 
 @pytest.mark.parametrize("command", ["score", "compare", "report"])
-@pytest.mark.parametrize("case", [*REPEATED, *SOUND])
+@pytest.mark.parametrize("case", REPEATED | SOUND)
 def test_rows_that_repeat_others_of_their_id_are_counted(run, capsys, command, case):
     rows, parts = REPEATED[case] if case in REPEATED else (SOUND[case], ())
     path = write_jsonl(Path("data.jsonl"), rows)
@@ -100,8 +101,8 @@ def test_several_systems_in_one_file_are_an_error_of_every_command(run, kind, co
             rows += [{"id": i, "model": model, "text": text} for text in ([texts] if are_lists else texts)]
     path = write_data(Path(f"data.{kind}"), rows)
     words = {
-        "score": ("score", path, *BLEU, *BY_ID, "--out", "out.jsonl"),
-        "compare": ("compare", path, path, *BLEU, *BY_ID),
+        "score": ("score", path, *BLEU_BY_ID, "--out", "out.jsonl"),
+        "compare": ("compare", path, path, *BLEU_BY_ID),
         "report": ("report", path, *BY_ID, "--quality", "none"),
     }[command]
     code, _, shown = run(*words)
@@ -127,7 +128,7 @@ def test_sets_of_different_sizes_are_compared_at_one_size(run, rng):
     """Eight texts of a generator against three of it are no difference, and the numbers are those of `rarefied`."""
     sides = {name: one_generator(rng, 20, n) for name, n in (("a", 8), ("b", 3))}
     paths = [write_jsonl(Path(f"{name}.jsonl"), rows) for name, rows in sides.items()]
-    code, out, shown = run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")
+    code, out, shown = run("compare", *paths, *BLEU_BY_ID, "--out", "c.json")
     assert code == 0, shown
     result = json.loads(Path("c.json").read_text())
     assert (result["rarefied_to"], result["n_unequal"], result["sizes"]) == (3, 20, {"a": [8, 8], "b": [3, 3]})
@@ -138,7 +139,7 @@ def test_sets_of_different_sizes_are_compared_at_one_size(run, rng):
         expected = text_metrics.rarefied("self_bleu", sets, 3, max_order=2)
         assert [item[name] for item in result["items"]] == pytest.approx(expected["scores"])
     # As they are, the larger sets repeat themselves more.
-    code, out, _ = run("compare", *paths, *BLEU, *BY_ID, "--no-rarefy", "--out", "c.json")
+    code, out, _ = run("compare", *paths, *BLEU_BY_ID, "--no-rarefy", "--out", "c.json")
     result = json.loads(Path("c.json").read_text())
     assert (code, result["rarefied_to"], result["n_unequal"]) == (0, None, 20)
     assert result["p"] < 0.01
@@ -153,7 +154,7 @@ def test_prompts_with_one_text_are_left_out_of_what_is_rarefied(run, rng):
     first[3]["text"] = first[3]["text"][:1]
     second[4]["text"] = second[4]["text"][:4]
     paths = [write_jsonl(Path(f"{name}.jsonl"), rows) for name, rows in (("a", first), ("b", second))]
-    assert run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")[0] == 0
+    assert run("compare", *paths, *BLEU_BY_ID, "--out", "c.json")[0] == 0
     result = json.loads(Path("c.json").read_text())
     assert (result["n"], result["left_out"], result["rarefied_to"], result["n_unequal"]) == (9, 1, 4, 1)
     assert "3" not in [item["id"] for item in result["items"]]
@@ -163,7 +164,7 @@ def test_prompts_with_one_text_are_left_out_of_what_is_rarefied(run, rng):
     second[5]["text"] = second[5]["text"][:2]
     for path, rows in zip(paths, (first, second), strict=True):
         write_jsonl(path, rows)
-    assert run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")[0] == 0
+    assert run("compare", *paths, *BLEU_BY_ID, "--out", "c.json")[0] == 0
     result = json.loads(Path("c.json").read_text())
     assert (result["n"], result["rarefied_to"], result["n_unequal"]) == (9, None, 0)
 
@@ -223,7 +224,7 @@ def test_lines_that_a_quote_swallowed_are_counted_and_give_no_mean(run, more):
 
 def test_a_row_of_a_few_lines_leaves_the_mean(run):
     data = swallowed(Path("data.csv"), 2000, 1995)
-    code, out, _ = run("score", data, *BLEU, *BY_ID)
+    code, out, _ = run("score", data, *BLEU_BY_ID)
     summary = json.loads(out)
     assert (code, summary["self_bleu"] > 0) == (3, True)
     assert summary["n_bad_lines"] > summary["n_bad"]

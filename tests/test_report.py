@@ -119,11 +119,12 @@ def test_every_score_is_that_of_the_metric(whole, load):
         labels = [prompt for prompt in sorted(PLACES) for _ in range(4)]
         rated = load("gruen").compute(predictions=texts, confidence=0.95, confidence_by=labels)
         quality = np.reshape(rated["scores"], (-1, 4))
+        given = {"predictions": sets, "confidence": 0.95}
         calls = {
-            "vendi_embed": load("vendi_embed").compute(predictions=sets, quality=quality.tolist(), confidence=0.95),
-            "n_classes": load("semantic_entropy").compute(predictions=sets, confidence=0.95),
-            "chamfer_diversity": load("chamfer_diversity").compute(predictions=sets, confidence=0.95),
-            "self_bleu": load("self_bleu").compute(predictions=sets, repetition=True, details=True, confidence=0.95),
+            "vendi_embed": load("vendi_embed").compute(quality=quality.tolist(), **given),
+            "n_classes": load("semantic_entropy").compute(**given),
+            "chamfer_diversity": load("chamfer_diversity").compute(**given),
+            "self_bleu": load("self_bleu").compute(repetition=True, details=True, **given),
         }
         for name, result in calls.items():
             value = metrics[name]["values"][i]
@@ -347,7 +348,7 @@ def test_bad_rows_are_skipped_with_their_set(tmp_path, make, capsys):
     assert "narrow.jsonl, row 21" not in shown
     assert "2 more rows" in shown
     bad = read_jsonl(tmp_path / "report" / "bad.jsonl")
-    assert [row["row"] for row in bad] == [*range(5, 13), *range(17, 21)]
+    assert [row["row"] for row in bad] == list(range(5, 13)) + list(range(17, 21))
     assert "row 6" in bad[0]["error"]
     assert report["sources"][0]["n_bad"] == 12
     assert report["prompts"] == ["a field of maize", "a small shop"]
@@ -362,7 +363,8 @@ def test_a_row_that_may_belong_to_any_set_is_an_error(tmp_path):
     """As in `score`: where rows of a set are not adjacent, a row that cannot be parsed may be of any set."""
     lines = [json.dumps(row) for row in text_rows(SYSTEMS["wide"])]
     data = tmp_path / "wide.jsonl"
-    data.write_text("\n".join([*lines[::2], '{"prompt": "the sea', *lines[1::2]]), encoding="utf-8")
+    torn = [*lines[::2], '{"prompt": "the sea']
+    data.write_text("\n".join(torn + lines[1::2]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"row 13 .*any set"):
         read_inputs(parse_options([str(data), "--text-key", "texts", "--id-key", "prompt"]))
 
@@ -484,7 +486,7 @@ COLUMNS = {
 def test_systems_in_one_file_are_not_pooled(tmp_path, capsys, name, are_lists):
     column, named = COLUMNS[name]
     of_one = rows_of if are_lists else text_rows
-    rows = [{**row, **column(each, i)} for each in SYSTEMS for i, row in enumerate(of_one(SYSTEMS[each]))]
+    rows = [row | column(each, i) for each in SYSTEMS for i, row in enumerate(of_one(SYSTEMS[each]))]
     if name == "a sample each":
         rows = rows[: len(rows) // 3]
     words = [str(write_jsonl(tmp_path / "data.jsonl", rows)), "--text-key", "texts", "--id-key", "prompt"]
@@ -777,7 +779,7 @@ def test_contexts_are_passed_to_every_metric_of_meaning(make):
     contexts = {place: f"What happens at {place}?" for place in PLACES[:5]}
     systems = {"wide": SYSTEMS["wide"], "short": {place: texts[:3] for place, texts in SYSTEMS["narrow"].items()}}
     rows = {name: rows_of(sets) for name, sets in systems.items()}
-    for row in [*rows["wide"], *rows["short"]]:
+    for row in rows["wide"] + rows["short"]:
         row["ask"] = contexts.get(row["prompt"])
     code, report = make(rows, "--context-key", "ask", people=rows_of(PEOPLE)[1:])
     assert code == 0

@@ -55,7 +55,7 @@ def parse(report):
 
 def changed(report, **changes):
     """Return the report with changes, and its sentences."""
-    report = {**copy.deepcopy(report), **changes}
+    report = copy.deepcopy(report) | changes
     return {**report, "sentences": sentences(parse(report))}
 
 

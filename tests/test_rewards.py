@@ -178,8 +178,10 @@ def test_chat_messages_are_read(load):
     assert reward(completions=["plain", [], chat]) == expected
     parts = [{"role": "assistant", "content": [{"type": "text", "text": text} for text in ("four\nthat ", "is all")]}]
     assert reward(completions=["plain", [{"role": "assistant", "content": [{"type": "image"}]}], parts]) == expected
+    texts = list(TEXTS)
+    texts[3] = None
     with pytest.raises(TypeError, match=r"completions\[3\]"):
-        call(text_metrics.for_rewards(load("gruen")), [*TEXTS[:3], None, *TEXTS[4:]])
+        call(text_metrics.for_rewards(load("gruen")), texts)
     for broken in ("text", [3], [["a"]], [[{"content": "no role"}]], [[{"role": "assistant", "content": [1]}]]):
         with pytest.raises(TypeError, match="completions"):
             reward(completions=broken)
@@ -272,7 +274,7 @@ def two_processes(tmp_path_factory):
     """What each of two processes gives for all jobs, the training last; they start once, since they import much."""
     # The trainer comes first, because it starts the group of processes itself.
     jobs = [TRAIN] if find_spec("trl") else []
-    results = in_two_processes(tmp_path_factory.mktemp("two"), "test_rewards", [*jobs, *WHOLE, *BROKEN])
+    results = in_two_processes(tmp_path_factory.mktemp("two"), "test_rewards", jobs + WHOLE + BROKEN)
     return [of_rank[len(jobs) :] + of_rank[: len(jobs)] for of_rank in results]
 
 
@@ -281,7 +283,7 @@ def test_two_processes_give_what_one_gives(load, two_processes):
     first, second = two_processes
     for i, job in enumerate(WHOLE):
         expected = call(make_reward(job["name"], job["settings"]))
-        assert [*first[i], *second[i]] == pytest.approx(expected, abs=1e-6), job
+        assert first[i] + second[i] == pytest.approx(expected, abs=1e-6), job
     assert "set_size" in first[3]
     assert second[3] == first[3]
     # Each set is logged once, so that the trainer's mean is that of the sets.

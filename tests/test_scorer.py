@@ -68,11 +68,14 @@ def test_rows_without_texts_have_no_score(load, metric):
     """They end no job, and no other row has another score for them."""
     rows = TEXTS if metric == "gruen" else SETS
     nothing = [None, float("nan")] if metric == "gruen" else NOTHING
-    batch = {"texts": as_objects([nothing[0], *rows, *nothing[1:]]), "id": [*range(len(rows) + len(nothing))]}
+    values = [nothing[0], *rows]
+    values += nothing[1:]
+    batch = {"texts": as_objects(values), "id": list(range(len(values)))}
     scored = Scorer(metric, "texts")(batch)
     expected = load(metric).compute(predictions=rows)["scores"]
     assert list(scored[metric][1 : len(rows) + 1]) == pytest.approx(expected, abs=1e-6)
-    assert np.isnan(scored[metric]).tolist() == [True, *([False] * len(rows)), *([True] * (len(nothing) - 1))]
+    is_nothing = [True] + [False] * len(rows) + [True] * (len(nothing) - 1)
+    assert np.isnan(scored[metric]).tolist() == is_nothing
     assert scored["id"] == batch["id"]
     # A batch of nothing else has the same columns.
     empty = Scorer(metric, "texts")({"texts": nothing})
@@ -105,7 +108,8 @@ def test_an_empty_batch_is_an_empty_result(metric, batch):
     added = [name for name in rows if name != "texts"]
     assert type(scored) is type(batch)
     names = list(scored) if isinstance(batch, dict) else scored.column_names
-    assert names == [*(batch if isinstance(batch, dict) else batch.column_names), *added]
+    given = list(batch) if isinstance(batch, dict) else batch.column_names
+    assert names == given + added
     assert all(len(scored[name]) == 0 for name in added)
 
 

@@ -22,9 +22,9 @@ LARGE = [
 ]
 # The sets of each file.
 SETS = {
-    "alpaca_eval.json": [*SMALL, *LARGE],
-    "mt_bench.jsonl": [*SMALL, *LARGE],
-    "long.csv": [*SMALL, *LARGE],
+    "alpaca_eval.json": SMALL + LARGE,
+    "mt_bench.jsonl": SMALL + LARGE,
+    "long.csv": SMALL + LARGE,
     "human_eval_samples.jsonl": [
         ["    return a + b\n", "    return sum((a, b))\n", "    return b + a\n"],
         ["    return s[::-1]\n", "    return ''.join(reversed(s))\n", "    return s[::-1]\n"],

@@ -71,7 +71,9 @@ class Doors:
 
     def run(self, name, example, kinds, *words):
         data = write_jsonl(self.folder / "data.jsonl", rows_of(example))
-        words = [name, data, *words, "--text-key", "texts", *(["--strip", kinds] if kinds else [])]
+        words = [name, data, *words, "--text-key", "texts"]
+        if kinds:
+            words += ["--strip", kinds]
         if example.kind == "prompt":
             words += ["--context-key", "prompt"]
         assert run_command(self.monkeypatch, *words) == 0

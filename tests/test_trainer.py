@@ -132,10 +132,11 @@ def test_contexts_are_the_inputs_or_labels(load, tokenizer, column):
 
 
 def test_groups_of_different_sizes(load, tokenizer):
-    prompts = [*PROMPTS[:5], *PROMPTS[8:], *[PROMPTS[4]] * 3]
+    prompts = PROMPTS[:5] + PROMPTS[8:] + [PROMPTS[4]] * 3
     sets = [TEXTS[:4], TEXTS[4:5], TEXTS[5:9], TEXTS[9:]]
     expected = load("self_bleu").compute(predictions=sets, max_order=2, singletons="skip")
-    whole = evaluation(tokenizer, inputs=[*prompts[:4], "the sea", *prompts[5:]])
+    prompts[4] = "the sea"
+    whole = evaluation(tokenizer, inputs=prompts)
     compute_metrics = text_metrics.for_trainer(
         load("self_bleu"), tokenizer, group_by="inputs", max_order=2, singletons="skip"
     )

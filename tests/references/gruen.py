@@ -28,9 +28,11 @@ def raised_flags(a, b, autojunk, distance=edit_distance):
     if max(len(a_words), len(b_words)) < 5:
         return []
     match = difflib.SequenceMatcher(None, a, b, autojunk=autojunk).find_longest_match(0, len(a), 0, len(b))
+    shorter = min(len(a), len(b))
+    words_of_match = a[match.a : match.a + match.size].split()
     raised = [
-        match.size > 0.8 * min(len(a), len(b)),
-        len(a[match.a : match.a + match.size].split()) > 0.8 * fewer,
+        match.size > 0.8 * shorter,
+        len(words_of_match) > 0.8 * fewer,
         distance(a, b) < 0.6 * max(len(a), len(b)),
         sum(word in b_words for word in a_words) > 0.8 * fewer,
     ]
