@@ -11,13 +11,11 @@ from text_metrics.commands.choose import main as choose_main
 from text_metrics.commands.score import main as score_main
 
 # The commands of scripts/, by what follows `python -m scripts.`: the modules with a function `main`.
-WORKSHOP = {
-    ".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts).removesuffix(".__main__"): ".".join(
-        path.relative_to(ROOT).with_suffix("").parts
-    )
-    for path in sorted((ROOT / "scripts").rglob("*.py"))
-    if "\ndef main(" in path.read_text(encoding="utf-8")
-}
+WORKSHOP = {}
+for script in sorted((ROOT / "scripts").rglob("*.py")):
+    if "\ndef main(" in script.read_text(encoding="utf-8"):
+        module = ".".join(script.relative_to(ROOT).with_suffix("").parts)
+        WORKSHOP[module.removeprefix("scripts.").removesuffix(".__main__")] = module
 
 
 def run_command(monkeypatch, name, *words):

@@ -139,7 +139,8 @@ def encoded_texts(monkeypatch):
     """The texts that the default model reads, as it happens."""
     from text_metrics.metrics._core import core_encoder, core_models
 
-    model, texts_read = core_encoder.load_encoder(core_models.find_model(core_models.DEFAULT_MODEL), "cpu"), []
+    model = core_encoder.load_encoder(core_models.find_model(core_models.DEFAULT_MODEL), "cpu")
+    texts_read = []
     encode = model.encode
 
     def record(texts, **settings):
@@ -239,7 +240,9 @@ def build_tokenizer(folder, *marks):
     from transformers import BertTokenizer
 
     letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks, *letters, *(f"##{letter}" for letter in letters)]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks]
+    for form in ("{}", "##{}"):
+        words += [form.format(letter) for letter in letters]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     return BertTokenizer(vocab=str(folder / "vocab.txt"))
@@ -373,7 +376,9 @@ def hub_server(tmp_path_factory):
 
     def start(folder, kind, repo):
         names = [file.relative_to(folder).as_posix() for file in Path(folder).rglob("*") if file.is_file()]
-        api, prefix, files = f"/api/{kind}/{repo}", "" if kind == "models" else f"/{kind}", {}
+        api = f"/api/{kind}/{repo}"
+        prefix = "" if kind == "models" else f"/{kind}"
+        files = {}
         info = {"id": repo, "sha": HubHandler.revision, "siblings": [{"rfilename": name} for name in names]}
         tree = [{"type": "file", "path": name, "size": 1, "oid": name} for name in names]
         answers = tmp_path_factory.mktemp("hub")

@@ -74,7 +74,9 @@ def run_app(folder, port, log):
 @pytest.fixture(scope="session")
 def demo(built, request, forks):
     """One running demo; the next starts when its tests are done. It keeps no text of a visitor."""
-    name, port, (context, folder) = request.param, free_port(), forks
+    name = request.param
+    port = free_port()
+    context, folder = forks
     log = folder / f"{name}.log"
     process = context.Process(target=run_app, args=(built / name, port, log), daemon=True)
     process.start()

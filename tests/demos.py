@@ -58,12 +58,15 @@ _TYPED = ("cats", "\n".join(SETS[0]), "owls", "\n".join(SETS[1]))
 
 def csv_of(rows):
     """Write rows of text and set as CSV."""
-    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+    quoted = []
+    for row in rows:
+        quoted.append(",".join('"' + cell.replace('"', '""') + '"' for cell in row))
     return "\n".join(["text,set", *quoted]) + "\n"
 
 
 _CSV = csv_of((text, name) for name, texts in zip(("cats", "owls"), SETS, strict=True) for text in texts)
-_PEOPLE, _MODEL = ["kettle"] * 6 + ["pot"] * 3 + [SECRET], ["a kettle"] * 5 + ["-helicopter"] * 5
+_PEOPLE = ["kettle"] * 6 + ["pot"] * 3 + [SECRET]
+_MODEL = ["a kettle"] * 5 + ["-helicopter"] * 5
 _STORIES = [
     f"The council of {SECRET} met on Tuesday. It wants a bridge. It wants a bridge.",
     "He go home then fast the.",
@@ -74,26 +77,28 @@ def _sets_case(**setting: Any) -> Case:
     return Case(_TYPED, _CSV, {"predictions": SETS}, {"texts": SETS}, **setting)
 
 
+_ANSWERS = csv_of([("kettle × 6", "people"), ("pot: 3", "people"), (SECRET, "People"), ("a kettle × 5", "model")])
+_PROBEVAL = Case(
+    (f"kettle × 6\npot x 3\n{SECRET}", "a kettle: 5\n-helicopter*5"),
+    _ANSWERS + "-helicopter*5,model\n",
+    {"predictions": [_MODEL], "references": [_PEOPLE]},
+    {"people": _PEOPLE, "model": _MODEL},
+    lambda result: [result["probeval"]],
+)
+_GRUEN = Case(
+    ("\n\n".join(_STORIES),),
+    csv_of((text, "") for text in _STORIES),
+    {"predictions": _STORIES},
+    {"texts": _STORIES},
+    lambda result: [result["gruen"]],
+)
 CASES = {
     "vendi_embed": _sets_case(setting=("Order q", "q", 2.0)),
     "chamfer_diversity": _sets_case(),
     "semantic_entropy": _sets_case(setting=("Say the same from this cosine", "same", 0.6)),
     "self_bleu": _sets_case(setting=("Longest phrase", "max_order", 2)),
-    "probeval": Case(
-        (f"kettle × 6\npot x 3\n{SECRET}", "a kettle: 5\n-helicopter*5"),
-        csv_of([("kettle × 6", "people"), ("pot: 3", "people"), (SECRET, "People"), ("a kettle × 5", "model")])
-        + "-helicopter*5,model\n",
-        {"predictions": [_MODEL], "references": [_PEOPLE]},
-        {"people": _PEOPLE, "model": _MODEL},
-        lambda result: [result["probeval"]],
-    ),
-    "gruen": Case(
-        ("\n\n".join(_STORIES),),
-        csv_of((text, "") for text in _STORIES),
-        {"predictions": _STORIES},
-        {"texts": _STORIES},
-        lambda result: [result["gruen"]],
-    ),
+    "probeval": _PROBEVAL,
+    "gruen": _GRUEN,
 }
 
 
@@ -105,7 +110,8 @@ def call(demo, data):
     """Call the endpoint as curl does; returns the result, or the text of the error."""
     address = f"{demo.url}gradio_api/call/score"
     # By json, which httpx does not write: it refuses half of an emoji.
-    body, kind = json.dumps({"data": data}), {"Content-Type": "application/json"}
+    body = json.dumps({"data": data})
+    kind = {"Content-Type": "application/json"}
     posted = HTTP.post(address, content=body, headers=kind)
     if posted.status_code != 200:
         return posted.text

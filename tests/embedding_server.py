@@ -22,5 +22,6 @@ class EmbeddingHandler(Handler):
 def serve(embed, faults=0):
     """Embed by a function of one text; the first `faults` requests get an error that may pass."""
     server = ChatServer(embed)
-    server.RequestHandlerClass, server.faults = EmbeddingHandler, faults
+    server.RequestHandlerClass = EmbeddingHandler
+    server.faults = faults
     return running(server)

@@ -31,10 +31,10 @@ def write_data(path, rows):
     elif path.suffix == ".json":
         path.write_text(json.dumps(rows))
     elif path.suffix == ".csv":
-        lines = [
-            [cell if isinstance(cell, str) else json.dumps(cell) for cell in row.values() if cell is not None]
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            cells = [cell for cell in row.values() if cell is not None]
+            lines.append([cell if isinstance(cell, str) else json.dumps(cell) for cell in cells])
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([list(rows[0]), *lines])
     else:
@@ -61,13 +61,17 @@ def read_data(path):
     if path.suffix == ".jsonl":
         return read_jsonl(path)
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: parse_cell(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+        rows = []
+        for row in csv.DictReader(file):
+            rows.append({name: parse_cell(cell) for name, cell in row.items()})
+        return rows
 
 
 @contextmanager
 def small_files(n_bytes):
     """Let no file of this process grow beyond some bytes, as on a full disk: the system refuses with an error."""
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
     try:
         yield
@@ -89,7 +93,8 @@ def pipe_of(content, kind, name="pipe"):
     if kind == "fifo":
         os.mkfifo(name)
         # Opened for both, so that no end waits for the other one.
-        path, reader = Path(name), os.open(name, os.O_RDWR)
+        path = Path(name)
+        reader = os.open(name, os.O_RDWR)
         writer = os.open(name, os.O_WRONLY)
     else:
         reader, writer = os.pipe()

@@ -57,7 +57,8 @@ TOKENS = (
 def damage_json(draw, value):
     """Replace, remove or add a value somewhere within a JSON value."""
     value = copy.deepcopy(value)
-    node, path = value, []
+    node = value
+    path = []
     while isinstance(node, (dict, list)) and node and (not path or draw.random() < 0.7):
         key = draw.choice(list(node) if isinstance(node, dict) else range(len(node)))
         path.append((node, key))
@@ -97,7 +98,8 @@ def damage_bytes(draw, data):
 
 def damage_lines(draw, values):
     """Write values as JSON lines, and damage a value or the bytes; sometimes neither."""
-    values, kind = list(values), draw.random()
+    values = list(values)
+    kind = draw.random()
     if kind < 0.6:
         i = draw.randrange(len(values))
         values[i] = damage_json(draw, values[i])

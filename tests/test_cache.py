@@ -88,7 +88,8 @@ def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tm
 
 def put_numbers(folder, numbers, size):
     """Put rows that their text decides, unless they are there, `size` at a time; returns all rows."""
-    cache, texts = Cache(folder, "some@model"), list(map(str, numbers))
+    cache = Cache(folder, "some@model")
+    texts = list(map(str, numbers))
     for start in range(0, len(texts), size):
         part = texts[start : start + size]
         missing = set(part) - cache.get(part).keys()
@@ -140,15 +141,17 @@ def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
     expected = encode(texts, tiny_model, cache_dir=tmp_path)
     path = cache_file(tmp_path)
     content = path.read_bytes()
-    size, place = len(content), content.index(expected[100].tobytes())
-    path.write_bytes(
-        {
-            "text": b"This is not a cache.\n" * 2000,
-            "cut": content[: size // 2],
-            "zeros": content[:65_536] + bytes(size - 65_536),
-            "digit": content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :],
-        }[damage]
-    )
+    size = len(content)
+    place = content.index(expected[100].tobytes())
+    changed = bytearray(content)
+    changed[place] ^= 1
+    damaged = {
+        "text": b"This is not a cache.\n" * 2000,
+        "cut": content[: size // 2],
+        "zeros": content[:65_536] + bytes(size - 65_536),
+        "digit": bytes(changed),
+    }
+    path.write_bytes(damaged[damage])
     with pytest.raises(ValueError, match=rf"cache_dir: {re.escape(str(path))} is damaged"):
         encode(texts, tiny_model, cache_dir=tmp_path)
     path.unlink()

@@ -56,7 +56,7 @@ def test_what_was_answered_is_never_requested_again(ask):
             (0, NINE[::-1], ("--attempts", 2, "--workers", 1, "--retries", 0)),
             (9, NINE, ("--temperature", 0.5)),
             (9, NINE, ("--model", "other")),
-            (2, [*NINE, *requests("1", "2", sample=1)], ()),
+            (2, NINE + requests("1", "2", sample=1), ()),
             (1, requests("9", "8"), ()),
         ]:
             before = len(server.requests)
@@ -170,7 +170,8 @@ COMMANDS = {
 @pytest.mark.parametrize("status", [401, 400])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_any_answer_an_output_stays_as_it_is(monkeypatch, tmp_path, capsys, command, status):
-    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given = tmp_path / "given.jsonl"
+    out = tmp_path / "out.jsonl"
     line, options = COMMANDS[command]
     given.write_text(f"{line}\n", encoding="utf-8")
     out.write_text("of an earlier run\n", encoding="utf-8")
@@ -185,10 +186,12 @@ def test_without_any_answer_an_output_stays_as_it_is(monkeypatch, tmp_path, caps
 @pytest.mark.parametrize("command", COMMANDS)
 def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
     """The second is refused, as by score, while the first one asks."""
-    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given = tmp_path / "given.jsonl"
+    out = tmp_path / "out.jsonl"
     line, options = COMMANDS[command]
     given.write_text(f"{line}\n", encoding="utf-8")
-    words = [*command.split(), given, "--out", out, *options, "--model", "m", "--workers", 1]
+    words = [*command.split(), given, "--out", out, "--model", "m", "--workers", 1]
+    words += options
     answers = {"probe ask": "a dog", "rate-quality": "Yes", "cluster-answers": '{"1": "a", "2": "b"}'}
     ends = []
 
@@ -223,7 +226,8 @@ def test_answers_are_those_of_the_server_that_is_asked(ask):
 @pytest.mark.slow
 def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path):
     questions = write_jsonl(tmp_path / "q.jsonl", [{"id": i, "question": f"{i}?"} for i in range(3)])
-    out, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
+    out = tmp_path / "out.jsonl"
+    journal = tmp_path / "out.jsonl.journal"
     workers = 2
     with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
         command = [sys.executable, "-m", "text_metrics", "probe", "ask", questions, "--out", out, "--model", "m"]
@@ -266,7 +270,8 @@ def test_a_full_disk_stops_the_run_and_leaves_no_part_of_an_answer(ask, tmp_path
 
 
 def test_a_file_that_is_no_journal_is_named_and_kept(tmp_path):
-    path, record = tmp_path / "a.journal", '{"key": "k", "answer": "x"}'
+    path = tmp_path / "a.journal"
+    record = '{"key": "k", "answer": "x"}'
     for line in ("not mine", "[]", '{"key": "k"}', '{"key": [], "answer": "x"}'):
         path.write_text(f"{record}\n{line}\n", encoding="utf-8")
         with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line 2"):

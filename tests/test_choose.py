@@ -21,10 +21,11 @@ def plain_greedy(similarities, quality, keep, ranks):
     chosen = []
     for _ in range(keep):
         rest = [i for i in np.argsort(ranks, kind="stable").tolist() if i not in chosen]
-        scores = [
-            round(quality[subset].mean() * len(subset) ** 2 / np.square(similarities[np.ix_(subset, subset)]).sum(), 12)
-            for subset in ([*chosen, i] for i in rest)
-        ]
+        scores = []
+        for i in rest:
+            subset = [*chosen, i]
+            squares = np.square(similarities[np.ix_(subset, subset)])
+            scores.append(round(quality[subset].mean() * len(subset) ** 2 / squares.sum(), 12))
         chosen.append(rest[int(np.argmax(scores))])
     return chosen
 
@@ -73,7 +74,8 @@ def test_a_large_group_is_chosen_from_as_a_small_one(rng, monkeypatch, kind, min
 
 def test_the_score_is_quality_times_vendi(rng):
     for n in (2, 5):
-        vectors, quality = rng.standard_normal((n, 3)), rng.random(n)
+        vectors = rng.standard_normal((n, 3))
+        quality = rng.random(n)
         expected = quality.mean() * diversity.vendi(vectors, 2)
         assert subset_score(unit_vectors(vectors), quality) == pytest.approx(expected)
 
@@ -114,17 +116,14 @@ def test_rows_of_groups(tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_columns_that_are_parallel_to_the_texts_are_shortened(tmp_path, kind):
-    rows = [
-        {
-            "answers": members,
-            "label": [f"{i}.{j}" for j in range(len(members))],
-            "nested": [[j] for j in range(len(members))],
-            # The first text is the worst.
-            "q": [0.0, *[0.9] * (len(members) - 1)],
-            **{"more": ["x"] * 9, "text": '["a", "b", "c"]', "id": i},
-        }
-        for i, members in enumerate(SETS)
-    ]
+    rows = []
+    for i, members in enumerate(SETS):
+        row = {"id": i, "answers": members, "more": ["x"] * 9, "text": '["a", "b", "c"]'}
+        row["label"] = [f"{i}.{j}" for j in range(len(members))]
+        row["nested"] = [[j] for j in range(len(members))]
+        # The first text is the worst.
+        row["q"] = [0.0, *[0.9] * (len(members) - 1)]
+        rows.append(row)
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert choose(data, "--keep", 2, "--column", "quality=q", key="answers", out=f"out.{kind}") == 0
     for row, original in zip(read_data(tmp_path / f"out.{kind}"), rows, strict=True):
@@ -154,7 +153,9 @@ def test_equal_texts_are_merged(tmp_path):
 
 
 def test_near_duplicates_are_removed(load, tmp_path):
-    texts = [*SETS[0], "The couple take their dog to a park.", "Cats sleep on the sofa.", *SETS[1], "A DOG BARKS."]
+    texts = [*SETS[0], "The couple take their dog to a park.", "Cats sleep on the sofa."]
+    texts += SETS[1]
+    texts.append("A DOG BARKS.")
     data = write_jsonl(tmp_path / "data.jsonl", [{"t": text, "q": i / 10} for i, text in enumerate(texts)])
     words = ["--one-set", "--keep", "all", "--min-distance", 0.3, "--column", "quality=q"]
     assert choose(data, *words, key="t") == 0

@@ -133,7 +133,8 @@ def reply_by_first_word(question, _number=0):
 
 def test_texts_get_classes_by_a_criterion(run, tmp_path):
     """Different texts of a set are asked about once; another criterion is another question."""
-    data, out = write_jsonl(tmp_path / "data.jsonl", PLOTS), tmp_path / "classes.jsonl"
+    data = write_jsonl(tmp_path / "data.jsonl", PLOTS)
+    out = tmp_path / "classes.jsonl"
     longer = tmp_path / "criterion.txt"
     longer.write_text("the same weather\n", encoding="utf-8")
     words = (data, "--text-key", "stories", "--context-key", "prompt", "--out", out)
@@ -158,8 +159,10 @@ def test_texts_get_classes_by_a_criterion(run, tmp_path):
 
 
 def test_sets_without_an_answer_have_none(run, tmp_path):
-    rows = [*ROWS[:4], {"prompt": "e"}, *ROWS[4:]]
-    data, out = write_jsonl(tmp_path / "data.jsonl", rows), tmp_path / "classes.jsonl"
+    rows = list(ROWS)
+    rows.insert(4, {"prompt": "e"})
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    out = tmp_path / "classes.jsonl"
     words = (data, "--text-key", "story", "--id-key", "prompt", "--out", out, "--attempts", 1)
     with serve(lambda question, _: "?" if "Dogs" in question else reply_by_first_word(question)) as server:
         code, shown = run(*words, "--base-url", server.url)
@@ -195,7 +198,8 @@ def classified(monkeypatch, tmp_path):
     """Write a file of sets, or of texts, with their classes by the command; returns it, and its keys."""
 
     def classify(name, rows, *keys):
-        data, out = write_data(tmp_path / f"data-{name}", rows), tmp_path / name
+        data = write_data(tmp_path / f"data-{name}", rows)
+        out = tmp_path / name
         with serve(reply_by_first_word) as server:
             words = (*keys, "--out", out, "--model", "m", "--base-url", server.url)
             assert run_command(monkeypatch, "cluster-answers", data, *words) == 0

@@ -48,7 +48,10 @@ def values_for(argument, declared, sets):
         sign = 1 if declared.numbers[1] > 0 else -1
         return [[sign / len(members)] * len(members) for members in sets]
     labels = {text: f"c{i % 2}" for i, text in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
-    return [[labels[text] for text in members] for members in sets]
+    values = []
+    for members in sets:
+        values.append([labels[text] for text in members])
+    return values
 
 
 def as_words(settings, columns):
@@ -58,11 +61,12 @@ def as_words(settings, columns):
 
 def of_single_texts(rows, keys):
     """One row for each text of a set, with the key of its set."""
-    return [
-        {"key": f"k{i}", **{name: value[j] if name in keys else value for name, value in row.items()}}
-        for i, row in enumerate(rows)
-        for j in range(len(row["texts"]))
-    ]
+    singles = []
+    for i, row in enumerate(rows):
+        for j in range(len(row["texts"])):
+            values = {name: value[j] if name in keys else value for name, value in row.items()}
+            singles.append({"key": f"k{i}", **values})
+    return singles
 
 
 @pytest.mark.filterwarnings("ignore:people's clusters are not used")
@@ -104,16 +108,17 @@ CLASSES = {"patience": 0.8}
     ("source", "out"), [("data.jsonl", "out.parquet"), ("data.parquet", "out.csv"), ("data.parquet", "out.parquet")]
 )
 def test_all_results_of_items_are_columns(load, tmp_path, source, out):
-    rows = [
-        {"prompt": f"p{i // 2}", "texts": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
-        for i, members in enumerate([*SETS, *SETS[::-1]])
-    ]
+    rows = []
+    for i, members in enumerate(SETS + SETS[::-1]):
+        rewards = [round(0.9 - 0.2 * j, 3) for j in range(len(members))]
+        rows.append({"prompt": f"p{i // 2}", "texts": members, "reward": rewards})
     data = write_data(tmp_path / source, rows)
     columns = {"quality": "reward", "confidence_by": "prompt"}
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", out=out, size=5) == 0
     metric = load("semantic_entropy")
     given = {"quality": [row["reward"] for row in rows], "predictions": [row["texts"] for row in rows]}
-    expected = metric.compute(**given, **CLASSES, confidence=0.95, confidence_by=[row["prompt"] for row in rows])
+    by_prompt = {"confidence": 0.95, "confidence_by": [row["prompt"] for row in rows]}
+    expected = metric.compute(**(given | CLASSES | by_prompt))
     written, _, summary = results_of(data, out)
     intervals = [f"{name}confidence_interval" for name in ("", "n_classes_", "utility_")]
     for key in ("utility", "n_classes", "semantic_entropy", *intervals):
@@ -144,7 +149,9 @@ BAD = [
 
 def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
     good = {"texts": SETS[0], "reward": [0.5] * 4, "share": [0.25] * 4, "label": list("abab"), "prompt": "p"}
-    rows = [good, *({**good, **change} for change, _ in BAD), {**good, "prompt": 3}]
+    rows = [good]
+    rows += [good | change for change, _ in BAD]
+    rows.append(good | {"prompt": 3})
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     columns = {"quality": "reward", "weights": "share", "classes": "label", "confidence_by": "prompt"}
     assert score(data, *as_words(CLASSES, columns), metric="semantic_entropy", size=8) == EXIT_BAD_ROWS
@@ -163,11 +170,15 @@ def test_a_column_that_is_a_result_is_an_error(tmp_path, capsys):
 
 
 def test_quality_of_another_scale(load, tmp_path):
-    rows = [{"texts": members, "q": [(i + j) % 10 for j in range(len(members))]} for i, members in enumerate(SETS)]
+    rows = []
+    for i, members in enumerate(SETS):
+        rows.append({"texts": members, "q": [(i + j) % 10 for j in range(len(members))]})
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     assert score(data, "--column", "quality=q", metric="vendi_embed") == EXIT_USAGE
     assert score(data, "--column", "quality=q", "--quality-scale", 10, metric="vendi_embed") == 0
-    quality = [[value / 10 for value in row["q"]] for row in rows]
+    quality = []
+    for row in rows:
+        quality.append([value / 10 for value in row["q"]])
     expected = load("vendi_embed").compute(predictions=SETS, quality=quality)
     written, *_ = results_of(data)
     assert [row["quality_scores"] for row in written] == pytest.approx(expected["quality_scores"])
@@ -184,7 +195,8 @@ def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
     rows = [{"texts": members, "c": context or ""} for members, context in zip(SETS, CONTEXTS, strict=True)]
     more = ["--context-key", "c"]
     if kind.startswith("single"):
-        rows, more = of_single_texts(rows, {"texts"}), [*more, "--id-key", "key"]
+        rows = of_single_texts(rows, {"texts"})
+        more = [*more, "--id-key", "key"]
     data = write_data(tmp_path / f"data.{kind}", rows)
     assert score(data, *more, metric=name, size=6) == 0
     expected = load(name).compute(predictions=SETS, contexts=CONTEXTS)

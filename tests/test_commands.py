@@ -196,7 +196,8 @@ def test_a_pipe_is_read_once(run, kind):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
-    path, (before, after) = Path("nowhere.jsonl"), COMMANDS[command]
+    path = Path("nowhere.jsonl")
+    before, after = COMMANDS[command]
     assert_one_sentence(*run(*before, path, *after), path.name)
     path.mkdir()
     assert_one_sentence(*run(*before, path, *after), path.name)
@@ -226,5 +227,5 @@ def test_pairs_of_another_kind_are_named(run, pairs):
 def test_a_shell_completes_commands_and_options(line, completed):
     names = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
     shell = ["sh", "-c", 'exec "$0" -m text_metrics 8>&1 9>/dev/null', sys.executable]
-    shown = subprocess.run(shell, env={**os.environ, **names}, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(shell, env=os.environ | names, capture_output=True, text=True, check=True).stdout
     assert shown.strip() == completed

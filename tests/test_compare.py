@@ -97,7 +97,7 @@ def test_items_are_paired_by_id_or_by_line(run):
 
 
 def test_sets_of_one_cluster_are_not_independent(run, result_of):
-    a = [{"id": i, "topic": i // 2, "texts": members} for i, members in enumerate([*SETS, *OTHER])]
+    a = [{"id": i, "topic": i // 2, "texts": members} for i, members in enumerate(SETS + OTHER)]
     b = [{**row, "texts": ["a b", "c d"]} for row in a]
     options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--cluster-key", "topic")
     result, _ = result_of(a, b, *options)
@@ -117,8 +117,9 @@ def of_single_texts(sets):
 @pytest.mark.parametrize("metric", ["self_bleu", "gruen"])
 def test_rows_of_one_text_are_sets_by_their_id(run, result_of, tmp_path, load, metric):
     options = ("--metric", metric, "--text-key", "t", "--id-key", "id")
-    of_lists = ([{"id": f"p{i}", "t": members} for i, members in enumerate(sets)] for sets in (SETS, OTHER))
-    first, _ = result_of(*of_lists, *options)
+    a = [{"id": f"p{i}", "t": members} for i, members in enumerate(SETS)]
+    b = [{"id": f"p{i}", "t": members} for i, members in enumerate(OTHER)]
+    first, _ = result_of(a, b, *options)
     assert result_of(of_single_texts(SETS), of_single_texts(OTHER), *options)[0] == first
     expected = load(metric).compute(predictions=SETS[0])
     assert first["items"][0]["a"] == pytest.approx(np.mean(expected["scores"]), abs=1e-6)
@@ -142,8 +143,12 @@ def test_blank_lines_pair_nothing_wrong(run, tmp_path, kind):
         lines = ["t", *('"' + json.dumps(members).replace('"', '""') + '"' for members in SETS)]
     whole, first, second = (tmp_path / f"{name}.{kind}" for name in ("whole", "first", "second"))
     whole.write_text("\n".join(lines))
-    first.write_text("\n".join([*lines[:2], "", *lines[2:]]))
-    second.write_text("\n".join([*lines[:3], "", *lines[3:], "", ""]))
+    blank_third = list(lines)
+    blank_third.insert(2, "")
+    first.write_text("\n".join(blank_third))
+    blank_fourth = [*lines, "", ""]
+    blank_fourth.insert(3, "")
+    second.write_text("\n".join(blank_fourth))
     options = (*BLEU, "--text-key", "t", "--by-line")
     assert f"equal {len(SETS)} times" in run(str(first), str(first), *options)[1]
     for a, b in ((first, second), (whole, first), (second, whole)):
@@ -163,8 +168,8 @@ def test_items_without_a_score_are_left_out_on_both_sides(run):
 
 def test_answers_against_peoples_and_signatures_that_differ(run, tmp_path):
     people = [["a kettle"] * 4 + ["a pot"] * 2, ["red"] * 3 + ["blue"] * 3]
-    answers = ([["kettle", "pot"], ["red", "blue"]], [["a plane"], ["a plane"]])
-    a, b = ([{"t": t, "people": gold} for t, gold in zip(side, people, strict=True)] for side in answers)
+    a = [{"t": ["kettle", "pot"], "people": people[0]}, {"t": ["red", "blue"], "people": people[1]}]
+    b = [{"t": ["a plane"], "people": gold} for gold in people]
     options = ("--metric", "probeval", "--text-key", "t", "--by-line", "--reference-key", "people")
     code, out, _ = run(a, b, *options)
     assert code == 0
@@ -230,7 +235,8 @@ def test_bad_input_is_named(run, a, b, options, message):
 
 def test_contexts_are_taken_out_of_both_systems(result_of, load):
     contexts = [f"Say something about {members[0].split()[1]}." for members in SETS]
-    a, b = ([{"t": t, "c": c} for t, c in zip(sets, contexts, strict=True)] for sets in (SETS, OTHER))
+    a = [{"t": t, "c": c} for t, c in zip(SETS, contexts, strict=True)]
+    b = [{"t": t, "c": c} for t, c in zip(OTHER, contexts, strict=True)]
     options = ("--metric", "vendi_embed", "--text-key", "t", "--by-line", "--context-key", "c")
     items = result_of(a, b, *options)[0]["items"]
     for side, sets in zip("ab", (SETS, OTHER), strict=True):

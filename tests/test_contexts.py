@@ -24,7 +24,8 @@ def without(rows, context):
     """Remove the context from rows, text by text."""
     if context is None:
         return rows
-    context, result = context / np.linalg.norm(context), []
+    context = context / np.linalg.norm(context)
+    result = []
     for row in rows:
         unit = row / np.linalg.norm(row)
         rest = unit - (unit @ context) * context
@@ -95,7 +96,8 @@ def test_contexts_are_embedded_as_texts_are(load, tiny_model, name, long_texts):
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_forms_of_contexts(load, given, name):
     rows, contexts = given
-    metric, first = load(name), {"predictions": TEXTS[0], "embeddings": rows[0]}
+    metric = load(name)
+    first = {"predictions": TEXTS[0], "embeddings": rows[0]}
     expected = metric.compute(predictions=TEXTS[:1], embeddings=rows[:1], context_embeddings=contexts[:1])["scores"]
     for form in (contexts[0], [contexts[0]], contexts[0].tolist(), torch.tensor(contexts[0]), 7 * contexts[0]):
         assert metric.compute(**first, context_embeddings=form)["scores"] == pytest.approx(expected, abs=1e-12)

@@ -28,7 +28,7 @@ def test_equals_sentence_transformers():
 
 
 def test_repeated_texts_are_encoded_once(encoded_texts):
-    encoded = encode([*TEXTS, *TEXTS], device="cpu")
+    encoded = encode(TEXTS * 2, device="cpu")
     assert sorted(encoded_texts) == sorted(set(TEXTS))
     np.testing.assert_array_equal(encoded[: len(TEXTS)], encoded[len(TEXTS) :])
 
@@ -125,7 +125,9 @@ def test_one_model_serves_all_metrics(load, monkeypatch):
 
 
 def test_metrics_may_compute_at_once(load):
-    sets = [[f"{'word ' * n}{i}" for n in (1, 300, 20)] for i in range(4)]
+    sets = []
+    for i in range(4):
+        sets.append([f"{'word ' * n}{i}" for n in (1, 300, 20)])
     expected = [load("vendi_embed").compute(predictions=texts)["vendi_embed"] for texts in sets]
     with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -287,5 +289,5 @@ def test_texts_that_the_default_does_not_know_are_a_warning(load, tiny_model, tm
             encode([text, "A dog barks.", text])
     for _ in range(2):
         with pytest.warns(UserWarning, match=f"{len(UNKNOWN)} of 14") as caught:
-            load("vendi_embed").compute(predictions=[*KNOWN, *UNKNOWN], cache_dir=tmp_path)
+            load("vendi_embed").compute(predictions=KNOWN + UNKNOWN, cache_dir=tmp_path)
         assert len(caught) == 1

@@ -36,17 +36,21 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
             patch.setattr(core_models.model_registry(), "models", {})
             return ways["encoder"]()
 
+    def score_clusters():
+        answers = {"predictions": [texts[:9]], "references": [texts[20:50]]}
+        return load("probeval").compute(clustering="xmeans", **answers)["scores"]
+
+    def evaluate_in_training():
+        compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)
+        return compute_metrics(EvalPrediction(ids, ids))
+
     ways = {
         "encoder": lambda: load("vendi_embed").compute(predictions=texts, set_size=4)["scores"],
         "encoder that is not loaded": load_encoder,
         "embeddings": lambda: load("chamfer_diversity").compute(predictions=["a"] * 1500, embeddings=rows)["scores"],
-        "clusters": lambda: load("probeval").compute(
-            predictions=[texts[:9]], references=[texts[20:50]], clustering="xmeans"
-        )["scores"],
+        "clusters": score_clusters,
         "rewards": lambda: text_metrics.for_rewards(load("vendi_embed"), 4)(completions=texts),
-        "trainer": lambda: text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)(
-            EvalPrediction(ids, ids)
-        ),
+        "trainer": evaluate_in_training,
     }
     expected = {name: compute() for name, compute in ways.items()}
     for name, compute in ways.items():
@@ -69,7 +73,8 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
         return [metric.compute(**inputs_of(metric, items_of(metric)), **settings) for metric, settings in calls]
 
     expected = compute()
-    holds, release = threading.Event(), threading.Event()
+    holds = threading.Event()
+    release = threading.Event()
 
     def hold():
         with registry.lock:

@@ -120,7 +120,8 @@ def test_contexts_of_commongen_are_parsed(tmp_path, monkeypatch):
     graphs = ["(e / eat-01 :ARG0 (g / goat))", None]
     model = SimpleNamespace(parse_sents=lambda sentences, add_metadata: graphs[: len(sentences)])
     monkeypatch.setitem(sys.modules, "amrlib", SimpleNamespace(load_stog_model=lambda model_dir: model))
-    contexts, out = tmp_path / "commongen.jsonl", tmp_path / "questions.jsonl"
+    contexts = tmp_path / "commongen.jsonl"
+    out = tmp_path / "questions.jsonl"
     scene = ["A goat eats in a field.", "Goats are in the field."]
     contexts.write_text(json.dumps({"concept_set": "goat#eat#field", "scene": scene}) + "\n")
     code, rows = ask(contexts, out, "--parse", "model")

@@ -31,7 +31,9 @@ class Letters:
     """An encoder that counts letters."""
 
     def encode(self, texts):
-        counts = [[1 + text.lower().count(letter) for letter in "aeinrst "] for text in texts]
+        counts = []
+        for text in texts:
+            counts.append([1 + text.lower().count(letter) for letter in "aeinrst "])
         return np.array(counts, dtype=np.float32).reshape(len(texts), 8)
 
 
@@ -41,7 +43,10 @@ def shaped(make):
     def draw_values(draw, predictions):
         if not isinstance(predictions, list):
             return [make(draw)]
-        return [[make(draw) for _ in item] if isinstance(item, list) else make(draw) for item in predictions]
+        values = []
+        for item in predictions:
+            values.append([make(draw) for _ in item] if isinstance(item, list) else make(draw))
+        return values
 
     return draw_values
 
@@ -57,9 +62,12 @@ def sizes_of(predictions):
 
 def weights(draw, predictions):
     rows = shaped(lambda draw: draw.random() + 0.01)(draw, predictions)
-    if any(isinstance(row, list) for row in rows):
-        return [[value / sum(row) for value in row] if isinstance(row, list) else row for row in rows]
-    return [value / sum(rows) for value in rows]
+    if not any(isinstance(row, list) for row in rows):
+        return [value / sum(rows) for value in rows]
+    shares = []
+    for row in rows:
+        shares.append([value / sum(row) for value in row] if isinstance(row, list) else row)
+    return shares
 
 
 def embeddings(draw, predictions):
@@ -165,7 +173,8 @@ def draw_answers(draw, clustered):
 def draw_case(draw, name, declared):
     """Draw the input and the settings of a call."""
     if name == "probeval":
-        n, clustered = draw.randint(1, 3), draw.random() < 0.5
+        n = draw.randint(1, 3)
+        clustered = draw.random() < 0.5
         inputs = {
             "predictions": [draw_answers(draw, False) for _ in range(n)],
             "references": [draw_answers(draw, clustered) for _ in range(n)],

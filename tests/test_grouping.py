@@ -23,7 +23,8 @@ SCORED = {"key": "text", "size": 6}
 
 
 def score_sets(data, *more, **named):
-    return score(data, "--set", "max_order=2", *more, **{**SCORED, **named})
+    keys = SCORED | named
+    return score(data, "--set", "max_order=2", *more, **keys)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -76,7 +77,8 @@ def test_one_key_is_read_alike_whatever_its_type(same):
 
 def test_other_keys_stay_apart():
     texts = ["01", "1.10", "1e1", "a.0", "0x1", "1_0", "2024", "2024-05", "20240506", "nan", "inf", "rue"]
-    values = [1, 1.1, " 1", float("inf"), float("-inf"), *texts, *(same[0] for same in SAME_KEYS[1:])]
+    values = [1, 1.1, " 1", float("inf"), float("-inf"), *texts]
+    values += [same[0] for same in SAME_KEYS[1:]]
     assert len({read_key({"p": value}, "p") for value in values}) == len(values)
 
 
@@ -87,10 +89,9 @@ def test_keys_meet_between_formats(tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet")
     frame.astype({"day": str}).to_json(tmp_path / "a.jsonl", orient="records", lines=True, date_format="iso")
-    keys = [
-        [[read_key(row.values, name) for name in frame] for row in Source(tmp_path / f"a.{kind}").rows()]
-        for kind in ("csv", "parquet", "jsonl")
-    ]
+    keys = []
+    for kind in ("csv", "parquet", "jsonl"):
+        keys.append([[read_key(row.values, name) for name in frame] for row in Source(tmp_path / f"a.{kind}").rows()])
     assert keys[0] == keys[1] == keys[2]
     assert (keys[0][0], keys[0][2][0]) == (["1", "2024-01-01", "2024-01-01"], None)
 
@@ -118,15 +119,18 @@ def test_a_bad_row_makes_its_own_set_bad(tmp_path, name, grouping):
     rows = rows_of_equal_texts(20, bad=[1, 31, 33])
     if name == "data.csv" and "--id-key" in grouping:
         # Without a key, the row at the end of a set may be one of the next set.
-        rows[31]["text"], rows[30]["text"] = rows[30]["text"], None
+        rows[31]["text"] = rows[30]["text"]
+        rows[30]["text"] = None
     data = write_data(tmp_path / name, rows)
     assert score_sets(data, *grouping) == EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)
     assert [row["self_bleu"] for row in scored] == pytest.approx([1.0] * 17)
     whole = [rows[4 * i : 4 * i + 4] for i in range(20) if i not in (0, 7, 8)]
-    assert [row["text"] for row in scored] == [[row["text"] for row in members] for members in whole]
+    for row, members in zip(scored, whole, strict=True):
+        assert row["text"] == [member["text"] for member in members]
     shift = name == "data.csv"
-    assert [row["row"] for row in bad] == [number + shift for number in [*range(1, 5), *range(29, 37)]]
+    bad_numbers = [*range(1, 5), *range(29, 37)]
+    assert [row["row"] for row in bad] == [number + shift for number in bad_numbers]
     assert (summary["n_bad"], summary["n_incomplete"], summary["n_texts"]) == (12, 3, 68)
     assert summary["self_bleu_2"] == pytest.approx(1)
     assert re.findall(r"\d+", bad[0]["error"])[:3] == [str(number + shift) for number in (1, 4, 2)]
@@ -180,7 +184,9 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
 
 
 def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
-    matrix = [[float(i == j) for j in range(4)] for i in range(4)]
+    matrix = []
+    for i in range(4):
+        matrix.append([float(i == j) for j in range(4)])
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows_of_equal_texts(4, bad=[]))]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
@@ -214,7 +220,8 @@ def test_one_row_of_a_set_has_its_reference(load, tmp_path):
 
 
 def drawn_rows(rng, n_rows):
-    rows, key = [], 0
+    rows = []
+    key = 0
     for number in range(1, n_rows + 1):
         key += rng.random() < 0.4
         kind = rng.choices(["good", "bad", "keyless", "unreadable"], [12, 2, 1, 1])[0]
@@ -227,12 +234,17 @@ def expected_sets(rows, mode):
     """Find the sets and whether each is whole, by an obvious rule: each row without a key marks both its neighbours."""
     if mode == "size":
         sets = [rows[i : i + 3] for i in range(0, len(rows), 3)]
-        return [(rows, len(rows) == 3 and all(row.values and row.values["text"] for row in rows)) for rows in sets]
+        expected = []
+        for members in sets:
+            is_good = all(row.values and row.values["text"] for row in members)
+            expected.append((members, len(members) == 3 and is_good))
+        return expected
     keyed = [row for row in rows if row.values and row.values["p"] is not None]
     expected = []
     for key in dict.fromkeys(row.values["p"] for row in keyed):
         members = [row for row in keyed if row.values["p"] == key]
-        first, last = rows.index(members[0]), rows.index(members[-1])
+        first = rows.index(members[0])
+        last = rows.index(members[-1])
         span = rows[max(0, first - 1) : last + 2]
         is_whole = all(row.values and row.values["p"] is not None for row in span)
         expected.append((members, is_whole and all(row.values["text"] for row in members)))
@@ -251,7 +263,8 @@ def test_every_row_has_one_place(mode, chooses):
         expected = expected_sets(rows, mode)
         whole = [[row.number for row in members] for members, is_whole in expected if is_whole]
         assert [[row.number for row in unit.rows] for unit in units if unit.rows and not unit.is_incomplete] == whole
-        n_whole, n_short = n_whole + len(whole), n_short + len(expected) - len(whole)
+        n_whole += len(whole)
+        n_short += len(expected) - len(whole)
         # Each set that lacks a row is counted once.
         assert sum(unit.is_incomplete for unit in units) == len(expected) - len(whole)
         # Each row is scored, or bad: once; a choice goes on with all good rows.
@@ -260,6 +273,6 @@ def test_every_row_has_one_place(mode, chooses):
             good = {row.number for row in rows if row.number in good and row.values["p"] is not None}
         named = [row.number for unit in units for row in unit.rows]
         bad = [row.number for unit in units for row in unit.bad]
-        assert sorted([*named, *bad]) == [row.number for row in rows]
+        assert sorted(named + bad) == [row.number for row in rows]
         assert set(named) == good if chooses else set(named) <= good
     assert min(n_whole, n_short) > 300

@@ -69,9 +69,9 @@ def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
             loss = one_by_one.loss(sentence["text"])
             assert sentence["likelihood"] == pytest.approx(np.exp(-0.5 * np.exp(loss)), abs=1e-5)
             assert sentence["acceptability"] == pytest.approx(one_by_one.acceptability(sentence["text"]), abs=1e-4)
-        means = [
-            np.mean([sentence[name] for sentence in details["sentences"]]) for name in ("likelihood", "acceptability")
-        ]
+        means = []
+        for name in ("likelihood", "acceptability"):
+            means.append(np.mean([sentence[name] for sentence in details["sentences"]]))
         assert details["grammaticality"] == pytest.approx(np.clip(sum(means) / 8 + 0.5, 0, 1))
 
 
@@ -227,7 +227,8 @@ def test_the_weights_are_found_from_a_relative_path_and_then_from_elsewhere(load
 
 
 def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(copied):
-    metric, original = evaluate.load(str(copied)), copied / WEIGHTS
+    metric = evaluate.load(str(copied))
+    original = copied / WEIGHTS
     copy = Path(sys.modules[type(metric).__module__].__file__).with_name(WEIGHTS)
     # Corrupted beside the code: it is copied again from the original.
     copy.write_bytes(b"something else")

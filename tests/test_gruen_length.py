@@ -14,7 +14,8 @@ from text_metrics.metrics.gruen.gruen_focus import bonds, ties
 from text_metrics.metrics.gruen.gruen_redundancy import find_repeats, shared_passages
 
 EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
-STORY, LECTURE = EXAMPLES["story"], EXAMPLES["lecture"]
+STORY = EXAMPLES["story"]
+LECTURE = EXAMPLES["lecture"]
 
 
 def flags(*sentences):
@@ -30,7 +31,9 @@ def test_prose_loses_nothing(load):
 
 
 def test_a_sentence_said_twice_raises_all_flags():
-    repeats = find_repeats([*STORY[:6], STORY[3], *STORY[6:]])
+    sentences = list(STORY)
+    sentences.insert(6, STORY[3])
+    repeats = find_repeats(sentences)
     assert repeats.pairs == [(3, 6, ["longest_substring", "substring_words", "edit_distance", "common_words"])]
 
 
@@ -253,7 +256,10 @@ STRANGE = "Quarterly profits of the chemical company fell by a third."
 
 @pytest.mark.parametrize("n", [6, 12])
 def test_a_stranger_is_found_at_any_length(load, n):
-    texts = [" ".join(STORY[:n]), " ".join([*STORY[: n // 2], STRANGE, *STORY[n // 2 : n]])]
+    sentences = STORY[:n]
+    with_strange = list(sentences)
+    with_strange.insert(n // 2, STRANGE)
+    texts = [" ".join(sentences), " ".join(with_strange)]
     result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
     assert [details["focus"] for details in result["details"]] == [0.0, -0.1]
     places = [place["sentences"] for place in result["details"][1]["focus_breaks"]]
@@ -262,7 +268,7 @@ def test_a_stranger_is_found_at_any_length(load, n):
 
 
 def test_the_second_half_of_another_text_is_found(load):
-    texts = [" ".join([*STORY[:6], *LECTURE]), " ".join(LECTURE)]
+    texts = [" ".join(STORY[:6] + LECTURE), " ".join(LECTURE)]
     result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
     assert [details["focus"] for details in result["details"]] == [-0.1, 0.0]
     assert [5, 6] in [place["sentences"] for place in result["details"][0]["focus_breaks"]]
@@ -275,7 +281,8 @@ def random_vectors(n, seed=0):
 
 @pytest.mark.parametrize("n", [2, 3, 4, 9, 30, 600])
 def test_ties_and_bonds_are_what_they_say(n):
-    vectors, n_words = random_vectors(n), np.arange(1, n + 1)
+    vectors = random_vectors(n)
+    n_words = np.arange(1, n + 1)
     cosines = vectors @ vectors.T
     expected = []
     for i in range(n):

@@ -25,7 +25,8 @@ def test_the_suite_is_large_and_always_the_same():
 
 @pytest.mark.parametrize("construction", SUITE)
 def test_plain_sentences_are_above_their_corruptions(load, construction):
-    chance, sentences = random.Random(SEED), SUITE[construction][:12]
+    chance = random.Random(SEED)
+    sentences = SUITE[construction][:12]
     texts = sentences + [corrupt(sentence, chance) for sentence in sentences]
     scores = load("gruen").compute(predictions=texts, components=["grammaticality"])["scores"]
     assert sum(scores[:12]) > sum(scores[12:]) + 1.2
@@ -74,11 +75,13 @@ def test_a_sentence_is_corrupted_in_this_way_among_others(kind, corrupted):
 
 def test_training_writes_weights_that_the_metric_reads(shared_data, tiny_model, tmp_path, monkeypatch):
     folder = shutil.copytree(METRICS / "gruen", tmp_path / "gruen")
-    first, new = METRICS / "gruen/gruen_compact.safetensors", folder / "gruen_compact.safetensors"
+    first = METRICS / "gruen/gruen_compact.safetensors"
+    new = folder / "gruen_compact.safetensors"
     words = ["gruen_compact", first, new, "--teacher", tiny_model, "--settings", SETTINGS]
     monkeypatch.setattr("sys.argv", list(map(str, words)))
     assert gruen_compact.main() == 0
-    before, after = load_file(first), load_file(new)
+    before = load_file(first)
+    after = load_file(new)
     changed = {name for name, values in before.items() if (values != after[name]).any()}
     assert set() < {*before} - changed <= {"log_frequency", "log_total.2.bias"}
     # The mean of the first weights and of two runs of two steps at rates of at most 5e-4, in half precision.

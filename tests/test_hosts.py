@@ -42,7 +42,8 @@ class Host:
     """A network namespace with an address."""
 
     def __init__(self, number):
-        self.name, self.address = f"host{number}-{os.getpid()}", f"10.213.0.{number}"
+        self.name = f"host{number}-{os.getpid()}"
+        self.address = f"10.213.0.{number}"
 
     @property
     def id(self):
@@ -56,9 +57,8 @@ class Host:
         # priority, at which they wait for all other tests.
         names |= {"RAY_prestart_worker_first_driver": "0", "RAY_worker_niceness": "0"}
         with log.open("a") as file:
-            return subprocess.Popen(
-                words, env={**os.environ, **names, **environment}, cwd=ROOT, stdout=file, stderr=file
-            )
+            variables = os.environ | names | environment
+            return subprocess.Popen(words, env=variables, cwd=ROOT, stdout=file, stderr=file)
 
     def kill(self):
         """Kill all processes of the host."""
@@ -143,7 +143,8 @@ def test_a_host_that_dies_loses_nothing(hosts, two_machines, tmp_path):
 
     changed = changed_metric(tmp_path, "self_bleu", "SelfBleu", STOPPING)
     (tmp_path / "second").write_text(str(second.id))
-    marks, parts = tmp_path / "marks", there / "out.jsonl.parts"
+    marks = tmp_path / "marks"
+    parts = there / "out.jsonl.parts"
     log = tmp_path / "job.log"
     more = ["--set-size", 3, "--metric", changed, *on(two_machines, 2)]
     words = words_of(there / "data.jsonl", *more, key="text", size=30)

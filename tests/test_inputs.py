@@ -19,7 +19,8 @@ GOOD = ["a b", "c d"]
 PEOPLE = [["a kettle"] * 3 + ["a pot"] * 2 + ["a cup"]]
 ANSWERS = [["kettle", "pot", "helicopter"]]
 # A number beyond all floats, and one of more digits than Python prints.
-HUGE, LONG = 10**400, 10**5000
+HUGE = 10**400
+LONG = 10**5000
 
 # Forms of predictions, and what the error names.
 PREDICTIONS = [
@@ -137,14 +138,16 @@ def test_the_item_is_named_in_its_set(load, parameter):
 
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_what_is_given_for_texts_may_be_flat_or_nested(load, name, rng):
-    rows, sets = rng.normal(size=(4, 3)), [GOOD, GOOD]
+    rows = rng.normal(size=(4, 3))
+    sets = [GOOD, GOOD]
     given = {"quality": [[0.1, 0.2], [0.3, 0.4]], "embeddings": [rows[:2], rows[2:]]}
     flat = {"quality": [0.1, 0.2, 0.3, 0.4], "embeddings": rows}
     if name == "vendi_embed":
-        given["weights"], flat["weights"] = [[0.25, 0.75], [0.5, 0.5]], [0.25, 0.75, 0.5, 0.5]
+        given["weights"] = [[0.25, 0.75], [0.5, 0.5]]
+        flat["weights"] = [0.25, 0.75, 0.5, 0.5]
     expected = load(name).compute(predictions=sets, **given)
     assert load(name).compute(predictions=sets, **flat) == expected
-    assert load(name).compute(predictions=[*GOOD, *GOOD], set_size=2, **flat) == expected
+    assert load(name).compute(predictions=GOOD * 2, set_size=2, **flat) == expected
     given["embeddings"] = rows.reshape(2, 2, 3)
     assert load(name).compute(predictions=sets, **given) == expected
     with pytest.raises(ValueError, match=r"embeddings\[1\] must have 2 rows"):
@@ -166,7 +169,8 @@ FORMS = {
 }
 
 
-FOUR, PAIRS = list("abcd"), [["a", "b"], ["c", "d"]]
+FOUR = list("abcd")
+PAIRS = [["a", "b"], ["c", "d"]]
 
 
 @pytest.mark.filterwarnings("error")
@@ -206,14 +210,16 @@ def test_numbers_come_in_any_form_of_an_array(load, tmp_path, names, predictions
     ],
 )
 def test_sets_of_one_text(load, name, settings):
-    compute, sets = load(name).compute, [GOOD, ["alone"], ["a b", "a c"]]
+    compute = load(name).compute
+    sets = [GOOD, ["alone"], ["a b", "a c"]]
     for predictions, item in ((["alone"], "predictions"), (sets, r"predictions \(set 1\)")):
         with pytest.raises(ValueError, match=f"{item} .*singletons='skip'"):
             compute(predictions=predictions)
     quality = {} if name == "self_bleu" else {"quality": [[0.9, 0.5], [0.0], [1.0, 0.2]]}
-    result = compute(predictions=sets, singletons="skip", details=True, **settings, **quality)
-    quality = {key: rows[::2] for key, rows in quality.items()}
-    expected = compute(predictions=sets[::2], details=True, **settings, **quality)
+    given = settings | quality
+    result = compute(predictions=sets, singletons="skip", details=True, **given)
+    of_pairs = settings | {key: rows[::2] for key, rows in quality.items()}
+    expected = compute(predictions=sets[::2], details=True, **of_pairs)
     assert result.pop("n_singletons") == 1
     assert "|set_size:1-2|" in result.pop("signature")
     for key, value in result.items():

@@ -53,11 +53,13 @@ def check_scores(load, reported, sets, answers):
     assert all(len(set(texts)) > 1 for texts in sets), "the samples of a prompt are copies"
     flat = [text for texts in sets for text in texts]
     prompts = [row["prompt"] for row in tiny_causal.read("prompts.jsonl")]
+    vendi_embed = load("vendi_embed")
+    probeval = load("probeval").compute(predictions=answers, references=people())
     expected = {
-        "vendi_embed": load("vendi_embed").compute(predictions=sets)["vendi_embed"],
-        "vendi_embed_contexts": load("vendi_embed").compute(predictions=sets, contexts=prompts)["vendi_embed"],
+        "vendi_embed": vendi_embed.compute(predictions=sets)["vendi_embed"],
+        "vendi_embed_contexts": vendi_embed.compute(predictions=sets, contexts=prompts)["vendi_embed"],
         "gruen": load("gruen").compute(predictions=flat)["gruen"],
-        "probeval": load("probeval").compute(predictions=answers, references=people())["probeval"],
+        "probeval": probeval["probeval"],
     }
     assert reported == pytest.approx(expected, abs=1e-6)
 
@@ -72,11 +74,13 @@ def test_functions_of_the_lm_eval_tasks(load):
     without = scores.vendi_embed_contexts([(texts, None) for texts in SETS])
     assert without == pytest.approx(scores.vendi_embed(SETS), abs=1e-6)
     assert scores.vendi_embed(SETS) == load("vendi_embed").compute(predictions=SETS)["vendi_embed"]
-    assert scores.gruen(SETS[:2]) == load("gruen").compute(predictions=[*SETS[0], *SETS[1]])["gruen"]
+    assert scores.gruen(SETS[:2]) == load("gruen").compute(predictions=SETS[0] + SETS[1])["gruen"]
     given = [[" a kettle"] * 3 + ["a spoon"], ["the owner", "\n"], ["under the mat"]]
     rows = tiny_causal.read("questions.jsonl")
     pairs = [scores.answers(row, [texts])["probeval"] for row, texts in zip(rows, given, strict=True)]
-    stripped = [[text.strip() for text in texts] for texts in given]
+    stripped = []
+    for texts in given:
+        stripped.append([text.strip() for text in texts])
     expected = load("probeval").compute(predictions=stripped, references=people())["probeval"]
     assert scores.probeval(pairs) == expected
 
@@ -86,7 +90,7 @@ def lm_eval_texts(folder, task):
     (path,) = folder.rglob(f"samples_{task}_*.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     rows.sort(key=lambda row: row["doc_id"])
-    return [[text.strip() for text in row["filtered_resps"][0]] for row in rows]
+    return [list(map(str.strip, row["filtered_resps"][0])) for row in rows]
 
 
 @needs("lm_eval")
@@ -112,7 +116,8 @@ def test_lm_eval(causal_model, tmp_path, load):
 
 def inspect_logs(folder):
     """Return the results and the logged answers: `{task: {metric: value}}`, `{task: answers by sample}`."""
-    reported, answers = {}, {}
+    reported = {}
+    answers = {}
     for path in folder.glob("*.json"):
         log = json.loads(path.read_text(encoding="utf-8"))
         assert log["status"] == "success", log.get("error")
@@ -144,7 +149,8 @@ def test_inspect(causal_model, tmp_path, load):
     )
     reported, answers = inspect_logs(tmp_path)
     for name in ("text_metrics", "mock"):
-        diversity, probeval = f"{name}_diversity", f"{name}_probeval"
+        diversity = f"{name}_diversity"
+        probeval = f"{name}_probeval"
         check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
     check_mocked(answers["mock_diversity"], [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
     check_mocked(answers["mock_probeval"], [row["question"] for row in tiny_causal.read("questions.jsonl")])
@@ -206,7 +212,9 @@ def test_lighteval(tmp_path, causal_model, load):
         task = "probeval" if "probeval" in details.name else "diversity"
         rows = pandas.read_parquet(details)
         prompts = [doc["query"] for doc in rows["doc"]]
-        texts = [[text.strip() for text in response["text"]] for response in rows["model_response"]]
+        texts = []
+        for response in rows["model_response"]:
+            texts.append([text.strip() for text in response["text"]])
         answers[task] = dict(zip(prompts, texts, strict=True))
     questions = [row["question"] for row in tiny_causal.read("questions.jsonl")]
     sets = [answers["diversity"][row["prompt"]] for row in tiny_causal.read("prompts.jsonl")]

@@ -107,12 +107,14 @@ def test_the_test_rejects_what_the_interval_excludes(rng, level):
 
 
 def test_order_units_and_batches_do_not_matter(rng):
-    values, units = rng.lognormal(size=500), rng.integers(0, 60, 500)
+    values = rng.lognormal(size=500)
+    units = rng.integers(0, 60, 500)
     expected = mean_estimate(values, units).interval(0.95)
     order = rng.permutation(500)
     assert mean_estimate(values[order], units[order]).interval(0.95) == pytest.approx(expected, rel=1e-12)
     assert mean_estimate(values, 7 * units).interval(0.95) == pytest.approx(expected, rel=1e-12)
-    sums, counts = np.bincount(units, values), np.bincount(units)
+    sums = np.bincount(units, values)
+    counts = np.bincount(units)
     assert ratio_estimate(sums, counts).interval(0.95) == pytest.approx(expected, rel=1e-12)
     # Moments about the mean of the first batch keep their digits far from 0.
     far = mean_estimate(values + 1e6, units).interval(0.95)
@@ -120,9 +122,11 @@ def test_order_units_and_batches_do_not_matter(rng):
 
 
 def test_the_error_of_units_is_that_of_the_jackknife(rng):
-    values, units = rng.lognormal(size=400), np.sort(rng.integers(0, 50, 400))
+    values = rng.lognormal(size=400)
+    units = np.sort(rng.integers(0, 50, 400))
     estimate = mean_estimate(values, units)
-    sums, counts = np.bincount(units, values), np.bincount(units)
+    sums = np.bincount(units, values)
+    counts = np.bincount(units)
     left_out = (sums.sum() - sums) / (counts.sum() - counts)
     jackknife = Estimate.of(estimate.value, (len(sums) - 1) * (left_out.mean() - left_out))
     assert estimate.value == pytest.approx(values.mean())
@@ -181,7 +185,8 @@ def test_the_interval_is_that_of_the_mean_of_the_scores(load, compute, name, set
     signature = result.pop("signature")
     assert signature == plain.pop("signature").replace("|version", "|confidence:0.5|version")
     assert result == plain
-    scores, bounds = np.array(result["scores"]), load(name).bounds
+    scores = np.array(result["scores"])
+    bounds = load(name).bounds
     assert bounds[0] <= scores.min()
     assert callable(bounds[1]) or scores.max() <= bounds[1]
     if "aggregate" not in settings:
@@ -195,7 +200,8 @@ def test_the_interval_is_that_of_the_mean_of_the_scores(load, compute, name, set
 
 @every_metric
 def test_items_of_one_label_are_one_unit(compute, name, settings):
-    alone, result = compute(confidence=0.5), compute(confidence=0.5, confidence_by=LABELS)
+    alone = compute(confidence=0.5)
+    result = compute(confidence=0.5, confidence_by=LABELS)
     assert result["signature"] == alone["signature"].replace("|confidence:0.5|", "|confidence:0.5|confidence_by:given|")
     if "aggregate" not in settings:
         expected = mean_estimate(np.array(result["scores"]), np.array([0, 0, 1, 1, 1])).interval(0.5)
@@ -234,7 +240,9 @@ def test_items_that_score_the_same_have_no_interval(load, aggregate):
 
 
 def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
-    sets = [[" ".join(rng.choice(list("abcdef"), 5)) for _ in range(3)] for _ in range(12)]
+    sets = []
+    for _ in range(12):
+        sets.append([" ".join(rng.choice(list("abcdef"), 5)) for _ in range(3)])
     settings = {"max_order": 2, "aggregate": "corpus"}
     result = load("self_bleu").compute(predictions=sets, confidence=0.8, **settings)
     ours = load("self_bleu").compute(predictions=sets, **settings)["self_bleu"]
@@ -244,7 +252,9 @@ def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
     pseudo_values = len(sets) * ours - (len(sets) - 1) * left_out
     assert [low, high] == pytest.approx(Estimate.of(ours, pseudo_values - pseudo_values.mean()).interval(0.8))
     drawn = rng.integers(len(sets), size=(50, len(sets)))
-    again = [load("self_bleu").compute(predictions=[sets[i] for i in row], **settings)["self_bleu"] for row in drawn]
+    again = []
+    for row in drawn:
+        again.append(load("self_bleu").compute(predictions=[sets[i] for i in row], **settings)["self_bleu"])
     # Other sets of the same kind, each time scored as a corpus: about four in five lie within.
     assert 0.65 < np.mean([low <= score <= high for score in again]) < 0.97
     assert [low, high] != pytest.approx(
@@ -254,7 +264,9 @@ def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
 def test_the_score_by_quality_has_an_interval_too(load, name):
-    quality = [[i / 4 for i in range(len(members))] for members in SETS]
+    quality = []
+    for members in SETS:
+        quality.append([i / 4 for i in range(len(members))])
     result = load(name).compute(predictions=SETS, quality=quality, confidence=0.9)
     upper = 2.0 if name == "chamfer_diversity" else np.mean([len(members) for members in SETS])
     expected = mean_estimate(np.array(result["quality_scores"])).interval(0.9, (0.0, upper))

@@ -22,7 +22,8 @@ from text_metrics.files import storage as _files
 
 def die_at(main, words, at, before):
     """Run the command in a process that kills itself before or after it completes its n-th file."""
-    put, calls = _files.put, 0
+    put = _files.put
+    calls = 0
 
     def counted(*paths):
         nonlocal calls
@@ -94,7 +95,9 @@ def job(request, tmp_path, tiny_model):
 )
 def test_a_kill_at_every_file_loses_nothing(job, tmp_path, before):
     main, words, expected = job
-    folder, at, complete = tmp_path / "killed", 1, []
+    folder = tmp_path / "killed"
+    at = 1
+    complete = []
     while True:
         for left in folder.iterdir():
             if not left.name.startswith("data"):

@@ -130,7 +130,8 @@ def test_balanced_accuracy_does_not_reward_position(rng):
     pairs = pairs_of(*((i, 300 + i, verdict, i) for i, verdict in enumerate(verdicts)))
     informed = follower(rng, verdicts, 0.8)
     actual = judged(scores_of(m=informed), pairs).loc["x, all"]
-    rule, row = actual.loc[FIRST_RULE], actual.loc["m"]
+    rule = actual.loc[FIRST_RULE]
+    row = actual.loc["m"]
     assert rule["accuracy"] > row["accuracy"]
     assert rule["balanced"] == 0.5
     shares = [(informed[300:] == verdicts)[verdicts == verdict].mean() for verdict in (0, 1)]
@@ -318,7 +319,9 @@ def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypa
     assert all_pairs.loc["self_bleu", "accuracy"] == all_pairs.loc["self-BLEU-4", "accuracy"]
     sets = Sets()
     pairs, _ = read_pairs([OWN], sets)
-    n_words = [len({word for text in members for word in text.split()}) for members in sets]
+    n_words = []
+    for members in sets:
+        n_words.append(len({word for text in members for word in text.split()}))
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
     names = ("agreement", "kappa", "kappa_means", "distributions", "signatures")

@@ -13,10 +13,9 @@ from tests.commands import choose, run_command, score
 from tests.files import read_data, small_files, write_data, write_jsonl
 from text_metrics.files.storage import check_outputs
 
-LINE = {
-    **{"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."},
-    **{"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "answers": ["dog"], "answer": "dog", "quality": 1},
-}
+LINE = {"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."}
+LINE |= {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0}
+LINE |= {"answers": ["dog"], "answer": "dog", "quality": 1}
 LINES = ("data.jsonl", "other.jsonl", "third.jsonl", "fourth.jsonl", "model.gguf")
 METRIC, MODEL = "folder/metric.py", "folder2/weights.safetensors"
 FOLDERS = ("folder", "folder2", "data/text")
@@ -25,19 +24,13 @@ SCORE = ["score", "data.jsonl", "--metric", "self_bleu", "--text-key", "texts", 
 ONE_SET = ["score", "data.json", "--metric", "self_bleu", "--text-key", "texts", "--quiet", "--one-set", "--restart"]
 EMBED = ["vendi_embed" if word == "self_bleu" else word for word in SCORE]
 CHOOSE = ["choose", "data.jsonl", "--text-key", "texts", "--keep", "2", "--quiet", "--restart"]
-COMPARE = [
-    *("compare", "data.jsonl", "other.jsonl", "--metric", "./folder", "--by-line"),
-    *("--setting", "model=model.gguf", "--setting", "vectors=./folder2"),
-]
+COMPARE = ["compare", "data.jsonl", "other.jsonl", "--metric", "./folder", "--by-line"]
+COMPARE += ["--setting", "model=model.gguf", "--setting", "vectors=./folder2"]
 META_EVAL = ["meta-eval", "data.jsonl", "other.jsonl", "third.jsonl", "--metric", "./folder", "--model", "./folder2"]
-MANY = [
-    *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
-    *("--setting", "model=model.gguf"),
-]
-REPORT = [
-    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"),
-    *("--setting", "model=model.gguf"),
-]
+MANY = ["report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"]
+MANY += ["--setting", "model=model.gguf"]
+REPORT = ["probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"]
+REPORT += ["--setting", "model=model.gguf"]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
     "score": (["data.jsonl"], [*SCORE, "--out"]),
@@ -150,7 +143,9 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     Path(data).parent.mkdir(parents=True, exist_ok=True)
     Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    words = [*words, *([] if data in words else [data]), "--out", output]
+    if data not in words:
+        words.append(data)
+    words += ["--out", output]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
@@ -181,7 +176,10 @@ def test_what_a_job_did_not_write_is_never_touched(run, name, words, restarts):
         assert contents() == before
     # What bears our record is replaced.
     for place in (Path(name), Path(name).parent):
-        place.unlink() if place.is_file() else place.rmdir() if place.name else None
+        if place.is_file():
+            place.unlink()
+        elif place.name:
+            place.rmdir()
     assert run(*words, "--out", "out.jsonl")[0] == 0
     Path("out.jsonl.bad.jsonl").write_text('{"row": 1, "error": "e", "text": "t"}\n')
     assert run(*words, "--out", "out.jsonl", "--restart")[0] == 0
@@ -191,7 +189,8 @@ def test_what_a_job_did_not_write_is_never_touched(run, name, words, restarts):
 @pytest.mark.parametrize("words", [SCORE, ONE_SET, CHOOSE], ids=["score", "score --one-set", "choose"])
 @pytest.mark.parametrize("content", ["mine\n", '{"x": 1}\n'])
 def test_nobody_is_told_to_overwrite_what_a_job_did_not_write(run, words, content):
-    words, name = words[:-1], "mine.json" if words is ONE_SET else "mine.jsonl"
+    name = "mine.json" if words is ONE_SET else "mine.jsonl"
+    words = words[:-1]
     Path(name).write_text(content)
     before = contents()
     code, shown = run(*words, "--out", name)
@@ -222,7 +221,8 @@ def test_a_link_is_followed(run, command, dangles):
     """As a shell does: its target is written, and the link stays, whether the target is there yet or not."""
     output, words = WRITING[command]
     Path("elsewhere").mkdir()
-    target, link = Path("elsewhere", "new.jsonl"), Path(output)
+    target = Path("elsewhere", "new.jsonl")
+    link = Path(output)
     if not dangles:
         target.write_text("old")
     link.symlink_to(target)
@@ -292,12 +292,17 @@ def test_binary_columns(tmp_path, command, name, grouped):
     texts = ["a b", "c d"] if grouped else [["a b", "c d"], ["e f", "g h"]]
     rows = [{"text": texts[i], "key": 1, "image": (BYTES, None)[i], "nested": {"bytes": BYTES}} for i in range(2)]
     data = write_data(tmp_path / name, rows)
-    words = [*(["--id-key", "key"] if grouped else []), *(["--keep", "2"] if command == "choose" else [])]
+    words = []
+    if grouped:
+        words += ["--id-key", "key"]
+    if command == "choose":
+        words += ["--keep", "2"]
     written = {}
     for kind in ("parquet", "jsonl", "csv"):
         assert (score if command == "score" else choose)(data, *words, key="text", out=f"out.{kind}") == 0
         written[kind] = read_data(tmp_path / f"out.{kind}")[0]
-    in_lists, coded = command == "score" and grouped, base64.b64encode(BYTES).decode()
+    in_lists = command == "score" and grouped
+    coded = base64.b64encode(BYTES).decode()
     assert written["parquet"]["image"] == ([BYTES, None] if in_lists else BYTES)
     for kind in ("jsonl", "csv"):
         assert written[kind]["image"] == ([coded, None] if in_lists else coded)

@@ -294,7 +294,8 @@ def test_a_program_of_a_user_is_checked_by_mypy(fresh, request):
 def test_the_wheel_holds_the_files_of_the_checkout(fresh):
     (packages,) = (fresh / "env").glob("lib/*/site-packages/text_metrics")
     held = files_of(packages)
-    product, metrics = files_of(ROOT / "text_metrics"), files_of(METRICS)
+    product = files_of(ROOT / "text_metrics")
+    metrics = files_of(METRICS)
     assert held == product | {f"metrics/{name}" for name in metrics if name.endswith((".py", ".safetensors", ".md"))}
     for name in held:
         origin = ROOT if name.startswith("metrics/") else ROOT / "text_metrics"

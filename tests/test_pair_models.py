@@ -27,7 +27,8 @@ def similarity(pair_models, kind, left, right, context):
     if left == right:
         return 1.0
     _, model, tokenizer = pair_models[kind]
-    prefix, scores = f"{context} " if context else "", []
+    prefix = f"{context} " if context else ""
+    scores = []
     for pair in ((left, right), (right, left)):
         with torch.no_grad():
             logits = model(**tokenizer(*(prefix + text for text in pair), return_tensors="pt")).logits[0].double()
@@ -38,10 +39,11 @@ def similarity(pair_models, kind, left, right, context):
 
 
 def matrices(pair_models, kind, contexts):
-    return [
-        np.array([[similarity(pair_models, kind, a, b, context) for b in members] for a in members])
-        for members, context in zip(SETS, contexts, strict=True)
-    ]
+    kernels = []
+    for members, context in zip(SETS, contexts, strict=True):
+        values = [similarity(pair_models, kind, a, b, context) for a in members for b in members]
+        kernels.append(np.reshape(values, (len(members), len(members))))
+    return kernels
 
 
 @pytest.mark.parametrize("kind", PAIR_CLASSES)
@@ -61,13 +63,11 @@ def test_the_model_is_asked_in_both_orders(load, pair_models, kind, contexts):
     for batch_size in (1, 2):
         again = load("chamfer_diversity").compute(predictions=SETS, batch_size=batch_size, **settings)
         assert again["scores"] == pytest.approx(result["scores"], abs=1e-6)
-    alone = [
-        load("chamfer_diversity").compute(
-            predictions=members, **{k: v if k == "similarity" else v[i : i + 1] for k, v in settings.items()}
-        )
-        for i, members in enumerate(SETS)
-    ]
-    assert [row["chamfer_diversity"] for row in alone] == pytest.approx(result["scores"], abs=1e-6)
+    alone = []
+    for i, members in enumerate(SETS):
+        of_set = {name: value if name == "similarity" else value[i : i + 1] for name, value in settings.items()}
+        alone.append(load("chamfer_diversity").compute(predictions=members, **of_set)["chamfer_diversity"])
+    assert alone == pytest.approx(result["scores"], abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", PAIR_CLASSES)

@@ -21,7 +21,8 @@ from text_metrics.probe.report import against_people, draw, halve
 from text_metrics.probe.sensitivity import changes
 
 DATA = ROOT / "tests" / "data"
-TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
+TARGETS = DATA / "probeval_cfc_targets.jsonl"
+PREDICTIONS = DATA / "probeval_cfc_predictions.json"
 QUESTIONS = [
     {"id": "q1", "question": "What boils water?"},
     {"id": 2, "question": "Who does?", "sentence": "Someone boils water."},
@@ -74,8 +75,10 @@ UNCHANGED += ["3.5 miles", "8:00 am", "10 dogs", "a", "theatre", "another dog", 
 
 
 def test_cleaning():
-    for answer, *raws in [*CLEANED, *([text, text] for text in UNCHANGED)]:
+    for answer, *raws in CLEANED:
         assert [clean(raw) for raw in raws] == [answer] * len(raws)
+    for answer in UNCHANGED:
+        assert clean(answer) == answer
 
 
 @given(st.text() | st.text(alphabet="aThe.1)(-*'\"`: \n<|>ndoftxs/[]EOS", max_size=30))
@@ -90,7 +93,8 @@ def test_cleaning_again_changes_nothing(raw):
 
 
 def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
-    questions, out = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS), tmp_path / "answers.jsonl"
+    questions = write_jsonl(tmp_path / "questions.jsonl", QUESTIONS)
+    out = tmp_path / "answers.jsonl"
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
         command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url)
         code, _, shown = run(*command, "--samples", "4")
@@ -154,8 +158,11 @@ def references():
 def files():
     """A model like people, one that is always wrong, and one that repeats itself; with raw marks of models."""
     rng = np.random.default_rng(2)
+    good = {}
+    for i in range(12):
+        good[f"q{i}"] = {f"The {text}.": n for text, n in people(rng, 40).items()}
     return {
-        "good": {f"q{i}": {f"The {text}.": n for text, n in people(rng, 40).items()} for i in range(12)},
+        "good": good,
         "wrong": {f"q{i}": {"an elephant<|endoftext|>": 30} for i in range(12)},
         "stuck": {f"q{i}": {"kettle": 50} for i in range(11)} | {"q99": {"pot": 3}},
     }
@@ -177,10 +184,13 @@ def by_name(report):
 
 
 def test_rows_are_what_the_metric_computes(report, references, files, load):
-    rows, probeval = by_name(report), load("probeval")
+    rows = by_name(report)
+    probeval = load("probeval")
     assert [row["name"] for row in report["rows"]] == ["good", "stuck", "wrong"]
     for name, answers in files.items():
-        cleaned = {key: {clean(text): n for text, n in entry.items()} for key, entry in answers.items()}
+        cleaned = {}
+        for key, entry in answers.items():
+            cleaned[key] = {clean(text): n for text, n in entry.items()}
         options = {"unknown": "skip", "missing": "skip", "confidence": 0.95}
         expected = probeval.compute(predictions=cleaned, references=references, **options)
         del expected["skipped"]
@@ -247,7 +257,8 @@ def test_the_report_is_written_and_names_what_it_leaves_out(result_of, tmp_path)
 
 def test_each_answer_is_encoded_once(result_of, tmp_path, monkeypatch, references, files):
     model = load_encoder(find_model(DEFAULT_MODEL), find_device(None))
-    encode, seen = model.encode, []
+    encode = model.encode
+    seen = []
     monkeypatch.setattr(model, "encode", lambda texts, **settings: seen.extend(texts) or encode(texts, **settings))
     targets = write_jsonl(tmp_path / "targets.jsonl", references[:3])
     words = [write_jsonl(tmp_path / f"{name}.json", [answers]) for name, answers in files.items()]
@@ -264,7 +275,8 @@ def test_polls_are_reported(run, result_of, tmp_path):
     words = ("report", people, model, "--setting", "matcher=exact", "--rounds", 2)
     (row,) = result_of(*words)[0]["rows"]
     assert (row["n_answers"], row["wrong_rate"], row["coverage"]) == ([100], 0.195, pytest.approx(0.2))
-    p, q = np.array([301, 500.5, 701.5, 1]) / 1504, np.array([81.5, 1, 1, 20.5]) / 104
+    p = np.array([301, 500.5, 701.5, 1]) / 1504
+    q = np.array([81.5, 1, 1, 20.5]) / 104
     assert row["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
     write_jsonl(people, [{"id": "q1", "answers": shares}])
     code, _, said = run(*words)
@@ -326,7 +338,8 @@ REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
     ],
 )
 def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
-    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    path = tmp_path / "questions.jsonl"
+    out = tmp_path / "out.jsonl"
     words = [write_jsonl(path, word) if isinstance(word, list) else word for word in words]
     server = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1") if words[0] == "ask" else ()
     code, shown, said = run(*words, *server, "--out", out)

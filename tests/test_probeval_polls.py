@@ -36,7 +36,8 @@ POLLS = [
 
 def by_hand(people, model, smoothing=1):
     """KL over the options that people chose and `wrong`, each with the smoothing."""
-    gold, answers = Counter(), Counter()
+    gold = Counter()
+    answers = Counter()
     for counts, side in ((gold, people), (answers, model)):
         for text, count in side.items():
             counts[" ".join(text.casefold().split())] += count
@@ -52,7 +53,9 @@ def test_options_of_a_poll_are_counted_as_by_hand(probeval, people, model):
         assert result["probeval"] == pytest.approx(by_hand(people, model), abs=1e-9)
         assert "|clustering:none|matcher:exact|smoothing:" in result["signature"]
     assert result["n_answers"] == [sum(model.values())]
-    shares = [{text: count / sum(side.values()) for text, count in side.items()} for side in (people, model)]
+    shares = []
+    for side in (people, model):
+        shares.append({text: count / sum(side.values()) for text, count in side.items()})
     # The smoothing of shares has the weight that their totals give it.
     totals = [
         {"answers": share, "total": sum(side.values())} for share, side in zip(shares, (people, model), strict=True)
@@ -93,7 +96,11 @@ NOT_OPPOSITES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pair", "expected"), [*((p, True) for p in OPPOSITES), *((p, False) for p in NOT_OPPOSITES)])
+CASES = [(pair, True) for pair in OPPOSITES]
+CASES += [(pair, False) for pair in NOT_OPPOSITES]
+
+
+@pytest.mark.parametrize(("pair", "expected"), CASES)
 def test_opposites_are_found(pair, expected):
     assert opposite_pairs(pair, pair).tolist() == [[False, expected], [expected, False]]
 

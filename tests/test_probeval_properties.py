@@ -33,14 +33,12 @@ questions = st.lists(st.tuples(people, model), min_size=1, max_size=3)
 
 
 def score(metric, requested, **given):
-    return metric.compute(
-        predictions=[[{"text": text, "count": n} for text, n in said] for _, said in requested],
-        references=[
-            [{"text": text, "count": n, "cluster": label} for text, n, label in entry] for entry, _ in requested
-        ],
-        model=Letters(),
-        **given,
-    )
+    predictions = []
+    references = []
+    for entry, said in requested:
+        predictions.append([{"text": text, "count": n} for text, n in said])
+        references.append([{"text": text, "count": n, "cluster": label} for text, n, label in entry])
+    return metric.compute(predictions=predictions, references=references, model=Letters(), **given)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda entry: "-".join(map(str, entry.values())))
@@ -71,13 +69,10 @@ def test_order_and_company_change_nothing(probeval, pipeline, requested, data):
         if not pipeline.get("debias"):
             assert result["scores"][i] >= 0
     names = dict(zip("abcdefgh", data.draw(st.permutations("abcdefgh")), strict=True))
-    turned = [
-        (
-            [(text, n, names[label]) for text, n, label in data.draw(st.permutations(entry))],
-            data.draw(st.permutations(said)),
-        )
-        for entry, said in requested
-    ]
+    turned = []
+    for entry, said in requested:
+        renamed = [(text, n, names[label]) for text, n, label in data.draw(st.permutations(entry))]
+        turned.append((renamed, data.draw(st.permutations(said))))
     assert score(probeval, turned, **pipeline)["scores"] == pytest.approx(result["scores"], abs=1e-6)
     assert score(probeval, requested[::-1], **pipeline)["scores"] == pytest.approx(result["scores"][::-1], abs=1e-6)
     for key in ("probeval", "coverage", "wrong_rate", "n_clusters"):

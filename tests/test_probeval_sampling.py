@@ -29,7 +29,9 @@ def test_rarefy_is_the_mean_over_subsets(probeval):
     people = list(Counter({"kettle": 3, "pot": 2}).elements())
     clusters = ["kettle", "pot", "wrong"]
     q = smooth(np.array([2, 2, 1]), 1.0)
-    drawn = [[Counter(entry)[label] for label in clusters] for entry in combinations(people, 3)]
+    drawn = []
+    for entry in combinations(people, 3):
+        drawn.append([Counter(entry)[label] for label in clusters])
     expected = kl_divergence(smooth(np.array(drawn), 1.0), q)
     result = unclustered(probeval, model, {"kettle": 3, "pot": 2}, rarefy_people=3)
     assert result["probeval"] == pytest.approx(expected.mean(), abs=4 * expected.std() / math.sqrt(1000))
@@ -40,7 +42,8 @@ def leave_one_out(gold, model):
     p, q = (side.distributions(side.times[None])[0] for side in (gold, model))
     bias = 0.0
     for side in (gold, model):
-        n, without = side.times.sum(), []
+        n = side.times.sum()
+        without = []
         for k in np.repeat(np.arange(len(side.times)), side.times.astype(int)):
             other = smooth(side.times @ side.weights - side.weights[k], side.smoothing)
             without.append(kl_divergence(other, q) if side is gold else kl_divergence(p, other))
@@ -58,7 +61,10 @@ def test_bias_is_that_of_leaving_out_each_answer(rng):
 
 def test_bias_of_large_counts_is_small():
     """The bias falls as 1/n, and rounding does not: n times a difference of two rounded scores is noise in the end."""
-    times, other, weights, smoothing = np.array([6.0, 3.0, 1.0]), np.array([4.0, 4.0, 2.0]), np.eye(3, 4), np.ones(4)
+    times = np.array([6.0, 3.0, 1.0])
+    other = np.array([4.0, 4.0, 2.0])
+    weights = np.eye(3, 4)
+    smoothing = np.ones(4)
 
     def bias(n):
         return jackknife_bias(Side(times * n, weights, smoothing), Side(other * n, weights, smoothing))

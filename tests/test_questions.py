@@ -65,7 +65,8 @@ each_case = pytest.mark.parametrize("case", CASES)
 def score(load, case, i, members):
     """Score some texts of a set by themselves; None where they have no score."""
     name, settings = CASES[case]
-    given, members = dict(settings), list(members)
+    given = dict(settings)
+    members = list(members)
     for key in ("quality", "classes", "log_probs"):
         if key in given:
             given[key] = [[given[key][i][j] for j in members]]
@@ -100,12 +101,15 @@ def test_contributions_are_those_of_a_loop(load, case):
 def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
     """Sets of one text, of copies, of more texts than dimensions, and of fewer."""
     generator = np.random.default_rng(11)
-    sizes, d = [1, 2, 2, 5, 9, 30, 9, 1], 7
+    sizes = [1, 2, 2, 5, 9, 30, 9, 1]
+    d = 7
     vectors = generator.standard_normal((sum(sizes), d))
     vectors[1], vectors[10:15] = vectors[2], vectors[10]
     vectors = vectors.astype(kind)
     parts = np.split(vectors, np.cumsum(sizes)[:-1])
-    sets = [[f"{i} {j}" for j in range(size)] for i, size in enumerate(sizes)]
+    sets = []
+    for number, size in enumerate(sizes):
+        sets.append([f"{number} {j}" for j in range(size)])
     for given in ({}, {"context_embeddings": [vectors[i] + (vectors[30] if i % 2 else 0) for i in range(len(sizes))]}):
         result = text_metrics.contributions(load("vendi_embed"), sets, embeddings=vectors, q=q, **given)
         for i, (texts, part) in enumerate(zip(sets, parts, strict=True)):
@@ -115,7 +119,9 @@ def test_contributions_to_vendi_scores_are_those_of_a_loop(load, q, kind):
                 continue
             members = np.arange(len(texts))
             pieces = [members, *(np.delete(members, j) for j in members)]
-            given_texts = [[texts[k] for k in piece] for piece in pieces]
+            given_texts = []
+            for piece in pieces:
+                given_texts.append([texts[k] for k in piece])
             context["embeddings"] = np.concatenate([part[piece] for piece in pieces])
             whole, *left = load("vendi_embed").compute(predictions=given_texts, q=q, **context)["scores"]
             assert result[i] == pytest.approx([whole - score for score in left], abs=1e-9)
@@ -136,13 +142,14 @@ def word_counts(n, vocabulary):
     return np.hstack([shared, np.eye(n)])
 
 
+COUNTS = word_counts(14, 20)
 # Texts that the others do not span, and those that they nearly span.
 ROWS = {
     "one-hot": np.eye(9),
     "one-hot, more dimensions": np.eye(30)[:12],
     "one-hot, more texts than dimensions": np.eye(5)[[0, 0, 0, 0, 1, 1, 1, 2, 3, 4, 4]],
-    "counts": word_counts(14, 20),
-    "TF-IDF": word_counts(14, 20) * np.log(14 / np.count_nonzero(word_counts(14, 20), axis=0).clip(1)),
+    "counts": COUNTS,
+    "TF-IDF": COUNTS * np.log(14 / np.count_nonzero(COUNTS, axis=0).clip(1)),
     "copies of one": np.ones((10, 4)),
     "as many texts as dimensions": np.random.default_rng(4).standard_normal((12, 12)),
     "one text more than dimensions": np.random.default_rng(4).standard_normal((13, 12)),
@@ -160,7 +167,9 @@ def test_contributions_are_scores_minus_scores_without(load, rows, kind):
     """Of texts that are exactly orthogonal, and of each type, whose noise is cut after a text has left."""
     vectors = torch.from_numpy(ROWS[rows]).to(getattr(torch, kind))
     texts = [str(i) for i in range(len(vectors))]
-    rests = [[j for j in range(len(texts)) if j != i] for i in range(len(texts))]
+    rests = []
+    for i in range(len(texts)):
+        rests.append([j for j in range(len(texts)) if j != i])
     given = {"embeddings": torch.cat([vectors[rest] for rest in rests])}
     for q in (1, 2):
         whole = load("vendi_embed").compute(predictions=texts, embeddings=vectors, q=q)["vendi_embed"]
@@ -277,7 +286,8 @@ def test_random_subsets_are_near_the_expectation_and_follow_from_the_seed():
 
 
 def test_each_text_is_encoded_once_and_each_pair_asked_once():
-    seen, judged = [], []
+    seen = []
+    judged = []
 
     class Encoder:
         def encode(self, texts):
@@ -318,7 +328,8 @@ def test_the_parts_of_diversity_are_those_of_a_loop(load, case, weights):
     given = {key: value for key, value in settings.items() if key != "q"} | ({"weights": weights} if weights else {})
     result = text_metrics.between_groups(name, SETS, GROUPS, permutations=400, confidence=0.9, **given)
     shares = weights or [[1 / size] * size for size in SIZES]
-    chi, chances = [], []
+    chi = []
+    chances = []
     for i, (kernel, labels, row) in enumerate(zip(kernels, GROUPS, np.array(shares, object), strict=True)):
         row = np.array(row, dtype=float)
         chi.append(holevo(kernel, labels, row))
@@ -397,16 +408,16 @@ def test_the_change_of_similarities_is_the_largest_of_all_subsets(load, pair_mod
 def test_a_bare_context_of_one_set(load):
     texts = SETS[1]
     for name, bare, plain in (("contexts", "a b", {}), ("context_embeddings", VECTORS[6], {"embeddings": VECTORS[:5]})):
-        first, second, without = (
-            text_metrics.contributions("vendi_embed", texts, **plain, **given)[0]
-            for given in ({name: bare}, {name: [bare]}, {})
-        )
+        given = plain | {name: bare}
+        nested = plain | {name: [bare]}
+        first = text_metrics.contributions("vendi_embed", texts, **given)[0]
+        second = text_metrics.contributions("vendi_embed", texts, **nested)[0]
+        without = text_metrics.contributions("vendi_embed", texts, **plain)[0]
         assert first == second
         assert first != pytest.approx(without, abs=1e-3)
-        whole = load("vendi_embed").compute(predictions=texts, **plain, **{name: bare})["vendi_embed"]
-        assert text_metrics.rarefied("vendi_embed", texts, 5, **plain, **{name: bare})["vendi_embed"] == pytest.approx(
-            whole
-        )
+        whole = load("vendi_embed").compute(predictions=texts, **given)["vendi_embed"]
+        rarefied = text_metrics.rarefied("vendi_embed", texts, 5, **given)
+        assert rarefied["vendi_embed"] == pytest.approx(whole)
 
 
 def test_groups_that_have_nothing_in_common_and_that_are_equal():
@@ -432,10 +443,14 @@ def test_what_no_permutation_can_change():
 
 
 def test_order_and_texts_without_weight_do_not_matter():
-    texts, groups, weights = SETS[1], GROUPS[1], [0.3, 0.0, 0.3, 0.2, 0.2]
+    texts = SETS[1]
+    groups = GROUPS[1]
+    weights = [0.3, 0.0, 0.3, 0.2, 0.2]
     first = text_metrics.between_groups("vendi_embed", texts, groups, kernel="ngram", weights=weights)
     order = [3, 0, 4, 2]
-    present = [[values[i] for i in order] for values in (texts, groups, weights)]
+    present = []
+    for values in (texts, groups, weights):
+        present.append([values[i] for i in order])
     second = text_metrics.between_groups("vendi_embed", *present[:2], kernel="ngram", weights=present[2])
     assert second.pop("signature") != first.pop("signature")
     assert second.keys() == first.keys()
@@ -449,7 +464,8 @@ def test_the_level_and_the_share_hold_under_uneven_weights():
     n_sets, size, trials = 15, 6, 150
     texts = [[f"{i}" for i in range(size)]] * n_sets
     groups = [[0, 0, 0, 1, 1, 1]] * n_sets
-    p_values, shares = [], []
+    p_values = []
+    shares = []
     for seed in range(trials):
         weights = generator.lognormal(0, 1.5, (n_sets, size))
         weights /= weights.sum(axis=1, keepdims=True)

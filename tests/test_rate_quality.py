@@ -21,7 +21,8 @@ def run(tmp_path, monkeypatch, capsys):
     """Run the command on some lines; returns its exit code, what it wrote, and stderr."""
 
     def run_once(lines, *options):
-        texts, rated = write_jsonl(tmp_path / "texts.jsonl", lines), tmp_path / "rated.jsonl"
+        texts = write_jsonl(tmp_path / "texts.jsonl", lines)
+        rated = tmp_path / "rated.jsonl"
         code = run_command(monkeypatch, "rate-quality", texts, "--out", rated, *options)
         return code, read_jsonl(rated) if rated.exists() else [], capsys.readouterr().err
 
@@ -52,7 +53,8 @@ def test_likelihood_is_that_of_transformers(run, tmp_path):
     assert code == 0, shown
     assert "1 texts are longer than 127 tokens" in shown
     assert [line["text"] for line in written] == texts
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder)
     for line in written:
         ids = tokenizer(line["text"])["input_ids"][:127]
         with torch.inference_mode():
@@ -154,7 +156,8 @@ def test_rows_keep_their_columns_and_order(run):
     with serve(rate) as server:
         code, written, shown = ask(run, server, SETS, "--text-key", "answers", "--attempts", 1)
     assert (code, "4 of 5 different texts are rated" in shown) == (1, True)
-    assert [{name: row[name] for name in before} for row, before in zip(written, SETS, strict=True)] == SETS
+    for row, before in zip(written, SETS, strict=True):
+        assert {name: row[name] for name in before} == before
     assert [list(row) for row in written] == [[*row, "quality", "signature"] for row in SETS]
     assert [row["quality"] for row in written] == [[1, 0, 1], [1, None, 1]]
 
@@ -163,7 +166,8 @@ def test_rows_keep_their_columns_and_order(run):
 def test_files_are_those_of_score(monkeypatch, tmp_path, name):
     """By their keys: nested ones, and rows inside of an object."""
     rows = [{"id": i, "answer": text} for i, text in enumerate(GOOD)]
-    data, words = tmp_path / name, ("--text-key", "answer")
+    data = tmp_path / name
+    words = ("--text-key", "answer")
     if name == "data.json":
         data.write_text(json.dumps({"rows": [{"id": row["id"], "of": {"answer": row["answer"]}} for row in rows]}))
         words = ("--rows", "rows", "--text-key", "of.answer")
@@ -201,8 +205,10 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_ratings_go_straight_into_a_report(monkeypatch, tmp_path, name, capsys):
     """A text without a rating, and its set, are skipped there."""
-    data = write_data(tmp_path / name, [*FORMS[name], *({**row, "prompt": "c"} for row in FORMS[name][:1] * 2)])
-    rated, out = tmp_path / f"rated{data.suffix}", tmp_path / "report"
+    twice = FORMS[name][0] | {"prompt": "c"}
+    data = write_data(tmp_path / name, [*FORMS[name], twice, twice])
+    rated = tmp_path / f"rated{data.suffix}"
+    out = tmp_path / "report"
     keys = ("--text-key", "answers", "--id-key", "prompt")
     with serve(rate) as server:
         words = (*keys, "--out", rated, "--model", "m", "--base-url", server.url, "--attempts", 1)

@@ -42,7 +42,8 @@ def write_texts(path, n, seed=0):
     """Write rows of one text or three, each with people's answers."""
     rng = random.Random(seed)
     texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 7))) for _ in range(n)]
-    rows, rest = [], list(texts)
+    rows = []
+    rest = list(texts)
     while rest:
         k = rng.choice([1, 1, 1, 3])
         rows.append({"text": rest[0] if k == 1 else rest[:k], "people": PEOPLE})
@@ -205,7 +206,8 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, mo
     assert score(Path("here/data.jsonl"), *more, metric="vendi_embed") == EXIT_BAD_ROWS
 
     changed = changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MARKED)
-    marks, parts = tmp_path / "marks", tmp_path / "there" / "out.jsonl.parts"
+    marks = tmp_path / "marks"
+    parts = tmp_path / "there" / "out.jsonl.parts"
     killed = []
     killer = threading.Thread(target=kill_one, args=(marks, lambda: any(parts.glob("part-????????")), killed))
     killer.daemon = True
@@ -263,7 +265,7 @@ def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path):
     for folder, engine in ((here, []), (there, on(cluster))):
         folder.mkdir()
         # The sets are not next to each other.
-        data = write_jsonl(folder / "data.jsonl", [*rows[::2], *rows[1::2]])
+        data = write_jsonl(folder / "data.jsonl", rows[::2] + rows[1::2])
         more = ["--id-key", "prompt", "--set", "max_order=2", *engine]
         assert score(data, *more, key="text", size=10) == EXIT_BAD_ROWS
     assert outputs(there) == outputs(here)

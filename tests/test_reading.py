@@ -19,6 +19,7 @@ from text_metrics.files.written import find_writer
 ROWS = [{"id": f"p{i}", "text": f"the {word} is {i}"} for i in range(4) for word in ("dog", "old cat", "red sea")]
 BLEU = ("--metric", "self_bleu", "--setting", "max_order=2")
 BY_ID = ("--id-key", "id", "--text-key", "text")
+BLEU_BY_ID = BLEU + BY_ID
 
 
 @pytest.fixture
@@ -40,16 +41,16 @@ def pairs_of(folder):
 
 
 def scored(out, *more):
-    return lambda run: run("score", "a/data.jsonl", *BLEU, *BY_ID, "--out", f"a/{out}", *more)
+    return lambda run: run("score", "a/data.jsonl", *BLEU_BY_ID, "--out", f"a/{out}", *more)
 
 
 def scored_with_bad_rows(run):
     write_jsonl(Path("x.jsonl"), [*ROWS, {"id": "p9", "text": 5}])
-    return run("score", "x.jsonl", *BLEU, *BY_ID, "--out", "a/out.jsonl")
+    return run("score", "x.jsonl", *BLEU_BY_ID, "--out", "a/out.jsonl")
 
 
 def compared(run):
-    return run("compare", "a/data.jsonl", "a/data.jsonl", *BLEU, *BY_ID, "--out", "a/compared.json")
+    return run("compare", "a/data.jsonl", "a/data.jsonl", *BLEU_BY_ID, "--out", "a/compared.json")
 
 
 def rated(run):
@@ -67,7 +68,7 @@ def asked(run):
 
 def killed(run):
     """A job that was killed before its summary."""
-    code = run("score", "a/data.jsonl", *BLEU, *BY_ID, "--out", "a/out.jsonl")
+    code = run("score", "a/data.jsonl", *BLEU_BY_ID, "--out", "a/out.jsonl")
     Path("a/out.jsonl.parts").mkdir()
     command = json.loads(Path("a/out.jsonl.summary.json").read_text())["command"]
     Path("a/out.jsonl.parts/job.json").write_text(json.dumps({"command": command}))
@@ -125,7 +126,7 @@ def test_scores_beside_the_data_change_no_number(run):
         assert code == 0, shown
     numbers = {}
     for path in ("clean/*.jsonl", "a/*.jsonl", "a"):
-        code, out, shown = run("score", path, *BLEU, *BY_ID, "--out", f"{Path(path).parts[0]}.jsonl", "--restart")
+        code, out, shown = run("score", path, *BLEU_BY_ID, "--out", f"{Path(path).parts[0]}.jsonl", "--restart")
         assert code == 0, shown
         numbers[path] = {name: value for name, value in json.loads(out).items() if name != "command"}
         assert "2 files, 24 rows" in shown
@@ -140,7 +141,7 @@ def test_scores_beside_the_data_change_no_number(run):
 def test_what_a_user_names_is_read(run):
     """Scores and chosen texts are data for who names them; a summary and skipped rows never are."""
     scored("out.jsonl")(run)
-    words = ("compare", "a/data.jsonl", "a/out.jsonl", *BLEU, *BY_ID)
+    words = ("compare", "a/data.jsonl", "a/out.jsonl", *BLEU_BY_ID)
     code, out, shown = run(*words)
     assert (code, "equal 4 times" in out) == (0, True), shown
     assert "a/out.jsonl was written by text-metrics score" in shown
@@ -169,19 +170,19 @@ def test_the_output_of_a_pattern_has_a_name_of_its_own(run, pattern, name):
         if pattern.endswith(".gz"):
             with pa.CompressedOutputStream(f"{path}.gz", "gzip") as stream:
                 stream.write(path.read_bytes())
-    code, _, shown = run("score", pattern, *BLEU, *BY_ID)
+    code, _, shown = run("score", pattern, *BLEU_BY_ID)
     assert code == 0, shown
     assert Path(name).is_file(), shown
     assert not [path for path in Path().rglob("*") if "*" in path.name]
     # It reads the same files again.
     before = Path(name).stat().st_mtime_ns
-    assert run("score", pattern, *BLEU, *BY_ID)[0] == 0
+    assert run("score", pattern, *BLEU_BY_ID)[0] == 0
     assert Path(name).stat().st_mtime_ns == before
 
 
 def test_a_file_of_a_pattern_is_never_replaced(run):
     before = Path("a/data.jsonl").read_bytes()
-    code, _, shown = run("score", "a/*.jsonl", *BLEU, *BY_ID, "--out", "a/data.jsonl", "--restart")
+    code, _, shown = run("score", "a/*.jsonl", *BLEU_BY_ID, "--out", "a/data.jsonl", "--restart")
     assert (code, "which is read" in shown) == (2, True)
     assert Path("a/data.jsonl").read_bytes() == before
 
@@ -193,9 +194,9 @@ def test_every_command_says_what_it_read(run):
     pairs = pairs_of(Path())
     write_jsonl(Path("people.jsonl"), [{"id": "q", "answers": ["dog", "cat"]}])
     for words, expected in {
-        ("score", "a", *BLEU, *BY_ID): ("2 files, 15 rows", ".hidden.jsonl"),
+        ("score", "a", *BLEU_BY_ID): ("2 files, 15 rows", ".hidden.jsonl"),
         ("choose", "a/*.jsonl", *BY_ID, "--keep", "1"): ("2 files, 15 rows",),
-        ("compare", "a/data.jsonl", "a/data.jsonl", *BLEU, *BY_ID): ("a/data.jsonl, 12 rows",),
+        ("compare", "a/data.jsonl", "a/data.jsonl", *BLEU_BY_ID): ("a/data.jsonl, 12 rows",),
         ("report", "a/data.jsonl", *BY_ID, "--quality", "none", "--quiet"): ("a/data.jsonl, 12 rows",),
         ("meta-eval", pairs, "--no-gruen"): ("pairs.jsonl, 4 rows",),
         ("probe", "annotators", "people.jsonl"): ("people.jsonl, 1 row.",),
@@ -212,7 +213,7 @@ def test_a_folder_of_several_formats_names_what_it_leaves(run):
     Path("a/.hidden.jsonl").write_text('{"id": 1, "text": "x"}\n')
     Path("a/sub").mkdir()
     write_jsonl(Path("a/sub/b.jsonl"), ROWS)
-    code, _, shown = run("score", "a", *BLEU, *BY_ID)
+    code, _, shown = run("score", "a", *BLEU_BY_ID)
     assert code == 0, shown
     (line,) = (line for line in shown.splitlines() if line.startswith("Read "))
     assert "a/data.jsonl, 12 rows" in line
@@ -230,7 +231,7 @@ def test_each_file_of_a_pattern_is_parsed_by_its_own_format(run):
         with Path("m", name).open("w", newline="") as file:
             csv.writer(file).writerows([("id", "text"), *((name, cell) for cell in cells)])
     write_data(Path("m/d.parquet"), [{"id": "p", "text": "e"}, {"id": "p", "text": odd}])
-    code, _, shown = run("score", "m/*", *BLEU, *BY_ID, "--out", "out.jsonl", "--restart")
+    code, _, shown = run("score", "m/*", *BLEU_BY_ID, "--out", "out.jsonl", "--restart")
     assert code == 0, shown
     assert "4 files, 8 rows" in shown
     n_texts = json.loads(Path("out.jsonl.summary.json").read_text())["n_texts"]

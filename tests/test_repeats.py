@@ -14,6 +14,7 @@ from text_metrics.reporting.inputs import read_inputs
 
 BLEU = ("--metric", "self_bleu", "--setting", "max_order=2")
 BY_ID = ("--id-key", "id", "--text-key", "text")
+BLEU_BY_ID = BLEU + BY_ID
 WORDS = ("dog", "cat", "sea", "park", "house", "train", "lamp", "book")
 
 
@@ -60,20 +61,21 @@ SOUND = {
 
 def commands(path):
     return {
-        "score": ("score", path, *BLEU, *BY_ID, "--out", "out.jsonl", "--restart"),
-        "compare": ("compare", path, "other.jsonl", *BLEU, *BY_ID, "--no-rarefy"),
+        "score": ("score", path, *BLEU_BY_ID, "--out", "out.jsonl", "--restart"),
+        "compare": ("compare", path, "other.jsonl", *BLEU_BY_ID, "--no-rarefy"),
     }
 
 
 @pytest.mark.parametrize("command", ["score", "compare", "report"])
-@pytest.mark.parametrize("case", [*REPEATED, *SOUND])
+@pytest.mark.parametrize("case", REPEATED | SOUND)
 def test_rows_that_repeat_others_of_their_id_are_counted(run, capsys, command, case):
     rows, parts = REPEATED[case] if case in REPEATED else (SOUND[case], ())
     path = write_jsonl(Path("data.jsonl"), rows)
     write_jsonl(Path("other.jsonl"), SOUND["a list each"])
     if command == "report":
         inputs = read_inputs(parse_options([str(path), *BY_ID, "--quality", "none"]))
-        shown, code = capsys.readouterr().err, 0
+        shown = capsys.readouterr().err
+        code = 0
         assert len(inputs.repeats) == len(parts)
     else:
         code, _, shown = run(*commands(path)[command])
@@ -99,8 +101,8 @@ def test_several_systems_in_one_file_are_an_error_of_every_command(run, kind, co
             rows += [{"id": i, "model": model, "text": text} for text in ([texts] if are_lists else texts)]
     path = write_data(Path(f"data.{kind}"), rows)
     words = {
-        "score": ("score", path, *BLEU, *BY_ID, "--out", "out.jsonl"),
-        "compare": ("compare", path, path, *BLEU, *BY_ID),
+        "score": ("score", path, *BLEU_BY_ID, "--out", "out.jsonl"),
+        "compare": ("compare", path, path, *BLEU_BY_ID),
         "report": ("report", path, *BY_ID, "--quality", "none"),
     }[command]
     code, _, shown = run(*words)
@@ -116,14 +118,17 @@ def test_several_systems_in_one_file_are_an_error_of_every_command(run, kind, co
 
 def one_generator(rng, n_prompts, n):
     """Sets of n texts of one generator, whatever n."""
-    return [{"id": i, "text": [" ".join(rng.choice(WORDS, 4)) for _ in range(n)]} for i in range(n_prompts)]
+    rows = []
+    for i in range(n_prompts):
+        rows.append({"id": i, "text": [" ".join(rng.choice(WORDS, 4)) for _ in range(n)]})
+    return rows
 
 
 def test_sets_of_different_sizes_are_compared_at_one_size(run, rng):
     """Eight texts of a generator against three of it are no difference, and the numbers are those of `rarefied`."""
     sides = {name: one_generator(rng, 20, n) for name, n in (("a", 8), ("b", 3))}
     paths = [write_jsonl(Path(f"{name}.jsonl"), rows) for name, rows in sides.items()]
-    code, out, shown = run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")
+    code, out, shown = run("compare", *paths, *BLEU_BY_ID, "--out", "c.json")
     assert code == 0, shown
     result = json.loads(Path("c.json").read_text())
     assert (result["rarefied_to"], result["n_unequal"], result["sizes"]) == (3, 20, {"a": [8, 8], "b": [3, 3]})
@@ -134,30 +139,32 @@ def test_sets_of_different_sizes_are_compared_at_one_size(run, rng):
         expected = text_metrics.rarefied("self_bleu", sets, 3, max_order=2)
         assert [item[name] for item in result["items"]] == pytest.approx(expected["scores"])
     # As they are, the larger sets repeat themselves more.
-    code, out, _ = run("compare", *paths, *BLEU, *BY_ID, "--no-rarefy", "--out", "c.json")
+    code, out, _ = run("compare", *paths, *BLEU_BY_ID, "--no-rarefy", "--out", "c.json")
     result = json.loads(Path("c.json").read_text())
     assert (code, result["rarefied_to"], result["n_unequal"]) == (0, None, 20)
     assert result["p"] < 0.01
     assert "20 items with sets of different sizes" in out
-    assert result["difference"]["mean"] == pytest.approx(
-        np.subtract(*([item[name] for item in result["items"]] for name in "ab")).mean()
-    )
+    differences = [item["a"] - item["b"] for item in result["items"]]
+    assert result["difference"]["mean"] == pytest.approx(np.mean(differences))
 
 
 def test_prompts_with_one_text_are_left_out_of_what_is_rarefied(run, rng):
-    first, second = one_generator(rng, 10, 5), one_generator(rng, 10, 5)
-    first[3]["text"], second[4]["text"] = first[3]["text"][:1], second[4]["text"][:4]
+    first = one_generator(rng, 10, 5)
+    second = one_generator(rng, 10, 5)
+    first[3]["text"] = first[3]["text"][:1]
+    second[4]["text"] = second[4]["text"][:4]
     paths = [write_jsonl(Path(f"{name}.jsonl"), rows) for name, rows in (("a", first), ("b", second))]
-    assert run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")[0] == 0
+    assert run("compare", *paths, *BLEU_BY_ID, "--out", "c.json")[0] == 0
     result = json.loads(Path("c.json").read_text())
     assert (result["n"], result["left_out"], result["rarefied_to"], result["n_unequal"]) == (9, 1, 4, 1)
     assert "3" not in [item["id"] for item in result["items"]]
     # Pairs of equal sizes are scored as they are, whatever the sizes of other pairs.
     second[4]["text"] = [*second[4]["text"], "a dog"]
-    first[5]["text"], second[5]["text"] = first[5]["text"][:2], second[5]["text"][:2]
+    first[5]["text"] = first[5]["text"][:2]
+    second[5]["text"] = second[5]["text"][:2]
     for path, rows in zip(paths, (first, second), strict=True):
         write_jsonl(path, rows)
-    assert run("compare", *paths, *BLEU, *BY_ID, "--out", "c.json")[0] == 0
+    assert run("compare", *paths, *BLEU_BY_ID, "--out", "c.json")[0] == 0
     result = json.loads(Path("c.json").read_text())
     assert (result["n"], result["rarefied_to"], result["n_unequal"]) == (9, None, 0)
 
@@ -173,7 +180,9 @@ def test_sets_that_cannot_be_rarefied_are_refused_unless_a_user_says_so(run, tmp
         "    def _compute(self, predictions):\n"
         "        return {'scores': [len(texts) for texts in predictions]}\n"
     )
-    paths = [write_jsonl(Path(f"{n}.jsonl"), [{"id": i, "text": texts_of(i, n)} for i in range(5)]) for n in (4, 2)]
+    paths = []
+    for n in (4, 2):
+        paths.append(write_jsonl(Path(f"{n}.jsonl"), [{"id": i, "text": texts_of(i, n)} for i in range(5)]))
     words = ("compare", *paths, "--metric", "./words_of", *BY_ID)
     code, _, shown = run(*words)
     assert (code, "--no-rarefy" in shown) == (2, True), shown
@@ -215,7 +224,7 @@ def test_lines_that_a_quote_swallowed_are_counted_and_give_no_mean(run, more):
 
 def test_a_row_of_a_few_lines_leaves_the_mean(run):
     data = swallowed(Path("data.csv"), 2000, 1995)
-    code, out, _ = run("score", data, *BLEU, *BY_ID)
+    code, out, _ = run("score", data, *BLEU_BY_ID)
     summary = json.loads(out)
     assert (code, summary["self_bleu"] > 0) == (3, True)
     assert summary["n_bad_lines"] > summary["n_bad"]

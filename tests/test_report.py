@@ -31,7 +31,10 @@ HUMAN = ["A dog barks in {}.", "Children play in {}.", "I was late to {}.", "We 
 
 
 def sets_of(patterns):
-    return {place: [pattern.format(place) for pattern in patterns] for place in PLACES}
+    texts = {}
+    for place in PLACES:
+        texts[place] = [pattern.format(place) for pattern in patterns]
+    return texts
 
 
 SYSTEMS = {"wide": sets_of(WIDE), "narrow": sets_of(NARROW), "same": sets_of(SAME)}
@@ -116,11 +119,12 @@ def test_every_score_is_that_of_the_metric(whole, load):
         labels = [prompt for prompt in sorted(PLACES) for _ in range(4)]
         rated = load("gruen").compute(predictions=texts, confidence=0.95, confidence_by=labels)
         quality = np.reshape(rated["scores"], (-1, 4))
+        given = {"predictions": sets, "confidence": 0.95}
         calls = {
-            "vendi_embed": load("vendi_embed").compute(predictions=sets, quality=quality.tolist(), confidence=0.95),
-            "n_classes": load("semantic_entropy").compute(predictions=sets, confidence=0.95),
-            "chamfer_diversity": load("chamfer_diversity").compute(predictions=sets, confidence=0.95),
-            "self_bleu": load("self_bleu").compute(predictions=sets, repetition=True, details=True, confidence=0.95),
+            "vendi_embed": load("vendi_embed").compute(quality=quality.tolist(), **given),
+            "n_classes": load("semantic_entropy").compute(**given),
+            "chamfer_diversity": load("chamfer_diversity").compute(**given),
+            "self_bleu": load("self_bleu").compute(repetition=True, details=True, **given),
         }
         for name, result in calls.items():
             value = metrics[name]["values"][i]
@@ -189,25 +193,27 @@ def test_holm_and_power():
 
 def partition_of(groups):
     by_prompt = list(zip(*map(ordered, groups), strict=True))
-    return text_metrics.between_groups(
-        "vendi_embed",
-        [[text for texts in groups for text in texts] for groups in by_prompt],
-        [[label for label, texts in enumerate(groups) for _ in texts] for groups in by_prompt],
-        permutations=1000,
-        confidence=0.95,
-    )
+    sets = []
+    labels = []
+    for groups in by_prompt:
+        sets.append([text for texts in groups for text in texts])
+        labels.append([label for label, texts in enumerate(groups) for _ in texts])
+    return text_metrics.between_groups("vendi_embed", sets, labels, permutations=1000, confidence=0.95)
 
 
 def test_partitions_are_those_of_between_groups(whole):
-    systems, section = list(SYSTEMS.values()), whole["likeness"]
-    result, part = partition_of(systems), section["partition"]
+    systems = list(SYSTEMS.values())
+    section = whole["likeness"]
+    result = partition_of(systems)
+    part = section["partition"]
     for name in ("within", "pooled", "between", "between_expected"):
         assert part[name] == pytest.approx(result[name], abs=1e-5)
     assert part["p"] == result["permutation_p"]
     assert part["share"] == pytest.approx(result["share"], abs=1e-5)
     low, high = result["between_confidence_interval"]
     assert part["between_interval"] == near([low, min(high, 3)])
-    chi, chance = np.log(result["between_scores"]), np.log(result["between_expected_scores"])
+    chi = np.log(result["between_scores"])
+    chance = np.log(result["between_expected_scores"])
     expected = ratio_estimate(chi - chance, np.log(3) - chance).interval(0.95)
     assert part["share_interval"] == near([expected[0], min(1.0, expected[1])])
     for pair_ in section["pairs"]:
@@ -224,8 +230,11 @@ def test_people_are_compared_at_equal_numbers(whole):
     # Four texts of people make two halves of two, with which two of each system are compared.
     assert (section["n_texts"], section["n_prompts"]) == (12, 6)
     people = {prompt: shuffled(texts, prompt) for prompt, texts in PEOPLE.items()}
-    half, other = ({prompt: texts[part] for prompt, texts in people.items()} for part in (slice(2), slice(2, 4)))
-    sides = [{prompt: shuffled(texts, prompt)[:2] for prompt, texts in sets.items()} for sets in SYSTEMS.values()]
+    half = {prompt: texts[:2] for prompt, texts in people.items()}
+    other = {prompt: texts[2:4] for prompt, texts in people.items()}
+    sides = []
+    for sets in SYSTEMS.values():
+        sides.append({prompt: shuffled(texts, prompt)[:2] for prompt, texts in sets.items()})
     for row, side in zip(section["rows"], [*sides, other], strict=True):
         result = partition_of([half, side])
         assert row["between"] == pytest.approx(result["between"], abs=1e-5)
@@ -259,7 +268,8 @@ def numbers_of(report):
 
 def test_the_order_of_systems_prompts_and_rows_does_not_matter(make):
     """Also not the form: a row for each text, all systems in one file, rows of a prompt apart from each other."""
-    rows, numbers = [{**row, "model": name} for name, sets in SYSTEMS.items() for row in text_rows(sets)], []
+    rows = [{**row, "model": name} for name, sets in SYSTEMS.items() for row in text_rows(sets)]
+    numbers = []
     for seed in (0, 2):
         random.Random(seed).shuffle(rows)
         people = random.Random(seed).sample(rows_of(PEOPLE), len(PEOPLE))
@@ -283,7 +293,9 @@ def test_only_an_earlier_report_is_overwritten(tmp_path, make, capsys):
 
 
 def test_a_column_of_quality(make, load):
-    rows = {name: [{**row, "q": [0.9, 0.1, 0.5, 0.5]} for row in rows_of(SYSTEMS[name])] for name in ("wide", "same")}
+    rows = {}
+    for name in ("wide", "same"):
+        rows[name] = [{**row, "q": [0.9, 0.1, 0.5, 0.5]} for row in rows_of(SYSTEMS[name])]
     _, report = make(rows, quality=("--quality-key", "q"))
     metrics = by_name(report)
     assert metrics["quality"]["values"][0]["scores"] == pytest.approx([0.5] * 6)
@@ -336,7 +348,7 @@ def test_bad_rows_are_skipped_with_their_set(tmp_path, make, capsys):
     assert "narrow.jsonl, row 21" not in shown
     assert "2 more rows" in shown
     bad = read_jsonl(tmp_path / "report" / "bad.jsonl")
-    assert [row["row"] for row in bad] == [*range(5, 13), *range(17, 21)]
+    assert [row["row"] for row in bad] == list(range(5, 13)) + list(range(17, 21))
     assert "row 6" in bad[0]["error"]
     assert report["sources"][0]["n_bad"] == 12
     assert report["prompts"] == ["a field of maize", "a small shop"]
@@ -351,7 +363,8 @@ def test_a_row_that_may_belong_to_any_set_is_an_error(tmp_path):
     """As in `score`: where rows of a set are not adjacent, a row that cannot be parsed may be of any set."""
     lines = [json.dumps(row) for row in text_rows(SYSTEMS["wide"])]
     data = tmp_path / "wide.jsonl"
-    data.write_text("\n".join([*lines[::2], '{"prompt": "the sea', *lines[1::2]]), encoding="utf-8")
+    torn = [*lines[::2], '{"prompt": "the sea']
+    data.write_text("\n".join(torn + lines[1::2]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"row 13 .*any set"):
         read_inputs(parse_options([str(data), "--text-key", "texts", "--id-key", "prompt"]))
 
@@ -379,7 +392,9 @@ def test_one_prompt_or_one_system_is_enough(make):
 
 
 def test_no_texts_leaves_all_of_them_out(tmp_path, make):
-    secret = {prompt: [f"{text} Xylophone {i}." for i, text in enumerate(texts)] for prompt, texts in PEOPLE.items()}
+    secret = {}
+    for prompt, texts in PEOPLE.items():
+        secret[prompt] = [f"{text} Xylophone {i}." for i, text in enumerate(texts)]
     rows = rows_of(secret)
     rows[0]["texts"] = ["Xylophone bad", 1]
     code, report = make({"secret": rows, "wide": SYSTEMS["wide"]}, "--no-texts")
@@ -394,7 +409,9 @@ def test_what_could_mislead_is_said(make):
     odd = {prompt: [*texts[:2], "", "Привет всем друзьям и соседям"] for prompt, texts in SYSTEMS["wide"].items()}
     long = {**SYSTEMS["narrow"], "the park": [text * 60 for text in SYSTEMS["narrow"]["the park"][:2]]}
     german = "Die Kinder spielen heute im Garten hinter dem alten Haus, und der Hund schläft {}."
-    foreign = {place: [german.format(f"{place} {i}") for i in range(2)] for place in PLACES}
+    foreign = {}
+    for place in PLACES:
+        foreign[place] = [german.format(f"{place} {i}") for i in range(2)]
     _, report = make({"odd": odd, "long": long, "foreign": foreign}, "--setting", "long_texts=cut")
     kinds = kinds_of(report)
     assert {"few prompts", "different lengths"} <= kinds.keys()
@@ -469,7 +486,7 @@ COLUMNS = {
 def test_systems_in_one_file_are_not_pooled(tmp_path, capsys, name, are_lists):
     column, named = COLUMNS[name]
     of_one = rows_of if are_lists else text_rows
-    rows = [{**row, **column(each, i)} for each in SYSTEMS for i, row in enumerate(of_one(SYSTEMS[each]))]
+    rows = [row | column(each, i) for each in SYSTEMS for i, row in enumerate(of_one(SYSTEMS[each]))]
     if name == "a sample each":
         rows = rows[: len(rows) // 3]
     words = [str(write_jsonl(tmp_path / "data.jsonl", rows)), "--text-key", "texts", "--id-key", "prompt"]
@@ -565,7 +582,8 @@ def test_python_makes_the_report_of_the_command(tmp_path, make, cache):
     assert list(made.table.index) == [expected["systems"][i] for i in metrics["vendi_embed"]["order"]]
     for i, system in enumerate(expected["systems"]):
         for name, metric in metrics.items():
-            value, row = metric["values"][i], made.table.loc[system]
+            value = metric["values"][i]
+            row = made.table.loc[system]
             assert row[[name, f"{name}_low", f"{name}_high"]].tolist() == [value["mean"], *ends_of(value["interval"])]
     tests = [test for metric in metrics.values() for test in metric["tests"]]
     assert len(made.tests) == 3 * len(metrics)
@@ -585,7 +603,8 @@ def test_one_system_is_described_by_the_numbers_of_its_report(cache):
     made = text_metrics.report({"a": sets}, confidence=0.9, cache_dir=cache)
     assert list(frame.index) == [metric.name for metric in made.metrics]
     for metric in made.metrics:
-        row, value = frame.loc[metric.name], metric.values[0]
+        row = frame.loc[metric.name]
+        value = metric.values[0]
         assert [row["score"], row["signature"], row["better"]] == [value.mean, metric.signature, metric.better or ""]
         assert [row["low"], row["high"]] == ends_of(value.interval)
     rated = text_metrics.describe(sets, [[0, 1, 0.5, 0.9]] * 6, cache_dir=cache)
@@ -652,7 +671,8 @@ def test_systems_that_differ_by_rounding_tie(rng, means):
 
 @pytest.mark.discrete
 def test_equal_prompts_of_least_diversity_keep_their_order(rng):
-    ids, texts = ["a", "b", "c", "d"], [["x", "y"]] * 4
+    ids = ["a", "b", "c", "d"]
+    texts = [["x", "y"]] * 4
     for _ in range(20):
         scores = np.array([2.0, 1.0, 1.0, 1.0]) + 1e-8 * rng.normal(size=4)
         entries = least_diverse(ids, scores.tolist(), texts, True, False)
@@ -759,7 +779,7 @@ def test_contexts_are_passed_to_every_metric_of_meaning(make):
     contexts = {place: f"What happens at {place}?" for place in PLACES[:5]}
     systems = {"wide": SYSTEMS["wide"], "short": {place: texts[:3] for place, texts in SYSTEMS["narrow"].items()}}
     rows = {name: rows_of(sets) for name, sets in systems.items()}
-    for row in [*rows["wide"], *rows["short"]]:
+    for row in rows["wide"] + rows["short"]:
         row["ask"] = contexts.get(row["prompt"])
     code, report = make(rows, "--context-key", "ask", people=rows_of(PEOPLE)[1:])
     assert code == 0

@@ -55,7 +55,7 @@ def parse(report):
 
 def changed(report, **changes):
     """Return the report with changes, and its sentences."""
-    report = {**copy.deepcopy(report), **changes}
+    report = copy.deepcopy(report) | changes
     return {**report, "sentences": sentences(parse(report))}
 
 
@@ -66,7 +66,8 @@ def hostile(report):
         source["file"] = f"{name}.jsonl"
     for prompts in report["collapse"]:
         for prompt, ident in zip(prompts, HOSTILE, strict=False):
-            prompt["prompt"], prompt["texts"] = ident, list(HOSTILE)
+            prompt["prompt"] = ident
+            prompt["texts"] = list(HOSTILE)
     for metric in report["metrics"]:
         metric["signature"] = f"{HOSTILE[2]}|{'y' * 300}"
     report["caveats"][0]["sentence"] = HOSTILE[1]
@@ -77,11 +78,14 @@ def with_systems(report, n):
     """Return the report with n systems: those of the report again and again under other names."""
     origin = [i % 3 for i in range(n)]
     pairs = list(combinations(range(n), 2))
-    parts = {name: [report[name][i] for i in origin] for name in ("sources", "collapse")}
+    parts = {}
+    for name in ("sources", "collapse"):
+        parts[name] = [report[name][i] for i in origin]
     report = changed(report, systems=[f"system {i} of many" for i in range(n)], people=None, **parts)
     for metric in report["metrics"]:
         metric["values"] = [metric["values"][i] for i in origin]
-        metric["order"], metric["best"] = list(range(n)), None
+        metric["order"] = list(range(n))
+        metric["best"] = None
         metric["tests"] = [{**metric["tests"][0], "a": i, "b": j, "p_holm": 0.5} for i, j in pairs]
     likeness = report["likeness"]
     likeness["pairs"] = [{**likeness["pairs"][0], "a": i, "b": j} for i, j in pairs]
@@ -191,7 +195,8 @@ def test_each_table_holds_what_the_report_holds(report):
             digits = len(difference.partition(".")[2])
             assert number_of(difference) == pytest.approx(test["difference"], abs=0.51 * 10**-digits)
             assert p == formats.with_p(test["p_holm"])
-    pairs, rows = shown["likeness"].iloc[1:], report["likeness"]["pairs"]
+    pairs = shown["likeness"].iloc[1:]
+    rows = report["likeness"]["pairs"]
     assert list(map(number_of, pairs.iloc[:, 1])) == pytest.approx([100 * row["share"] for row in rows], abs=0.051)
     assert [p[0] == "≤" for p in pairs["p"]] == [row["p"] == row["least_p"] for row in rows]
     near = sorted(100 * row["share"] for row in report["people"]["rows"])
@@ -207,7 +212,8 @@ def test_both_tables_stand_side_by_side(report, tmp_path):
     made = with_same_length(report)
     page_of(made, tmp_path)
     shown = tables(parse(made))
-    whole, cut = shown["diversity"], shown["same_length"]
+    whole = shown["diversity"]
+    cut = shown["same_length"]
     assert "3 to 9 words" in cut.caption
     # Rows are in the same order, so that they can be compared.
     assert cut.frame["System"].tolist() == whole.frame["System"].tolist()
@@ -336,7 +342,9 @@ def test_the_page_in_chromium(report, alone, chromium, tmp_path):
     reports["cut"] = with_same_length(report)
     for name, each in reports.items():
         write_pages(parse(each), tmp_path / name)
-    requests, messages, faults = [], [], []
+    requests = []
+    messages = []
+    faults = []
     views = {"light": LAPTOP, "dark": PHONE}
     for name in reports:
         for scheme, size in views.items() if name in ("plain", "hostile", "cut") else [("dark", PHONE)]:

@@ -27,7 +27,8 @@ def expected_contributions(load, name, settings):
 
 def call(reward, completions=TEXTS, prompts=ASKED, **columns):
     """Call a reward function with the keyword arguments of GRPOTrainer."""
-    state, ids = TrainerState(), [[1, 2]] * len(completions)
+    state = TrainerState()
+    ids = [[1, 2]] * len(completions)
     extra = {"trainer_state": state, "log_extra": lambda column, values: None, "log_metric": lambda name, value: None}
     return reward(prompts=prompts, completions=completions, completion_ids=ids, **(extra | columns))
 
@@ -61,7 +62,9 @@ def test_rewards_of_orthogonal_completions(load, contexts):
     reward = text_metrics.for_rewards("vendi_embed", set_size=9, **settings)
     given = {"model": OneHot()} | ({"contexts": ["a"]} if contexts else {})
     whole = load("vendi_embed").compute(predictions=[texts], **given)["vendi_embed"]
-    rests = [[text for text in texts if text != left_out] for left_out in texts]
+    rests = []
+    for left_out in texts:
+        rests.append([text for text in texts if text != left_out])
     without = [load("vendi_embed").compute(predictions=[rest], **given)["vendi_embed"] for rest in rests]
     rewards = call(reward, texts, ["a"] * 9)
     assert rewards == pytest.approx([whole - score for score in without], abs=1e-9)
@@ -175,8 +178,10 @@ def test_chat_messages_are_read(load):
     assert reward(completions=["plain", [], chat]) == expected
     parts = [{"role": "assistant", "content": [{"type": "text", "text": text} for text in ("four\nthat ", "is all")]}]
     assert reward(completions=["plain", [{"role": "assistant", "content": [{"type": "image"}]}], parts]) == expected
+    texts = list(TEXTS)
+    texts[3] = None
     with pytest.raises(TypeError, match=r"completions\[3\]"):
-        call(text_metrics.for_rewards(load("gruen")), [*TEXTS[:3], None, *TEXTS[4:]])
+        call(text_metrics.for_rewards(load("gruen")), texts)
     for broken in ("text", [3], [["a"]], [[{"content": "no role"}]], [[{"role": "assistant", "content": [1]}]]):
         with pytest.raises(TypeError, match="completions"):
             reward(completions=broken)
@@ -269,7 +274,7 @@ def two_processes(tmp_path_factory):
     """What each of two processes gives for all jobs, the training last; they start once, since they import much."""
     # The trainer comes first, because it starts the group of processes itself.
     jobs = [TRAIN] if find_spec("trl") else []
-    results = in_two_processes(tmp_path_factory.mktemp("two"), "test_rewards", [*jobs, *WHOLE, *BROKEN])
+    results = in_two_processes(tmp_path_factory.mktemp("two"), "test_rewards", jobs + WHOLE + BROKEN)
     return [of_rank[len(jobs) :] + of_rank[: len(jobs)] for of_rank in results]
 
 
@@ -278,7 +283,7 @@ def test_two_processes_give_what_one_gives(load, two_processes):
     first, second = two_processes
     for i, job in enumerate(WHOLE):
         expected = call(make_reward(job["name"], job["settings"]))
-        assert [*first[i], *second[i]] == pytest.approx(expected, abs=1e-6), job
+        assert first[i] + second[i] == pytest.approx(expected, abs=1e-6), job
     assert "set_size" in first[3]
     assert second[3] == first[3]
     # Each set is logged once, so that the trainer's mean is that of the sets.
@@ -292,7 +297,8 @@ def check_log(load, runs, **settings):
     logged = [entry for entry in runs[0]["log"] if "rewards/vendi_embed_contribution/mean" in entry]
     assert len(logged) == len(runs[0]["seen"]) == 2
     for step, entry in enumerate(logged):
-        prompts, texts = ([x for run in runs for x in run["seen"][step][part]] for part in (0, 1))
+        prompts = [prompt for run in runs for prompt in run["seen"][step][0]]
+        texts = [text for run in runs for text in run["seen"][step][1]]
         assert all(len(set(prompts[i : i + 4])) == 1 for i in range(0, len(prompts), 4))
         result = load("vendi_embed").compute(predictions=texts, set_size=4, **settings)
         rewards = torch.tensor(text_metrics.contributions("vendi_embed", texts, set_size=4, **settings))

@@ -30,7 +30,8 @@ def build_callback(metrics=METRICS, prompts=PROMPTS, **arguments):
 
 def evaluate_once(model, tokenizer, callback, folder, **arguments):
     rows = [{"input_ids": [3, 4], "labels": [3, 4]}] * 2
-    args, collator = TrainingArguments(**on_cpu(folder, **arguments)), default_data_collator
+    args = TrainingArguments(**on_cpu(folder, **arguments))
+    collator = default_data_collator
     data = {"eval_dataset": rows, "processing_class": tokenizer, "data_collator": collator}
     return Trainer(model=model, args=args, callbacks=[callback], **data).evaluate()
 
@@ -98,7 +99,8 @@ def check_scores(load, logged, rows, callback):
     sets = [row["texts"] for row in rows]
     assert {len(texts) for texts in sets} == {N}
     assert len({text for texts in sets for text in texts}) > len(sets)
-    texts, contexts = [text for texts in sets for text in texts], {"contexts": callback.contexts}
+    texts = [text for texts in sets for text in texts]
+    contexts = {"contexts": callback.contexts}
     for name, given in (
         ("vendi_embed", {"predictions": sets, **contexts}),
         ("chamfer_diversity", {"predictions": sets, **contexts}),

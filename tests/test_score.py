@@ -28,14 +28,11 @@ WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sle
 
 def make_rows(n_rows, n_texts=3, seed=0):
     rng = random.Random(seed)
-    return [
-        {
-            "id": i,
-            "texts": [" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(n_texts)],
-            "note": None if i % 3 else f"é{i}",
-        }
-        for i in range(n_rows)
-    ]
+    rows = []
+    for i in range(n_rows):
+        texts = [" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(n_texts)]
+        rows.append({"id": i, "texts": texts, "note": None if i % 3 else f"é{i}"})
+    return rows
 
 
 def outputs(folder):
@@ -156,7 +153,9 @@ def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
 def test_the_largest_change_of_a_file_is_that_of_all_its_pieces(load, tmp_path, pair_models):
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    sets = [[" ".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(4)] for _ in range(8)]
+    sets = []
+    for _ in range(8):
+        sets.append([" ".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(4)])
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": members} for members in sets])
     similarity = f"pairs:{pair_models['score'][0]}"
     assert score(data, "--set", f"similarity={similarity}", metric="vendi_embed", size=8) == 0
@@ -461,7 +460,8 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
 
 def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    done, codes = job.Job.score_piece, []
+    done = job.Job.score_piece
+    codes = []
 
     def meanwhile(*piece):
         monkeypatch.setattr(job.Job, "score_piece", done)
@@ -534,7 +534,8 @@ def test_many_bad_rows_and_none_that_is_good_end_the_job(tmp_path, capsys, n_bad
 
 @pytest.mark.parametrize("more", [[], ["--fail-under", "n_texts=1"], ["--one-set", "--out", "x.json"]])
 def test_the_metric_is_loaded_once(tmp_path, monkeypatch, more):
-    loaded, load_metric = [], scoring.load_metric
+    loaded = []
+    load_metric = scoring.load_metric
     monkeypatch.setattr(scoring, "load_metric", lambda name, **more: loaded.append(name) or load_metric(name))
     monkeypatch.chdir(tmp_path)
     assert score(write_jsonl(tmp_path / "data.jsonl", make_rows(5)), *more) == 0

@@ -14,10 +14,9 @@ from text_metrics import Scorer
 def test_columns_of_settings(load):
     """In a batch as Ray Data makes it: of arrays of objects."""
     columns = {"texts": SETS, "q": [[0.5] * len(members) for members in SETS]}
-    batch = {
-        name: np.array([np.array(row, dtype=object) for row in rows] + [None], dtype=object)[:-1]
-        for name, rows in columns.items()
-    }
+    batch = {}
+    for name, rows in columns.items():
+        batch[name] = np.array([np.array(row, dtype=object) for row in rows] + [None], dtype=object)[:-1]
     scored = Scorer("vendi_embed", "texts", quality="q", kernel="ngram")(batch)
     expected = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
     assert list(scored["vendi_embed"]) == pytest.approx(expected, abs=1e-9)
@@ -48,7 +47,8 @@ def test_datasets_map(load):
 def test_a_pickled_copy_scores_the_same():
     scorer = Scorer("self_bleu", "texts", max_order=2, singletons="skip")
     batch = {"texts": np.array([np.array(members) for members in [*SETS, ["one"]]], dtype=object), "id": [1] * 6}
-    scored, again = scorer(batch), pickle.loads(pickle.dumps(scorer))(batch)
+    scored = scorer(batch)
+    again = pickle.loads(pickle.dumps(scorer))(batch)
     assert list(scored) == ["texts", "id", "self_bleu"]
     assert np.isnan(scored["self_bleu"][-1])
     np.testing.assert_array_equal(scored["self_bleu"], again["self_bleu"])
@@ -68,11 +68,14 @@ def test_rows_without_texts_have_no_score(load, metric):
     """They end no job, and no other row has another score for them."""
     rows = TEXTS if metric == "gruen" else SETS
     nothing = [None, float("nan")] if metric == "gruen" else NOTHING
-    batch = {"texts": as_objects([nothing[0], *rows, *nothing[1:]]), "id": [*range(len(rows) + len(nothing))]}
+    values = [nothing[0], *rows]
+    values += nothing[1:]
+    batch = {"texts": as_objects(values), "id": list(range(len(values)))}
     scored = Scorer(metric, "texts")(batch)
     expected = load(metric).compute(predictions=rows)["scores"]
     assert list(scored[metric][1 : len(rows) + 1]) == pytest.approx(expected, abs=1e-6)
-    assert np.isnan(scored[metric]).tolist() == [True, *([False] * len(rows)), *([True] * (len(nothing) - 1))]
+    is_nothing = [True] + [False] * len(rows) + [True] * (len(nothing) - 1)
+    assert np.isnan(scored[metric]).tolist() == is_nothing
     assert scored["id"] == batch["id"]
     # A batch of nothing else has the same columns.
     empty = Scorer(metric, "texts")({"texts": nothing})
@@ -105,7 +108,8 @@ def test_an_empty_batch_is_an_empty_result(metric, batch):
     added = [name for name in rows if name != "texts"]
     assert type(scored) is type(batch)
     names = list(scored) if isinstance(batch, dict) else scored.column_names
-    assert names == [*(batch if isinstance(batch, dict) else batch.column_names), *added]
+    given = list(batch) if isinstance(batch, dict) else batch.column_names
+    assert names == given + added
     assert all(len(scored[name]) == 0 for name in added)
 
 
@@ -149,7 +153,9 @@ def test_tables_are_of_the_same_type(load, name):
 
 def test_keys_are_those_of_the_commands():
     """Expressions, as for the batches of a service, and columns whose names could be some."""
-    choices = [{"choices": [{"message": {"content": text}} for text in members]} for members in SETS]
+    choices = []
+    for members in SETS:
+        choices.append({"choices": [{"message": {"content": text}} for text in members]})
     expected = Scorer("self_bleu", "texts")({"texts": SETS})["self_bleu"]
     for batch in (
         {"response": [{"body": row} for row in choices]},

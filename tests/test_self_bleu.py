@@ -48,7 +48,8 @@ def test_equals_the_plain_definition(groups):
     np.testing.assert_allclose(corpus[:, 0], reference.nlg_eval_self_bleu(groups, 3), atol=1e-9)
     everything = [text for group in groups for text in group]
     for n, table in enumerate(tables, 1):
-        merged, whole = table._replace(set_groups=table.corpus_groups), np.array([sizes.sum()])
+        merged = table._replace(set_groups=table.corpus_groups)
+        whole = np.array([sizes.sum()])
         assert self_bleu_ngrams.distinct(merged, whole)[0] == pytest.approx(reference.distinct(everything, n))
         assert self_bleu_ngrams.entropy(merged, whole)[0] == pytest.approx(reference.entropy(everything, n))
 
@@ -92,7 +93,9 @@ def test_sentence_mode_equals_nltk(load, texts, max_order):
 
 def test_corpus_mode_pools_the_sets(load):
     result = load("self_bleu").compute(predictions=SETS, aggregate="corpus")
-    groups = [[text.split() for text in members] for members in SETS]
+    groups = []
+    for members in SETS:
+        groups.append([text.split() for text in members])
     assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu(groups, 4)[-1])
     assert result["scores"] == load("self_bleu").compute(predictions=SETS)["scores"]
     everything = [text for group in groups for text in group]
@@ -104,7 +107,8 @@ def test_corpus_mode_pools_the_sets(load):
 def test_a_single_text_has_what_compares_no_texts(load, aggregate):
     settings = {"repetition": True, "homogenization": True, "vocabulary_size": 50}
     settings |= {"max_order": 2, "details": True, "aggregate": aggregate}
-    alone, pair = ["a b a b c"], ["a b c", "d b c"]
+    alone = ["a b a b c"]
+    pair = ["a b c", "d b c"]
     result = load("self_bleu").compute(predictions=[alone, pair], singletons="skip", **settings)
     expected = load("self_bleu").compute(predictions=pair, **settings)
     compared = ["self_bleu", "self_bleu_1", "self_bleu_2", "self_repetition_1", "self_repetition_2", "rouge_l"]
@@ -121,7 +125,9 @@ def test_a_single_text_has_what_compares_no_texts(load, aggregate):
     assert row["ead"] == pytest.approx(3 / (50 * (1 - (49 / 50) ** 5)))
     assert 0 < row["compression_ratio"] < 1
     for name, plain in (("distinct_2", reference.distinct), ("entropy_2", reference.entropy)):
-        groups = [[text.split() for text in texts] for texts in (alone, pair)]
+        groups = []
+        for texts in (alone, pair):
+            groups.append([text.split() for text in texts])
         of_sets = np.mean([plain(group, 2) for group in groups])
         assert result[name] == pytest.approx(plain(groups[0] + groups[1], 2) if aggregate == "corpus" else of_sets)
 
@@ -192,7 +198,8 @@ def test_tokenizers_of_sacrebleu(load, tokenizer, texts):
 
 
 CHINESE = ["我喜欢猫。", "狗在公园里跑。", "天气很好，他走了。"]
-JAPANESE, THAI = ["猫が好きです。", "天気がいい。"], ["ฉันชอบแมว", "อากาศดีมาก"]
+JAPANESE = ["猫が好きです。", "天気がいい。"]
+THAI = ["ฉันชอบแมว", "อากาศดีมาก"]
 
 
 @pytest.mark.parametrize(

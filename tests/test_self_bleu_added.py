@@ -57,7 +57,9 @@ def test_repetition_of_sets_and_of_a_corpus(load, aggregate):
     result = load("self_bleu").compute(predictions=SETS, aggregate=aggregate, details=True, repetition=True)
     by_set = [plain(texts) for texts in SETS]
     assert [{name: detail[name] for name in ADDED} for detail in result["details"]] == approx(by_set)
-    mean = {name: float(np.mean([row[name] for row in by_set])) for name in ADDED}
+    mean = {}
+    for name in ADDED:
+        mean[name] = float(np.mean([row[name] for row in by_set]))
     whole = plain(list(itertools.chain.from_iterable(SETS)))
     assert {name: result[name] for name in ADDED} == approx(whole if aggregate == "corpus" else mean)
 

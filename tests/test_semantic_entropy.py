@@ -33,7 +33,10 @@ def plain_entropy(labels, log_probs):
 
 
 def means(sets):
-    return [[sum(tokens) / len(tokens) for tokens in texts] for texts in sets]
+    averaged = []
+    for texts in sets:
+        averaged.append([sum(tokens) / len(tokens) for tokens in texts])
+    return averaged
 
 
 def test_likelihoods_weigh_the_classes(load):
@@ -57,16 +60,21 @@ def test_the_discrete_form_has_no_likelihoods(load):
 
 
 def test_a_number_is_taken_as_it_is(load):
-    by_token, given = compute(load, log_probs=TOKENS), compute(load, log_probs=means(TOKENS))
+    by_token = compute(load, log_probs=TOKENS)
+    given = compute(load, log_probs=means(TOKENS))
     assert given["scores"] == pytest.approx(by_token["scores"])
     assert "|weights:exp_log_probs(given)|" in given["signature"]
-    totals = [[sum(tokens) for tokens in texts] for texts in TOKENS]
+    totals = []
+    for texts in TOKENS:
+        totals.append([sum(tokens) for tokens in texts])
     expected = [plain_entropy(*pair) for pair in zip(LABELS, totals, strict=True)]
     assert compute(load, log_probs=totals)["scores"] == pytest.approx(expected)
 
 
 def test_improbable_texts_do_not_underflow(load):
-    shifted = [[[value - 5000 for value in tokens] for tokens in texts] for texts in TOKENS]
+    shifted = []
+    for texts in TOKENS:
+        shifted.append([[value - 5000 for value in tokens] for tokens in texts])
     assert compute(load, log_probs=shifted)["scores"] == pytest.approx(compute(load, log_probs=TOKENS)["scores"])
 
 
@@ -83,8 +91,12 @@ def test_an_improbable_text_takes_part(load, gap):
 
 def test_forms_of_log_probabilities(load):
     expected = compute(load, log_probs=TOKENS)
-    arrays = [[np.array(tokens) for tokens in texts] for texts in TOKENS]
-    tensors = [[torch.tensor(tokens, dtype=torch.float64) for tokens in texts] for texts in TOKENS]
+    arrays = []
+    for texts in TOKENS:
+        arrays.append([np.array(tokens) for tokens in texts])
+    tensors = []
+    for texts in TOKENS:
+        tensors.append([torch.tensor(tokens, dtype=torch.float64) for tokens in texts])
     assert compute(load, log_probs=arrays) == compute(load, log_probs=tensors) == expected
     flat = compute(load, predictions=["a", "b"], classes=[0, 1], log_probs=np.array([[-1.0, -1.0], [-2.0, -2.0]]))
     assert flat["semantic_entropy"] == pytest.approx(plain_entropy([0, 1], [-1.0, -2.0]))
@@ -194,19 +206,22 @@ def test_equal_texts_with_embeddings_of_their_own_are_grouped_alike_in_each_form
     expected = classes(rows)
     parts = np.split(rows, np.cumsum(sizes)[:-1])
     # There are sets in which the order matters.
-    by_place = [
-        [
-            len(set(reference.complete_classes(len(part), lambda i, j, part=part: cosines(part)[i, j] >= 0.29, places)))
-            for places in (range(len(part)), range(len(part))[::-1])
-        ]
-        for part in parts
-    ]
+    by_place = []
+    for part in parts:
+        is_same = cosines(part) >= 0.29
+        counts = []
+        for places in (range(len(part)), range(len(part))[::-1]):
+            labels = reference.complete_classes(len(part), lambda i, j, is_same=is_same: is_same[i, j], places)
+            counts.append(len(set(labels)))
+        by_place.append(counts)
     assert any(forward != backward for forward, backward in by_place)
     norms = (1 + 1e-6 * rng.standard_normal((len(rows), 1))).astype(np.float32)
     for other in (rows.astype(np.float64), rows.astype(np.float64) / 3, rows * norms, torch.tensor(rows)):
         assert classes(other) == expected
     orders = [rng.permutation(size) for size in sizes]
-    shuffled = [[members[i] for i in order] for members, order in zip(sets, orders, strict=True)]
+    shuffled = []
+    for members, order in zip(sets, orders, strict=True):
+        shuffled.append([members[i] for i in order])
     again = metric.compute(
         predictions=shuffled, embeddings=[part[order] for part, order in zip(parts, orders, strict=True)], same=0.29
     )
@@ -249,10 +264,9 @@ def test_good_classes_are_those_with_a_good_text(load, rng):
     given = {"predictions": sets, "classes": sets, "quality": quality, "confidence": 0.9}
     for least in (0, 0.5, 0.7, 0.8, 1):
         result = compute(load, min_quality=least, **given)
-        expected = [
-            len({label for label, value in zip(*pair, strict=True) if value >= least})
-            for pair in zip(sets, quality, strict=True)
-        ]
+        expected = []
+        for pair in zip(sets, quality, strict=True):
+            expected.append(len({label for label, value in zip(*pair, strict=True) if value >= least}))
         assert result["n_good_classes_scores"] == expected
         assert result["n_good_classes"] == pytest.approx(np.mean(expected))
         assert f"|min_quality:{least:g}" in result["signature"].replace(".0|", "|")
@@ -318,7 +332,8 @@ def test_a_context_is_taken_out_of_the_texts_and_has_a_threshold_of_its_own(load
         ["A walk by the sea.", "A long walk on the beach.", "Sleep."],
     ]
     contexts = ["How do I make hot water for tea?", "What did you do on Sunday?"]
-    compute, given = load("semantic_entropy").compute, {"embeddings": [encode(members) for members in sets]}
+    compute = load("semantic_entropy").compute
+    given = {"embeddings": [encode(members) for members in sets]}
     plain = compute(predictions=sets)
     assert plain["scores"] == compute(predictions=sets, same=0.83, **given)["scores"]
     assert "contexts" not in plain["signature"]
@@ -358,7 +373,8 @@ def test_a_model_without_the_class_is_named(load, tiny_model):
 
 def chao_shen(labels):
     """Estimate the entropy from the counts of classes, term by term."""
-    counts, n = Counter(labels).values(), len(labels)
+    counts = Counter(labels).values()
+    n = len(labels)
     single = sum(count == 1 for count in counts)
     coverage = 1 - min(single, n - 1) / n
     shares = [coverage * count / n for count in counts]

@@ -22,9 +22,9 @@ LARGE = [
 ]
 # The sets of each file.
 SETS = {
-    "alpaca_eval.json": [*SMALL, *LARGE],
-    "mt_bench.jsonl": [*SMALL, *LARGE],
-    "long.csv": [*SMALL, *LARGE],
+    "alpaca_eval.json": SMALL + LARGE,
+    "mt_bench.jsonl": SMALL + LARGE,
+    "long.csv": SMALL + LARGE,
     "human_eval_samples.jsonl": [
         ["    return a + b\n", "    return sum((a, b))\n", "    return b + a\n"],
         ["    return s[::-1]\n", "    return ''.join(reversed(s))\n", "    return s[::-1]\n"],
@@ -51,7 +51,8 @@ def test_every_shape_is_documented():
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SHAPES.iterdir()))
 def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
-    options, out = documented()[name], tmp_path / "out.jsonl"
+    options = documented()[name]
+    out = tmp_path / "out.jsonl"
     metric = options[options.index("--metric") + 1] if "--metric" in options else "self_bleu"
     more = [] if "--metric" in options else ["--metric", metric]
     assert score.main([str(SHAPES / name), *options, *more, "--out", str(out), "--quiet"]) == 0

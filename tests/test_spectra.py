@@ -127,7 +127,8 @@ def test_a_score_never_rises_with_the_order_and_has_no_jump(seed, n, mean, sprea
     kernel = indefinite(seed, n, mean, spread, digits)
     eigenvalues = np.linalg.eigvalsh(kernel)
     assume(eigenvalues[0] > -0.9e-4 * eigenvalues[-1])
-    (even,), definite = parse_similarity(kernel, parse_sets(["x"] * len(kernel))), read(kernel)
+    (even,) = parse_similarity(kernel, parse_sets(["x"] * len(kernel)))
+    definite = read(kernel)
     assert np.linalg.eigvalsh(definite)[0] > -1e-8
     assert np.abs(np.diag(definite) - 1).max() < 1e-9
     # The noise that is taken away is no larger than the eigenvalue that shows it.
@@ -182,7 +183,8 @@ def test_a_text_apart_does_not_vanish_in_noise():
 
 def test_a_set_is_scored_from_the_sums_of_its_parts(rng):
     """As for a file that does not fit into memory."""
-    vectors, orders = rng.standard_normal((300, 16)), [0.5, 1, 2, math.inf]
+    vectors = rng.standard_normal((300, 16))
+    orders = [0.5, 1, 2, math.inf]
     sums = sum(core_spectra.gram_sums(part) for part in np.split(vectors, [7, 120]))
     (expected,) = core_spectra.vendi_scores(core_spectra.embedding_spectra(vectors, np.array([300])), 1, orders)
     (actual,) = core_spectra.vendi_scores(core_spectra.spectra_from_sums(sums, 300), 1, orders)
@@ -205,6 +207,8 @@ def test_without_each_text_is_the_score_of_the_others(load, rng, set_block_rows,
         scores = vendi_without_each(rows, sizes, q, error=ROW_ERRORS[rows.dtype.name])
         sets = np.split(rows, np.cumsum(sizes)[:-1])
         remainders = [np.delete(part, i, axis=0) for part in sets for i in range(len(part))]
-        texts = [[str(i) for i in range(len(part))] for part in remainders]
+        texts = []
+        for part in remainders:
+            texts.append([str(i) for i in range(len(part))])
         expected = load("vendi_embed").compute(predictions=texts, embeddings=remainders, q=q)["scores"]
         np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)

@@ -65,11 +65,15 @@ class Doors:
     """Each method scores an example, with or without `strip`."""
 
     def __init__(self, folder, monkeypatch, capsys):
-        self.folder, self.monkeypatch, self.capsys = folder, monkeypatch, capsys
+        self.folder = folder
+        self.monkeypatch = monkeypatch
+        self.capsys = capsys
 
     def run(self, name, example, kinds, *words):
         data = write_jsonl(self.folder / "data.jsonl", rows_of(example))
-        words = [name, data, *words, "--text-key", "texts", *(["--strip", kinds] if kinds else [])]
+        words = [name, data, *words, "--text-key", "texts"]
+        if kinds:
+            words += ["--strip", kinds]
         if example.kind == "prompt":
             words += ["--context-key", "prompt"]
         assert run_command(self.monkeypatch, *words) == 0
@@ -169,7 +173,8 @@ class Doors:
         path = self.folder / "samples.jsonl"
         callback = text_metrics.SampleCallback("vendi_embed", [PROMPT, OTHER], 4, path=path, strip=kinds)
         arguments = TrainingArguments(output_dir=str(self.folder), use_cpu=True, report_to=[])
-        state, metrics = TrainerState(is_world_process_zero=True), {"eval_runtime": 1.0}
+        state = TrainerState(is_world_process_zero=True)
+        metrics = {"eval_runtime": 1.0}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             callback.on_evaluate(arguments, state, None, metrics, model=model, processing_class=tokenizer)
@@ -333,7 +338,8 @@ def test_a_judge_may_think(tmp_path, monkeypatch, capsys):
 def test_clusters_are_those_behind_the_reasoning(tmp_path, monkeypatch, capsys):
     answers = [{"text": "kettle", "count": 2}, {"text": "pot<|eot_id|>", "count": 1}]
     people = write_jsonl(tmp_path / "people.jsonl", [{"id": "q", "question": "What boils water?", "answers": answers}])
-    out, reply = tmp_path / "out.jsonl", '{"1": "kettles", "2": "pots"}'
+    out = tmp_path / "out.jsonl"
+    reply = '{"1": "kettles", "2": "pots"}'
     with serve(lambda question, number: f"{THINKING}{reply}") as server:
         code, said = ask(monkeypatch, capsys, server.url, "cluster-answers", people, "--out", out)
         assert code == 0
@@ -368,7 +374,8 @@ def test_a_probe_report_strips_both_sides(tmp_path, monkeypatch, capsys):
 
 
 def test_judged_pairs_are_stripped(tmp_path, monkeypatch, capsys):
-    guised, plain = [f"<think>{thought}</think>Tea." for thought in THOUGHTS[:2]], ["Tea.", "Green tea."]
+    guised = [f"<think>{thought}</think>Tea." for thought in THOUGHTS[:2]]
+    plain = ["Tea.", "Green tea."]
     pair = {"set1": guised, "set2": plain, "llm_diversity": 1, "src": "a drink"}
     pairs = write_jsonl(tmp_path / "x_low.jsonl", [pair, {**pair, "set2": ["Milk.", "Tea, please."], "src": "b"}])
     words = ["meta-eval", pairs, "--no-gruen", "--out", tmp_path / "out"]

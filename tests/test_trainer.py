@@ -88,8 +88,10 @@ def test_decreasing_results_also_come_negated(load, tokenizer):
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_generations_are_scored_as_their_texts(load, tokenizer, name, settings):
     """By one call, and by batches, after which the next evaluation begins."""
-    compute_metrics, whole = text_metrics.for_trainer(load(name), tokenizer, **settings), evaluation(tokenizer)
-    expected, logged = expected_result(load, name, **settings), compute_metrics(whole)
+    compute_metrics = text_metrics.for_trainer(load(name), tokenizer, **settings)
+    whole = evaluation(tokenizer)
+    expected = expected_result(load, name, **settings)
+    logged = compute_metrics(whole)
     check_numbers(logged, expected, name)
     assert compute_metrics.signature == expected["signature"]
     # An evaluation that failed is no part of the next.
@@ -130,10 +132,11 @@ def test_contexts_are_the_inputs_or_labels(load, tokenizer, column):
 
 
 def test_groups_of_different_sizes(load, tokenizer):
-    prompts = [*PROMPTS[:5], *PROMPTS[8:], *[PROMPTS[4]] * 3]
+    prompts = PROMPTS[:5] + PROMPTS[8:] + [PROMPTS[4]] * 3
     sets = [TEXTS[:4], TEXTS[4:5], TEXTS[5:9], TEXTS[9:]]
     expected = load("self_bleu").compute(predictions=sets, max_order=2, singletons="skip")
-    whole = evaluation(tokenizer, inputs=[*prompts[:4], "the sea", *prompts[5:]])
+    prompts[4] = "the sea"
+    whole = evaluation(tokenizer, inputs=prompts)
     compute_metrics = text_metrics.for_trainer(
         load("self_bleu"), tokenizer, group_by="inputs", max_order=2, singletons="skip"
     )
@@ -208,9 +211,12 @@ def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tm
     def to_tokens(logits, labels):
         return torch.where(labels[:, 1:] != -100, logits[:, :-1].argmax(-1), -100)
 
-    dataset, texts, model = [], [], build_causal(tokenizer).eval()
+    dataset = []
+    texts = []
+    model = build_causal(tokenizer).eval()
     for prompt, text in zip(PROMPTS, TEXTS, strict=True):
-        start, answer = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
+        start = tokenizer(prompt)["input_ids"]
+        answer = tokenizer(text)["input_ids"]
         dataset.append({"input_ids": start + answer, "labels": [-100] * len(start) + answer})
         with torch.no_grad():
             likeliest = model(torch.tensor([start + answer])).logits[0].argmax(-1)
@@ -266,7 +272,8 @@ def test_trainer_evaluates_by_batches(tmp_path):
     assert expected["eval_vendi_embed"] > 1
 
 
-IDS, LOGITS = np.zeros((24, 2), dtype=np.int64), np.zeros((12, 5, 40), dtype=np.float32)
+IDS = np.zeros((24, 2), dtype=np.int64)
+LOGITS = np.zeros((12, 5, 40), dtype=np.float32)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def test_equals_vendi_score(load, rng, q, n, d):
 @pytest.mark.parametrize("block_rows", [2, 2048])
 def test_weights_equal_repeated_texts(load, rng, set_block_rows, block_rows, n):
     set_block_rows(block_rows)
-    vectors, counts = rng.standard_normal((n, 8)), rng.integers(1, 4, n)
+    vectors = rng.standard_normal((n, 8))
+    counts = rng.integers(1, 4, n)
     by_weight = compute(load, vectors, weights=counts / counts.sum(), q=ORDERS)
     by_repeats = compute(load, np.repeat(vectors, counts, axis=0), q=ORDERS)
     assert by_weight["by_order"] == pytest.approx(by_repeats["by_order"], rel=1e-6)

@@ -51,14 +51,17 @@ def test_it_follows_from_order_two_of_any_kernel(load, settings):
 @pytest.mark.parametrize("labels", [list(range(12)), [i // 3 for i in range(12)]])
 def test_its_interval_is_that_of_a_ratio_over_units(load, rng, labels):
     sets = rng.normal(size=(12, 1, 4)) + rng.normal(size=(12, 5, 4))
-    sums, counts = np.bincount(labels, [squares(rows) for rows in sets]), np.bincount(labels)
+    sums = np.bincount(labels, [squares(rows) for rows in sets])
+    counts = np.bincount(labels)
     expected = ratio_estimate(counts, sums).interval(0.9, (1.0, np.inf))
     result = compute(load, sets, confidence=0.9, confidence_by=labels)
     assert result["pairs_confidence_interval"] == pytest.approx(expected)
 
 
 def test_degenerate_sets(load):
-    single, equal, apart = [[1.0, 0.0]], [[1.0, 0.0]] * 3, [[1.0, 0.0], [0.0, 1.0]]
+    single = [[1.0, 0.0]]
+    equal = [[1.0, 0.0]] * 3
+    apart = [[1.0, 0.0], [0.0, 1.0]]
     result = compute(load, [single, equal, apart], confidence=0.9)
     assert result["pairs_scores"] == [None, pytest.approx(1), None]
     assert result["pairs"] == pytest.approx(2)

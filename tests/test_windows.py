@@ -30,7 +30,8 @@ def split(tokenizer, text, limit):
 
 def plain_windows(text, n_tokens, limit):
     """Pack whole sentences, one after the other, as long as they fit."""
-    windows, sentences = [], [f"{part}." for part in text.split(". ")]
+    windows = []
+    sentences = [f"{part}." for part in text.split(". ")]
     sentences[-1] = sentences[-1].removesuffix(".")
     for sentence in sentences:
         if windows and n_tokens(f"{windows[-1]} {sentence}") <= limit:

@@ -58,9 +58,11 @@ def build_seq2seq(tokenizer, num_return_sequences=1):
     torch.manual_seed(3)
     ids = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
     sizes = {"vocab_size": len(tokenizer), "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4}
-    model = T5ForConditionalGeneration(T5Config(initializer_factor=8.0, **sizes, **ids))
+    config = T5Config(initializer_factor=8.0, **(sizes | ids))
+    model = T5ForConditionalGeneration(config)
     beams = {"num_beams": num_return_sequences, "num_return_sequences": num_return_sequences}
-    model.generation_config = GenerationConfig(max_new_tokens=LENGTH - 1, **beams, **ids)
+    generation = beams | ids
+    model.generation_config = GenerationConfig(max_new_tokens=LENGTH - 1, **generation)
     return model
 
 
@@ -87,7 +89,7 @@ def on_cpu(folder, **arguments):
     """Return the arguments of a Trainer that runs on the CPU and prints nothing."""
     quiet = {"report_to": [], "disable_tqdm": True, "dataloader_pin_memory": False}
     backend = "gloo" if "RANK" in os.environ else None
-    return {"output_dir": str(folder), "use_cpu": True, "ddp_backend": backend, **quiet, **arguments}
+    return {"output_dir": str(folder), "use_cpu": True, "ddp_backend": backend} | quiet | arguments
 
 
 def build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments):
@@ -106,7 +108,8 @@ def build_trainer(folder, model, tokenizer, compute_metrics, dataset, **argument
 def run(folder, name, settings, n_examples, num_return_sequences=1, known=True, **arguments):
     """Evaluate once; returns the numbers of the metric."""
     tokenizer = build_tokenizer()
-    model, dataset = build_seq2seq(tokenizer, num_return_sequences), build_dataset(tokenizer, n_examples)
+    model = build_seq2seq(tokenizer, num_return_sequences)
+    dataset = build_dataset(tokenizer, n_examples)
     compute_metrics = text_metrics.for_trainer(name, tokenizer, n_examples=n_examples if known else None, **settings)
     trainer = build_trainer(folder, model, tokenizer, compute_metrics, dataset, **arguments)
     return {name: n for name, n in trainer.evaluate().items() if not name.endswith(("loss", "time", "second", "epoch"))}

@@ -40,7 +40,10 @@ class Case:
     make: Callable[[int], Any]
     param_names = ("side", "n")
     params = SIDES, [2_000, 20_000]
-    number, repeat, warmup_time, timeout = 1, (1, 3, 20.0), 0.0, 600.0
+    number = 1
+    repeat = (1, 3, 20.0)
+    warmup_time = 0.0
+    timeout = 600.0
 
     def setup(self, side: str, n: int) -> None:
         """Make the input and load the models, by scoring a small input first."""
@@ -73,7 +76,8 @@ class Case:
 
 class SelfBleu(Case):
     title, peer, claim = "Self-BLEU-3 of one set of n captions", "fast-bleu SelfBLEU", 30
-    metric, make = "self_bleu", staticmethod(inputs.captions)
+    metric = "self_bleu"
+    make = staticmethod(inputs.captions)
 
     def ours(self, given: Any) -> Any:
         return self._metric.compute(predictions=given, aggregate="sentence", max_order=3)["self_bleu"]
@@ -88,7 +92,8 @@ class SelfBleu(Case):
 class VendiSets(Case):
     title, peer = "Vendi scores of n sets of 4 × 384", "vendi-score score_X, in a loop"
     claim: float | None = 20
-    metric, make = "vendi_embed", staticmethod(inputs.sets_of_four)
+    metric = "vendi_embed"
+    make = staticmethod(inputs.sets_of_four)
 
     def theirs(self, given: Any) -> Any:
         from vendi_score.vendi import score_X
@@ -129,11 +134,12 @@ class Contributions(VendiSets):
 
     def _one_by_one(self, texts: list[str], rows: np.ndarray) -> list[float]:
         whole = self._metric.compute(predictions=texts, embeddings=rows)["vendi_embed"]
-        rests = (np.delete(np.arange(len(texts)), i) for i in range(len(texts)))
-        return [
-            whole - self._metric.compute(predictions=[texts[i] for i in rest], embeddings=rows[rest])["vendi_embed"]
-            for rest in rests
-        ]
+        losses = []
+        for left_out in range(len(texts)):
+            rest = np.delete(np.arange(len(texts)), left_out)
+            result = self._metric.compute(predictions=[texts[i] for i in rest], embeddings=rows[rest])
+            losses.append(whole - result["vendi_embed"])
+        return losses
 
 
 class ContributionsOfSet(Contributions):
@@ -196,7 +202,8 @@ class Encode(Case):
 
         from text_metrics.metrics._core import core_encoder, core_models
 
-        self._core, self._settings = core_encoder, core_encoder.EncoderSettings()
+        self._core = core_encoder
+        self._settings = core_encoder.EncoderSettings()
         self._peer = SentenceTransformer(str(core_models.find_model(core_models.DEFAULT_MODEL).path))
 
     def ours(self, given: Any) -> Any:
@@ -223,13 +230,15 @@ class EncodeCached(Encode):
 class ProbevalQuestions(Case):
     title = "ProbEval of n questions with 100 answers, word vectors given"
     params = SIDES[:1], [100, 1_000]
-    metric, make = "probeval", staticmethod(inputs.asked_questions)
+    metric = "probeval"
+    make = staticmethod(inputs.asked_questions)
 
 
 class Gruen(Case):
     title, peer = "GRUEN of n texts of five sentences", "`compute` of each text, sentences one by one"
     params = SIDES, [50, 200]
-    metric, make = "gruen", staticmethod(inputs.five_sentences)
+    metric = "gruen"
+    make = staticmethod(inputs.five_sentences)
 
     def theirs(self, given: Any) -> Any:
         return [self._metric.compute(predictions=[text], batch_size=1)["scores"][0] for text in given["predictions"]]
@@ -256,9 +265,9 @@ class GruenEncoder(Case):
         self._score = self.ours if side == "ours" else self.theirs
         tokens = [encoding.ids for encoding in self._encoder.tokenizer.encode_batch(self.make(n))]
         lengths = np.array([len(ids) for ids in tokens])
-        self._input = [
-            self._core.pad_tokens([tokens[i] for i in batch], "cpu") for batch in self._batches(lengths, "cpu")
-        ]
+        self._input = []
+        for batch in self._batches(lengths, "cpu"):
+            self._input.append(self._core.pad_tokens([tokens[i] for i in batch], "cpu"))
         self._score(self._input[-1:])
 
     def ours(self, given: Any) -> Any:
@@ -298,18 +307,23 @@ class Choose(Case):
     def ours(self, given: Any) -> Any:
         from text_metrics.choosing.greedy import choose
 
-        (embeddings, quality, wanted), n = given, len(given[1])
+        embeddings, quality, wanted = given
+        n = len(quality)
         return choose(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
 
     def theirs(self, given: Any) -> Any:
         embeddings, quality, wanted = given
         vectors = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
-        crossed, squares, total, chosen = np.zeros(len(vectors)), 0.0, 0.0, list[int]()
+        crossed = np.zeros(len(vectors))
+        squares = 0.0
+        total = 0.0
+        chosen: list[int] = []
         for step in range(wanted):
             scores = (total + quality) * (step + 1) / (squares + 2 * crossed + 1)
             scores[chosen] = -np.inf
             best = int(scores.argmax())
-            squares, total = squares + 2 * crossed[best] + 1, total + quality[best]
+            squares += 2 * crossed[best] + 1
+            total += quality[best]
             crossed += np.square(vectors @ vectors[best])
             chosen.append(best)
         return chosen
@@ -323,7 +337,8 @@ class Load(Case):
 
     def setup(self, side: str, n: int) -> None:
         """Score nothing before: what is measured is the first load."""
-        self._input, self._score = None, self.ours if side == "ours" else self.theirs
+        self._input = None
+        self._score = self.ours if side == "ours" else self.theirs
 
     def ours(self, given: None) -> Any:
         _run("import text_metrics; text_metrics.load('self_bleu')")

@@ -63,7 +63,9 @@ def sets_of_four(n: int) -> dict[str, Any]:
     meanings = rng.standard_normal((n, 2, DIMENSIONS))
     stated = np.take_along_axis(meanings, rng.integers(0, 2, (n, 4, 1)), axis=1)
     vectors = stated + 0.45 * rng.standard_normal((n, 4, DIMENSIONS))
-    texts = [[f"text {j} of set {i}" for j in range(4)] for i in range(n)]
+    texts = []
+    for i in range(n):
+        texts.append([f"text {j} of set {i}" for j in range(4)])
     return {"predictions": texts, "embeddings": vectors.reshape(-1, DIMENSIONS).astype(np.float32)}
 
 
@@ -74,7 +76,8 @@ def asked_questions(n: int) -> dict[str, Any]:
     shapes = ((nouns,), (verbs,), (places,), (adjectives, nouns), (verbs, prepositions, places), (nouns, verbs, places))
     phrases = [" ".join(words) for shape in shapes for words in itertools.islice(itertools.product(*shape), 60)]
     pools = [rng.choice(phrases, 40, replace=False) for _ in range(n)]
-    given, gold = ([rng.choice(pool, 100).tolist() for pool in pools] for _ in range(2))
+    given = [rng.choice(pool, 100).tolist() for pool in pools]
+    gold = [rng.choice(pool, 100).tolist() for pool in pools]
     words = sorted({word for phrase in phrases for word in phrase.split()})
     vectors = dict(zip(words, rng.standard_normal((len(words), 100)), strict=True))
     return {"predictions": given, "references": gold, "vectors": vectors}

@@ -37,16 +37,19 @@ def rows(results: dict[str, Any]) -> pandas.DataFrame:
         index = pandas.MultiIndex.from_product(case.params, names=["side", "n"])
         measured = pandas.DataFrame(values, index, dtype=float).unstack("side")
         measured = measured.reindex(columns=pandas.MultiIndex.from_product([values, cases.SIDES]))
+        seconds = measured["time"]
+        megabytes = measured["peakmem"] / 1e6
+        largest = case.params[1][-1]
         columns = {
             "case": case.title,
             "n": measured.index,
-            "seconds": measured["time", "ours"],
-            "MB": measured["peakmem", "ours"] / 1e6,
+            "seconds": seconds["ours"],
+            "MB": megabytes["ours"],
             "peer": case.peer,
-            "its seconds": measured["time", "theirs"],
-            "its MB": measured["peakmem", "theirs"] / 1e6,
-            "speed-up": measured["time", "theirs"] / measured["time", "ours"],
-            "required": pandas.Series({case.params[1][-1]: case.claim}, dtype=float),
+            "its seconds": seconds["theirs"],
+            "its MB": megabytes["theirs"],
+            "speed-up": seconds["theirs"] / seconds["ours"],
+            "required": pandas.Series({largest: case.claim}, dtype=float),
         }
         frames.append(pandas.DataFrame(columns))
     return pandas.concat(frames)

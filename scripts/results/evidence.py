@@ -59,9 +59,15 @@ def paper_table(agreement: pandas.DataFrame) -> pandas.DataFrame:
     """Set our accuracies, ties to set 1 over all pairs, beside those that the paper prints."""
     parity = agreement[agreement["pairs"] == "all"].pivot(index="metric", columns="cell", values="parity")
     names = [name for name in agreement["metric"].unique() if name in PAPER.index]
-    ours, printed = 100 * parity.loc[names, PAPER.columns], PAPER.loc[names]
-    texts = ours.map("{:.1f}".format) + " / " + printed.map("{:.1f}".format, na_action="ignore").fillna(NONE)
+    ours = 100 * parity.loc[names, PAPER.columns]
+    printed = PAPER.loc[names].map("{:.1f}".format, na_action="ignore").fillna(NONE)
+    texts = ours.map("{:.1f}".format) + " / " + printed
     return texts.reset_index()
+
+
+def _read_sentences(path: Path) -> list[list[str]]:
+    """Read the set of sentences of each row."""
+    return [row["sentences"] for _, row in read_rows(path)]
 
 
 def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
@@ -72,7 +78,7 @@ def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
     rows = []
     for generator in sorted(path.parent for path in folder.glob(f"*/{ORIGINAL}.jsonl")):
         paths = [generator / f"{kind}.jsonl" for kind in (ORIGINAL, *POORER)]
-        files = {path.stem: [line["sentences"] for _, line in read_rows(path)] for path in paths if path.is_file()}
+        files = {path.stem: _read_sentences(path) for path in paths if path.is_file()}
         drawn = np.random.default_rng(0).permutation(len(files[ORIGINAL]))[:CONCEPTS].tolist()
         for concept, i in enumerate(drawn):
             members = {kind: tuple(lines[i]) for kind, lines in files.items()}

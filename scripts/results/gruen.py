@@ -33,8 +33,10 @@ def cola(metric: Any, path: Path) -> list[Row]:
     table = pandas.read_csv(path, sep="\t", header=None, quoting=csv.QUOTE_NONE)
     details = metric.compute(predictions=table[3].tolist(), components=["grammaticality"], details=True)["details"]
     # A text that is split into sentences has the mean of these; one without sentences has 0.
-    judged = [[piece["acceptability"] for piece in text["sentences"] if piece["grammaticality"]] for text in details]
-    acceptability = [np.mean(values or [0.0]) for values in judged]
+    acceptability = []
+    for text in details:
+        values = [piece["acceptability"] for piece in text["sentences"] if piece["grammaticality"]]
+        acceptability.append(np.mean(values or [0.0]))
     return [("CoLA, MCC", len(table), matthews_corrcoef(table[1], np.array(acceptability) > 0.5), None)]
 
 
@@ -42,9 +44,8 @@ def corrupted(metric: Any) -> list[Row]:
     """Return the share of pairs in which the clean sentence scores above the corrupted one, by kind."""
     pairs = pandas.read_json(PAIRS, lines=True)
     for name in ("clean", "corrupted"):
-        pairs[f"{name}_score"] = metric.compute(predictions=pairs[name].tolist(), components=["grammaticality"])[
-            "scores"
-        ]
+        result = metric.compute(predictions=pairs[name].tolist(), components=["grammaticality"])
+        pairs[f"{name}_score"] = result["scores"]
     is_above = pairs["clean_score"] > pairs["corrupted_score"]
     by_kind = is_above.groupby(pairs["corruption"], sort=False)
     return [(f"pairs: {kind}", len(values), values.mean(), None) for kind, values in by_kind]
@@ -54,22 +55,22 @@ def people(metric: Any, folder: Path) -> list[Row]:
     """Return the correlations with ratings."""
     bagel = pandas.read_csv(folder / "bagel_human_ratings.csv")
     hotels = json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8"))
-    ratings = {
-        "BAGEL": (bagel["sys_ref"].tolist(), {name: bagel[name] for name in ("naturalness", "quality")}),
-        "SFHOTEL": (
-            [item["system_output"] for item in hotels],
-            {
-                name: [float(item["scores"][key]) for item in hotels]
-                for name, key in (("naturalness", "naturalness"), ("quality", "overall"))
-            },
-        ),
+    texts_of_bagel = bagel["sys_ref"].tolist()
+    ratings_of_bagel = {"naturalness": bagel["naturalness"].tolist(), "quality": bagel["quality"].tolist()}
+    texts_of_hotels = [item["system_output"] for item in hotels]
+    ratings_of_hotels = {
+        "naturalness": [float(item["scores"]["naturalness"]) for item in hotels],
+        "quality": [float(item["scores"]["overall"]) for item in hotels],
     }
+    rated_texts = {"BAGEL": (texts_of_bagel, ratings_of_bagel), "SFHOTEL": (texts_of_hotels, ratings_of_hotels)}
     rows: list[Row] = []
-    for source, (texts, given) in ratings.items():
-        scores, shortness = metric.compute(predictions=texts)["scores"], [-len(text.split()) for text in texts]
-        for name, rated in given.items():
-            values = [float(spearmanr(ranked, rated).statistic) for ranked in (scores, shortness)]
-            rows.append((f"{source}, {name}: Spearman", len(texts), values[0], values[1]))
+    for source, (texts, ratings) in rated_texts.items():
+        scores = metric.compute(predictions=texts)["scores"]
+        shortness = [-len(text.split()) for text in texts]
+        for name, rated in ratings.items():
+            value = float(spearmanr(scores, rated).statistic)
+            by_length = float(spearmanr(shortness, rated).statistic)
+            rows.append((f"{source}, {name}: Spearman", len(texts), value, by_length))
     return rows
 
 

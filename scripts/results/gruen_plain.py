@@ -13,6 +13,7 @@ import re
 import tomllib
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas
 from sklearn.metrics import roc_auc_score
@@ -29,7 +30,8 @@ _DROPPED = "a an the is are was were has have to of in on at for with from"
 
 def draw(frames: Path = FRAMES, count: int = PER_CONSTRUCTION, seed: int = SEED) -> dict[str, list[str]]:
     """Draw different sentences of each construction, by name."""
-    chance, table = random.Random(seed), tomllib.loads(frames.read_text(encoding="utf-8"))
+    chance = random.Random(seed)
+    table = tomllib.loads(frames.read_text(encoding="utf-8"))
     drawn = {}
     for name, choices in table["constructions"].items():
         sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * count))
@@ -52,7 +54,8 @@ def corrupt(sentence: str, chance: random.Random) -> str:
     words = sentence.split()
     functions = [i for i, word in enumerate(words) if word.lower() in _DROPPED.split()]
     ways = ["exchange", "repeat", "leave out"] if functions else ["exchange", "repeat"]
-    way, at = chance.choice(ways), chance.randrange(max(1, len(words) - 2))
+    way = chance.choice(ways)
+    at = chance.randrange(max(1, len(words) - 2))
     if way == "leave out":
         del words[chance.choice(functions)]
     elif way == "repeat":
@@ -71,37 +74,41 @@ def from_people(folder: Path) -> dict[str, list[str]]:
     for task in ("dialogue", "story"):
         texts_of[f"people's {task}"] = [text.strip() for row in sets if row["task"] == task for text in row["texts"]]
     whole = re.compile(r"[A-Z][^.!?]*[.!?]")
+    sentences = {}
+    for source, texts in texts_of.items():
+        different = dict.fromkeys(texts)
+        sentences[source] = [text for text in different if 4 <= len(text.split()) <= 12 and whole.fullmatch(text)]
+    return sentences
+
+
+def summary(name: str, plain: pandas.Series, corrupted: pandas.Series) -> dict[str, Any]:
+    """Return a row of the table, from the scores of the sentences of a construction and of their corruptions."""
+    is_plain = [1] * len(plain) + [0] * len(corrupted)
     return {
-        source: [text for text in dict.fromkeys(texts) if 4 <= len(text.split()) <= 12 and whole.fullmatch(text)]
-        for source, texts in texts_of.items()
+        "construction": name,
+        "sentences": len(plain),
+        "mean": plain.mean(),
+        "below 0.4": (plain < 0.4).mean(),
+        "below 0.6": (plain < 0.6).mean(),
+        "AUC, corrupted": roc_auc_score(is_plain, pandas.concat([plain, corrupted])),
     }
 
 
 @command
 def main() -> None:
     """Write the table."""
-    folder, chance = data_folder(Parser(__doc__)), random.Random(SEED)
+    folder = data_folder(Parser(__doc__))
+    chance = random.Random(SEED)
     suite = draw() | from_people(folder)
     pairs = [(name, text, corrupt(text, chance)) for name, texts in suite.items() for text in texts]
     table = pandas.DataFrame(pairs, columns=["construction", "plain", "corrupted"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in ("plain", "corrupted"):
-            table[name] = load("gruen").compute(predictions=table[name].tolist(), components=["grammaticality"])[
-                "scores"
-            ]
+            result = load("gruen").compute(predictions=table[name].tolist(), components=["grammaticality"])
+            table[name] = result["scores"]
     parts = [*table.groupby("construction", sort=False), ("all", table)]
-    rows = [
-        {
-            "construction": name,
-            "sentences": len(part),
-            "mean": part["plain"].mean(),
-            "below 0.4": (part["plain"] < 0.4).mean(),
-            "below 0.6": (part["plain"] < 0.6).mean(),
-            "AUC, corrupted": roc_auc_score([1] * len(part) + [0] * len(part), [*part["plain"], *part["corrupted"]]),
-        }
-        for name, part in parts
-    ]
+    rows = [summary(str(name), part["plain"], part["corrupted"]) for name, part in parts]
     pandas.DataFrame(rows).to_csv(ROOT / "results" / "gruen_plain.csv", index=False, float_format="%.3f")
 
 

@@ -68,15 +68,11 @@ def texts_of_people(folder: Path) -> dict[str, list[str]]:
     passages: list[list[str]] = []
     lists: list[list[str]] = []
     for corpus in CORPORA:
-        documents = [
-            [piece for line in text.splitlines() for piece in split_block(line) if len(piece.split()) > 1]
-            for text in _documents(folder, corpus)
-        ]
-        candidates = [
-            pieces[i : i + chance.randint(LEAST, MOST)]
-            for pieces in documents
-            for i in range(0, len(pieces) - MOST, MOST)
-        ]
+        documents = list(map(_sentences, _documents(folder, corpus)))
+        candidates = []
+        for pieces in documents:
+            for start in range(0, len(pieces) - MOST, MOST):
+                candidates.append(pieces[start : start + chance.randint(LEAST, MOST)])
         sample = chance.sample(candidates, TEXTS)
         groups[f"passages, {corpus}"] = list(map(" ".join, sample))
         passages += sample
@@ -100,10 +96,11 @@ def _lines(folder: Path) -> dict[str, list[str]]:
         "reviews of wines": [reviews[i : i + MOST] for i in range(0, len(reviews), MOST)],
         "overheard conversations": [talk.splitlines() for talk in re.split(r"\n\s*\n", overheard)],
     }
-    return {
-        name: ["\n".join(lines[:MOST]) for lines in texts if len(lines) >= LEAST][:TEXTS]
-        for name, texts in groups.items()
-    }
+    sampled = {}
+    for name, texts in groups.items():
+        joined = ["\n".join(lines[:MOST]) for lines in texts if len(lines) >= LEAST]
+        sampled[name] = joined[:TEXTS]
+    return sampled
 
 
 def _loops(passages: list[list[str]], chance: random.Random) -> dict[str, list[str]]:
@@ -115,7 +112,7 @@ def _loops(passages: list[list[str]], chance: random.Random) -> dict[str, list[s
         copies = [passage[-1].split() for _ in range(3)]
         for copy in copies:
             copy[chance.randrange(len(copy))] = chance.choice(words)
-        changed.append([*passage, *map(" ".join, copies)])
+        changed.append(passage + list(map(" ".join, copies)))
     # Without a mark between the copies.
     joined = []
     tails = []
@@ -123,9 +120,11 @@ def _loops(passages: list[list[str]], chance: random.Random) -> dict[str, list[s
         last = passage[-1].rstrip(".!?")
         joined.append([*passage[:-1], " and ".join([last] * 4)])
         tails.append([*passage[:-1], " ".join([last] + last.split()[-6:] * 4)])
+    twice = [" ".join(passage * 2) for passage in passages]
+    last_repeated = [" ".join(passage + passage[-1:] * 3) for passage in ended]
     return {
-        "passages twice": [" ".join(passage * 2) for passage in passages],
-        "last sentence three more times": [" ".join(passage + passage[-1:] * 3) for passage in ended],
+        "passages twice": twice,
+        "last sentence three more times": last_repeated,
         "the same, joined by and": list(map(" ".join, joined)),
         "last six words four more times": list(map(" ".join, tails)),
         "the same, one word replaced": list(map(" ".join, changed)),
@@ -152,6 +151,11 @@ def read_archive(folder: Path, archive: str, pattern: str, encoding: str = "lati
     with zipfile.ZipFile(folder / f"{archive}.zip") as opened:
         names = [name for name in sorted(opened.namelist()) if re.search(pattern, name)]
         return [opened.read(name).decode(encoding, "replace").replace("\r", "") for name in names]
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of two words or more."""
+    return [piece for line in text.splitlines() for piece in split_block(line) if len(piece.split()) > 1]
 
 
 def _first_words(sentence: str) -> tuple[str, ...]:

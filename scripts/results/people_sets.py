@@ -44,7 +44,8 @@ VALUES = {
 
 def score(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Score the sets by every metric, with and without contexts, and by trivial rules: higher is more diverse."""
-    sets, cache = rows["texts"].tolist(), ROOT / "build" / "embeddings"
+    sets = rows["texts"].tolist()
+    cache = ROOT / "build" / "embeddings"
     scores = score_sets(sets, cache_dir=cache)
     encoder = {"model": DEFAULT_MODEL, "cache_dir": cache, "contexts": rows["context"].tolist()}
     in_context = join_columns([*content_columns(sets, encoder)])
@@ -77,7 +78,8 @@ def show(values: np.ndarray, signed: bool = False) -> str:
 def correlate(rows: pandas.DataFrame, values: pandas.DataFrame) -> pandas.DataFrame:
     """Return a row for each metric: correlations over all sets and by task, and differences between metrics."""
     values = values.apply(tied_ranks)
-    people, matrix = rows["people"].to_numpy(), values.to_numpy()
+    people = rows["people"].to_numpy()
+    matrix = values.to_numpy()
     correlations = np.array([spearman(matrix[draw], people[draw]) for draw in resamples(rows["context"])])
     by_name = dict(zip(values, correlations.T, strict=True))
     reliability = 1 - (rows["people_sd"] ** 2 / (N_RATERS - 1)).mean() / rows["people"].var()
@@ -108,7 +110,8 @@ def typical(name: str, values: pandas.DataFrame) -> dict[str, str]:
 def main() -> None:
     """Write the tables."""
     data = data_folder(Parser(__doc__))
-    frames, lines = [], []
+    frames = []
+    lines = []
     for file, name in SETS.items():
         rows = pandas.read_json(data / "people_sets" / f"{file}.jsonl", lines=True)
         values = score(rows)

@@ -29,11 +29,13 @@ PAIRS = """
 
 def render(folder: Path) -> str:
     """Return the module, from WordNet's folder."""
-    uses, pairs = Counter[str](), set()
+    uses = Counter[str]()
+    pairs = set()
     for line in (folder / "cntlist.rev").read_text(encoding="utf-8").splitlines():
         uses[line.split("%")[0]] += int(line.split()[-1])
     for path in folder.glob("data.*"):
-        words, lines = {}, path.read_text(encoding="utf-8").lower().splitlines()
+        words = {}
+        lines = path.read_text(encoding="utf-8").lower().splitlines()
         for line in lines:
             if not line.startswith(" "):
                 # offset lex_filenum ss_type w_cnt [word lex_id...] p_cnt [symbol offset pos source/target...] | gloss

@@ -50,7 +50,7 @@ def build(name: str, to: Path = BUILD) -> Path:
     target.mkdir(parents=True)
     space = SPACES / name
     metric = METRICS / name
-    for file in [*_files(metric), *_files(space), ROOT / "LICENSE"]:
+    for file in _files(metric) + _files(space) + [ROOT / "LICENSE"]:
         if file.name not in ("README.md", "requirements.txt"):
             shutil.copyfile(file, target / file.name)
     _build_kit(target / KIT)

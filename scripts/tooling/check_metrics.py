@@ -44,16 +44,19 @@ def problems(folder: Path, readme: str, extras: set[str]) -> list[str]:
     card = (folder / "README.md").read_text(encoding="utf-8").splitlines()
     required = {normalized(line) for line in (folder / "requirements.txt").read_text(encoding="utf-8").split()}
     needed = imported(folder) - extras
-    checks = {
-        f"README.md must begin with its name and have the sections {', '.join(SECTIONS)}": card[0]
-        == f"# Metric Card for {folder.name}"
-        and [line[3:] for line in card if line.startswith("## ")] == SECTIONS,
-        f"tests/test_{folder.name}.py is missing": (ROOT / f"tests/test_{folder.name}.py").is_file(),
-        "README.md of the project has no row for it": f"| [{folder.name}](metrics/{folder.name}/README.md)" in readme,
-        f"requirements.txt lacks {sorted(needed - required)}": needed <= required,
-        f"requirements.txt has {sorted(required - needed)}, which nothing imports": required <= needed,
-    }
-    return [f"{folder.name}: {message}" for message, is_met in checks.items() if not is_met]
+    sections = [line[3:] for line in card if line.startswith("## ")]
+    messages = []
+    if card[0] != f"# Metric Card for {folder.name}" or sections != SECTIONS:
+        messages.append(f"README.md must begin with its name and have the sections {', '.join(SECTIONS)}")
+    if not (ROOT / f"tests/test_{folder.name}.py").is_file():
+        messages.append(f"tests/test_{folder.name}.py is missing")
+    if f"| [{folder.name}](metrics/{folder.name}/README.md)" not in readme:
+        messages.append("README.md of the project has no row for it")
+    if needed - required:
+        messages.append(f"requirements.txt lacks {sorted(needed - required)}")
+    if required - needed:
+        messages.append(f"requirements.txt has {sorted(required - needed)}, which nothing imports")
+    return [f"{folder.name}: {message}" for message in messages]
 
 
 def main() -> int:

@@ -43,7 +43,9 @@ def table(path: Path, names: list[str]) -> str:
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     columns = [0, *map(header.index, names)] if names else range(len(header))
-    lines = [[row[column].replace("|", "\\|") for column in columns] for row in (header, *rows)]
+    lines = []
+    for row in (header, *rows):
+        lines.append([row[column].replace("|", "\\|") for column in columns])
     lines.insert(1, ["---"] * len(columns))
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
@@ -65,7 +67,10 @@ def fill(page: Path, root: Path) -> str:
 
 def pages(root: Path) -> list[Path]:
     """List the pages that may have blocks."""
-    return [*sorted(root.glob("*.md")), *sorted(root.glob("docs/**/*.md")), *sorted(root.glob("metrics/*/*.md"))]
+    found = []
+    for pattern in ("*.md", "docs/**/*.md", "metrics/*/*.md"):
+        found += sorted(root.glob(pattern))
+    return found
 
 
 @command

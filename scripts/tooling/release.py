@@ -30,11 +30,12 @@ LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-
 
 def manifest() -> dict[str, object]:
     """Describe what computed the results: version, commit, date, machine, weights and libraries."""
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return {
         "version": __version__,
         "commit": git("rev-parse", "HEAD"),
         "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "machine": machine,
         "weights": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in WEIGHTS},
         "libraries": {name: installed(name) for name in LIBRARIES},
     }
@@ -51,7 +52,7 @@ def other_versions() -> list[str]:
     """List where a page bears a signature of another version than the manifest."""
     expected = json.loads(MANIFEST.read_text(encoding="utf-8"))["version"]
     problems = [] if expected == __version__ else [f"{MANIFEST}: {expected}, but the package is {__version__}"]
-    for page in [*pages(ROOT), *sorted((ROOT / "docs").rglob("*.html"))]:
+    for page in pages(ROOT) + sorted((ROOT / "docs").rglob("*.html")):
         for other in set(re.findall(r"\|version:([\d.]+\d)", page.read_text(encoding="utf-8"))) - {expected}:
             problems.append(f"{page}: version {other}, but the results are of {expected}")
     return problems

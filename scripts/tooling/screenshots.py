@@ -39,7 +39,8 @@ def free_port() -> int:
 
 def answering(port: int, is_alive: Callable[[], bool], log: Path) -> str:
     """Wait until a demo answers at a port; returns its address."""
-    url, end = f"http://127.0.0.1:{port}/", time.monotonic() + SECONDS_TO_START
+    url = f"http://127.0.0.1:{port}/"
+    end = time.monotonic() + SECONDS_TO_START
     while is_alive() and time.monotonic() < end:
         with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
             return url

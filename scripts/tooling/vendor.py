@@ -51,7 +51,8 @@ def core_file(name: str) -> CoreFile:
     text = (CORE / f"{name}.py").read_text(encoding="utf-8")
     tree = ast.parse(text)
     imports: dict[str, tuple[str, str]] = {}
-    needs, end = [], 1
+    needs = []
+    end = 1
     for node in tree.body[1:]:
         if isinstance(node, ast.ImportFrom) and node.level:
             needs.append(str(node.module))
@@ -125,7 +126,9 @@ def core_of(folder: Path) -> str:
     lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(modules.items())]
     sections = [f"# {stem}.py: {core_file(stem).summary}\n\n{core_file(stem).code}" for stem in stems]
     rule = "# " + "-" * 118
-    return "\n".join([_FIRST_LINE, "", *lines, "", *(f"\n{rule}\n{section}\n" for section in sections)])
+    ruled = [f"\n{rule}\n{section}\n" for section in sections]
+    head = [_FIRST_LINE, "", *lines, ""]
+    return "\n".join(head + ruled)
 
 
 def weights_of(folder: Path) -> list[Path]:
@@ -136,10 +139,9 @@ def weights_of(folder: Path) -> list[Path]:
 
 def problems(folder: Path) -> list[str]:
     """List what is wrong with the files of one metric."""
-    script, core = folder / f"{folder.name}.py", folder / "core.py"
-    imported = {
-        path: {name for kind, name, _, _ in get_imports(str(path)) if kind == "internal"} for path in own_files(folder)
-    }
+    script = folder / f"{folder.name}.py"
+    core = folder / "core.py"
+    imported = {path: _internal_imports(path) for path in own_files(folder)}
     messages = []
     if not core.is_file() or core.read_text(encoding="utf-8") != core_of(folder):
         messages.append(f"{core}: differs from {CORE}: run make vendor")
@@ -153,6 +155,11 @@ def problems(folder: Path) -> list[str]:
         if file != script and file.stem not in imported[script]:
             messages.append(f"{file}: {script.name} does not import it")
     return messages
+
+
+def _internal_imports(path: Path) -> set[str]:
+    """Return the names of the files of its folder that a file imports, as `evaluate` reads them."""
+    return {name for kind, name, _, _ in get_imports(str(path)) if kind == "internal"}
 
 
 def own_files(folder: Path) -> list[Path]:

@@ -51,7 +51,8 @@ class Reader(NamedTuple):
 
     def read(self, rows: np.ndarray) -> tuple[Any, Tensor]:
         """Return the tokens of sentences, and their contextual embeddings, (b, t, d)."""
-        words, form = self.texts["words"][rows].tolist(), {"is_split_into_words": True, "return_tensors": "pt"}
+        words = self.texts["words"][rows].tolist()
+        form = {"is_split_into_words": True, "return_tensors": "pt"}
         tokens = self.tokenizer(words, truncation=True, max_length=40, padding=True, **form).to(DEVICE)
         with torch.autocast(DEVICE, torch.bfloat16):
             return tokens, self.hidden(self.encoder, tokens).float()
@@ -66,9 +67,13 @@ class Reader(NamedTuple):
 
     def fit(self, loss: Callable[..., Tensor], heads: list[Any], recipe: dict[str, Any], cola: pandas.Series) -> None:
         """Minimize the loss of pairs, the sentences before the corrupted ones, and of sentences that `cola` marks."""
-        chance, steps, used = np.random.default_rng(recipe["seed"]), recipe["steps"], ~self.texts["held_out"]
-        corrupted, judged = self.texts[used & (self.texts["clean"] == 0)], self.texts.index[used & cola]
-        parts = [corrupted.index[(corrupted["source"] == "frames") == is_frame] for is_frame in (False, True)]
+        chance = np.random.default_rng(recipe["seed"])
+        steps = recipe["steps"]
+        used = ~self.texts["held_out"]
+        corrupted = self.texts[used & (self.texts["clean"] == 0)]
+        judged = self.texts.index[used & cola]
+        is_frame = corrupted["source"] == "frames"
+        parts = [corrupted.index[~is_frame], corrupted.index[is_frame]]
         tuned = [part for part in self.encoder.train().parameters() if part.requires_grad]
         groups = [{"params": tuned, "lr": recipe["rate"]}, {"params": heads, "lr": 5e-4}]
         optimizer = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
@@ -90,7 +95,8 @@ def teach(name: str, texts: pandas.DataFrame, task: str, recipe: dict[str, Any])
     torch.manual_seed(recipe["seed"])
     encoder = AutoModel.from_pretrained(name, dtype=torch.float32, add_pooling_layer=False).to(DEVICE)
     encoder.get_input_embeddings().requires_grad_(False)
-    size, labels = encoder.config.hidden_size, torch.tensor(texts[task].to_numpy(np.float32), device=DEVICE)
+    size = encoder.config.hidden_size
+    labels = torch.tensor(texts[task].to_numpy(np.float32), device=DEVICE)
     layers = nn.Linear(2 * size, size), nn.Tanh(), nn.Dropout(0.1), nn.Linear(size, 1)
     head = nn.Sequential(nn.Dropout(0.1), *layers).to(DEVICE)
 
@@ -114,7 +120,8 @@ class LowRank(nn.Module):
         super().__init__()
         self.shape = shape
         self.rows: list[slice] = []
-        self.ups, self.downs = nn.ParameterList(), nn.ParameterList()
+        self.ups = nn.ParameterList()
+        self.downs = nn.ParameterList()
 
     def add(self, rows: slice, up: Tensor, down: Tensor) -> None:
         """Add an adapter."""
@@ -163,10 +170,12 @@ def set_dropout(network: Any) -> None:
 
 def learn(first: Path, texts: pandas.DataFrame, taught: dict[str, Tensor], recipe: dict[str, Any]) -> tuple[Any, Any]:
     """Average the first weights, for one half, and all runs; returns them, and the values of all sentences, (n, 4)."""
-    model, tensors = read_model(first, DEVICE).model, load_file(first, DEVICE)
+    model = read_model(first, DEVICE).model
+    tensors = load_file(first, DEVICE)
     named = train_adapters(model.network, tensors) | dict(model.heads.named_parameters())
     set_dropout(model.network)
-    parts, heads = list(named.values()), list(model.heads.parameters())
+    parts = list(named.values())
+    heads = list(model.heads.parameters())
     known = {task: torch.tensor(texts[task].to_numpy(np.float32), device=DEVICE) for task in taught}
     tokenizer = AutoTokenizer.from_pretrained(find_model(DEFAULT_MODEL).path)
     n = sum(recipe["pairs"])
@@ -181,19 +190,23 @@ def learn(first: Path, texts: pandas.DataFrame, taught: dict[str, Tensor], recip
 
     def loss(rows: np.ndarray, tokens: Any, hidden: Tensor) -> Tensor:
         losses, _, sound, acceptable = score(tokens, hidden).T
-        words = [(texts["wrong"][row], tokens.word_ids(i)) for i, row in enumerate(rows[: 2 * n])]
-        wrong = torch.tensor([[float(word in marked) for word in of_tokens] for marked, of_tokens in words])
+        wrong = []
+        for i, row in enumerate(rows[: 2 * n]):
+            marked = texts["wrong"][row]
+            wrong.append([float(word in marked) for word in tokens.word_ids(i)])
         inner = pad(tokens["attention_mask"][: 2 * n, 2:], (1, 1)).bool()
-        faults, weight = model.heads["word_fault"](hidden[: 2 * n])[..., 0], torch.tensor(2.0, device=DEVICE)
-        return (
-            entropy(sound, labels["clean"][rows])
-            + entropy(acceptable, labels["acceptable"][rows])
-            + 0.3 * softplus(sound[n : 2 * n] - sound[:n]).mean()
-            + 0.5 * entropy(faults[inner], wrong.to(DEVICE)[inner], pos_weight=weight)
-            + 0.5 * smooth_l1_loss(losses, token_loss[rows])
-        )
+        faults = model.heads["word_fault"](hidden[: 2 * n])[..., 0]
+        weight = torch.tensor(2.0, device=DEVICE)
+        sound_loss = entropy(sound, labels["clean"][rows])
+        acceptable_loss = entropy(acceptable, labels["acceptable"][rows])
+        pair_loss = softplus(sound[n : 2 * n] - sound[:n]).mean()
+        fault_loss = entropy(faults[inner], torch.tensor(wrong).to(DEVICE)[inner], pos_weight=weight)
+        change_of_losses = smooth_l1_loss(losses, token_loss[rows])
+        return sound_loss + acceptable_loss + 0.3 * pair_loss + 0.5 * fault_loss + 0.5 * change_of_losses
 
-    token_loss, first_weights, ends = reader.judge(score)[:, 0], parameters_to_vector(parts).detach(), []
+    token_loss = reader.judge(score)[:, 0]
+    first_weights = parameters_to_vector(parts).detach()
+    ends = []
     for run in recipe["runs"]:
         vector_to_parameters(first_weights.clone(), parts)
         torch.manual_seed(recipe["seed"])
@@ -207,10 +220,13 @@ def learn(first: Path, texts: pandas.DataFrame, taught: dict[str, Tensor], recip
 
 def calibrate(texts: pandas.DataFrame, values: np.ndarray) -> dict[str, tuple[float, float]]:
     """Fit the logistic curves on sentences held out; returns slopes and intercepts."""
-    held_out, curves = texts[texts["held_out"]], {}
-    corrupted, cola = held_out[held_out["clean"] == 0], held_out[held_out["acceptable"].notna()]
-    loss, frequency, soundness, _ = values[[*corrupted["original"], *corrupted.index]].T
+    held_out = texts[texts["held_out"]]
+    corrupted = held_out[held_out["clean"] == 0]
+    cola = held_out[held_out["acceptable"].notna()]
+    rows = np.concatenate([corrupted["original"], corrupted.index])
+    loss, frequency, soundness, _ = values[rows].T
     samples = {"likelihood": loss + frequency, "soundness": soundness, "acceptability": values[cola.index, 3]}
+    curves = {}
     for name, sample in samples.items():
         labels = cola["acceptable"] if name == "acceptability" else np.repeat([1, 0], len(corrupted))
         curve = LogisticRegression(C=1e6).fit(sample[:, None], labels)
@@ -221,13 +237,15 @@ def calibrate(texts: pandas.DataFrame, values: np.ndarray) -> dict[str, tuple[fl
 @command
 def main() -> None:
     """Train, and write the weights."""
-    parser, default = Parser(__doc__), Path(__file__).with_suffix(".toml")
+    parser = Parser(__doc__)
+    default = Path(__file__).with_suffix(".toml")
     parser.add_argument("files", nargs=2, type=Path, metavar="FILE")
     parser.add_argument("--teacher", default="sentence-transformers/all-mpnet-base-v2", help="default: %(default)s")
     parser.add_argument("--settings", type=Path, default=default, help="data, seeds and steps; default: %(default)s")
     given = parser.parse_args()
-    settings, taught = tomllib.loads(given.settings.read_text(encoding="utf-8")), {}
+    settings = tomllib.loads(given.settings.read_text(encoding="utf-8"))
     texts = read_texts(data_folder(parser), settings["texts"])
+    taught = {}
     for task, recipe in settings["teachers"].items():
         logits = [teach(given.teacher, texts, task, recipe | {"seed": seed}) for seed in recipe["seeds"]]
         taught[task] = torch.stack(logits).mean(0).sigmoid()

@@ -28,7 +28,9 @@ class Corruptor:
     """Corrupts sentences, lists of words that end with a mark; learns words and their forms from tagged sentences."""
 
     def __init__(self, tagged: list[list[tuple[str, str]]], words: dict[str, Any], seed: int) -> None:
-        self.chance, self.kinds, stem = random.Random(seed), words["kinds"], PorterStemmer().stem
+        self.chance = random.Random(seed)
+        self.kinds = words["kinds"]
+        stem = PorterStemmer().stem
         auxiliaries, determiners, prepositions, _ = self.classes = list(map(str.split, words["classes"]))
         self.function_words = sorted({word for group in self.classes for word in group})
         counts = Counter((word.lower(), tag) for sentence in tagged for word, tag in sentence)
@@ -47,8 +49,9 @@ class Corruptor:
         self.verbs = {word for word, tag in main.items() if tag.startswith("vb")}.union(auxiliaries)
         self.nouns = {word for word, tag in main.items() if tag in ("nn", "nns", "np")}
         self.frequent = [word for word, tag in main.items() if counts[word, tag] >= 20]
-        dropped = auxiliaries, auxiliaries, determiners + prepositions, self.nouns | self.verbs
-        self.dropped: list[dict[str, list[str]]] = [{word: [] for word in group} for group in dropped]
+        self.dropped: list[dict[str, list[str]]] = []
+        for group in (auxiliaries, auxiliaries, determiners + prepositions, self.nouns | self.verbs):
+            self.dropped.append({word: [] for word in group})
         self.previous: list[str] = []
 
     def corrupt(self, words: list[str]) -> list[str] | None:
@@ -62,20 +65,22 @@ class Corruptor:
         return None
 
     def _change(self, body: list[str], kind: str) -> None:
-        chance, n = self.chance, len(body)
+        chance = self.chance
+        n = len(body)
         match kind:
             case "shuffled" | "repeated":
                 size = min(chance.choice((2, 2, 3, 4, 5, n, n) if kind == "shuffled" else (1, 1, 1, 2, 3, 4)), n)
                 start = chance.randrange(n - size + 1)
                 span = body[start : start + size]
-                repeated = [*span, span[0].lower(), *span[1:]]
-                body[start : start + size] = chance.sample(span, size) if kind == "shuffled" else repeated
+                again = [span[0].lower(), *span[1:]]
+                body[start : start + size] = chance.sample(span, size) if kind == "shuffled" else span + again
             case "nouns":
                 places = [i for i, word in enumerate(body) if word.lower() in self.nouns]
                 for i, noun in zip(places, chance.sample([body[i] for i in places], len(places)), strict=True):
                     body[i] = noun
             case "moved":
-                start, stop = chance.randrange(n), chance.randrange(n)
+                start = chance.randrange(n)
+                stop = chance.randrange(n)
                 if abs(start - stop) > 1:
                     body.insert(stop, body.pop(start))
             case "truncated":
@@ -112,11 +117,14 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     `acceptable`, the label of CoLA; both NaN if unknown; `wrong`, the numbers of the wrong words; `held_out`, for
     calibration; `original`, the row of the sentence that was corrupted, or -1.
     """
-    seed, chance = settings["seed"], random.Random(settings["seed"])
-    archives = [read_archive(folder / "text", name, files, "utf-8") for name, files in settings["corpora"].items()]
-    brown, *spoken = [[line for text in texts for line in text.splitlines() if line.strip()] for texts in archives]
-    pairs = [[token.rsplit("/", 1) for token in line.split()] for line in brown]
-    tagged = [[(word, tag.split("-")[0]) for word, tag in line if word not in ("``", "''")] for line in pairs]
+    seed = settings["seed"]
+    chance = random.Random(seed)
+    corpora = []
+    for name, files in settings["corpora"].items():
+        texts_of_corpus = read_archive(folder / "text", name, files, "utf-8")
+        corpora.append([line for text in texts_of_corpus for line in text.splitlines() if line.strip()])
+    brown, *spoken = corpora
+    tagged = list(map(_read_tags, brown))
     corruptor = Corruptor(tagged, WORDS, seed)
     tested = set(map(tuple, map(_TOKEN.findall, pandas.read_json(PAIRS, lines=True)["clean"])))
 
@@ -127,7 +135,8 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
         n_words = sum(word[0].isalnum() for word in words)
         return n_words >= 0.75 * len(words) and any(word.lower() in corruptor.verbs for word in words)
 
-    sources = [("text", [words for line in tagged if is_usual(words := [word for word, _ in line])])]
+    untagged = [[word for word, _ in line] for line in tagged]
+    sources = [("text", list(filter(is_usual, untagged)))]
     for lines in spoken:
         pieces = [piece for line in lines for piece in split_block(_SPEAKER.sub("", line))]
         sources.append(("text", list(filter(is_usual, map(_TOKEN.findall, pieces)))))
@@ -151,6 +160,16 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     copies = copies.assign(words=corrupted, wrong=list(map(_wrong_words, copies["words"], corrupted)))
     texts = texts.assign(wrong=[[]] * len(texts), original=-1)
     return pandas.concat([texts, copies[copies["words"].str.len() > 0]], ignore_index=True)
+
+
+def _read_tags(line: str) -> list[tuple[str, str]]:
+    """Return the words of a tagged line of the Brown corpus with their tags; no quotation marks."""
+    tagged = []
+    for token in line.split():
+        word, tag = token.rsplit("/", 1)
+        if word not in ("``", "''"):
+            tagged.append((word, tag.split("-")[0]))
+    return tagged
 
 
 def _wrong_words(words: list[str], corrupted: list[str]) -> list[int]:

@@ -26,5 +26,8 @@ def first_match(order, joins):
         else:
             fitting.append(i)
     # The class whose first text comes first has number 0.
-    ranked = sorted(classes, key=min)
-    return [next(number for number, members in enumerate(ranked) if i in members) for i in range(len(order))]
+    labels = [0] * len(order)
+    for number, members in enumerate(sorted(classes, key=min)):
+        for i in members:
+            labels[i] = number
+    return labels

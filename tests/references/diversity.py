@@ -26,7 +26,8 @@ def closest_length(hypothesis, references):
 
 def nlg_eval_self_bleu(groups, max_order):
     """Corpus BLEU of each text against the others of its set, pooled over all the sets, with nlg-eval's constants."""
-    matches, totals = [0] * max_order, [0] * max_order
+    matches = [0] * max_order
+    totals = [0] * max_order
     hypothesis_length = reference_length = 0
     for tokens in groups:
         for i, hypothesis in enumerate(tokens):
@@ -37,7 +38,8 @@ def nlg_eval_self_bleu(groups, max_order):
                 n_matches, total = clipped_matches(hypothesis, references, n)
                 matches[n - 1] += n_matches
                 totals[n - 1] += total
-    scores, product = [], 1.0
+    scores = []
+    product = 1.0
     for n in range(max_order):
         product *= (matches[n] + 1e-15) / (totals[n] + 1e-9)
         scores.append(product ** (1 / (n + 1)))
@@ -93,9 +95,9 @@ def mean_pairwise_distance(vectors):
 def self_repetition(tokens, n):
     """Mean over texts of the log of 1 + how many other texts hold each of its different n-grams, summed."""
     held = [set(ngrams(text, n)) for text in tokens]
-    sums = [
-        sum(gram in other for gram in grams for j, other in enumerate(held) if j != i) for i, grams in enumerate(held)
-    ]
+    sums = []
+    for i, grams in enumerate(held):
+        sums.append(sum(gram in other for gram in grams for j, other in enumerate(held) if j != i))
     return sum(math.log(1 + total) for total in sums) / len(sums)
 
 
@@ -106,7 +108,8 @@ def compression_ratio(texts):
 
 def twice_compressed_ratio(texts):
     """As the package diversity 0.3.1 computes it: what is written to a gzip file is compressed already."""
-    data, file = " ".join(texts).encode(), io.BytesIO()
+    data = " ".join(texts).encode()
+    file = io.BytesIO()
     with gzip.GzipFile("compressed.gz", "wb", fileobj=file) as written:
         written.write(gzip.compress(data))
     return round(len(data) / len(file.getvalue()), 3)

@@ -10,7 +10,8 @@ import numpy as np
 def edit_distance(a, b):
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        above, row[0] = row[0], i
+        above = row[0]
+        row[0] = i
         for j, y in enumerate(b, 1):
             above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (x != y))
     return row[-1]
@@ -21,14 +22,17 @@ def raised_flags(a, b, autojunk, distance=edit_distance):
     names = ["longest_substring", "substring_words", "edit_distance", "common_words"]
     if a in b or b in a:
         return names
-    a_words, b_words = a.split(), b.split()
+    a_words = a.split()
+    b_words = b.split()
     fewer = min(len(a_words), len(b_words))
     if max(len(a_words), len(b_words)) < 5:
         return []
     match = difflib.SequenceMatcher(None, a, b, autojunk=autojunk).find_longest_match(0, len(a), 0, len(b))
+    shorter = min(len(a), len(b))
+    words_of_match = a[match.a : match.a + match.size].split()
     raised = [
-        match.size > 0.8 * min(len(a), len(b)),
-        len(a[match.a : match.a + match.size].split()) > 0.8 * fewer,
+        match.size > 0.8 * shorter,
+        len(words_of_match) > 0.8 * fewer,
         distance(a, b) < 0.6 * max(len(a), len(b)),
         sum(word in b_words for word in a_words) > 0.8 * fewer,
     ]
@@ -99,8 +103,11 @@ def word_movers_distance(first, second, table):
     """The transport problem of two lists of words, as a linear program; a word weighs log(1 + its count)."""
     from scipy.optimize import linprog
 
-    u, v = sorted(set(first)), sorted(set(second))
-    p, q = (np.log1p([words.count(word) for word in distinct]) for words, distinct in ((first, u), (second, v)))
+    u = sorted(set(first))
+    v = sorted(set(second))
+    p = np.log1p([first.count(word) for word in u])
+    q = np.log1p([second.count(word) for word in v])
     ways = [math.dist(table[x], table[y]) for x in u for y in v]
-    leaving, coming = np.kron(np.eye(len(u)), np.ones(len(v))), np.kron(np.ones(len(u)), np.eye(len(v)))
+    leaving = np.kron(np.eye(len(u)), np.ones(len(v)))
+    coming = np.kron(np.ones(len(u)), np.eye(len(v)))
     return linprog(ways, A_eq=np.vstack([leaving, coming]), b_eq=np.concatenate([p / p.sum(), q / q.sum()])).fun

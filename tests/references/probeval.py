@@ -22,7 +22,8 @@ def wordnet_score(a, b, tokenize, wordnet):
     best = 0.0
     for left in partitions(tokenize(a)):
         for right in partitions(tokenize(b)):
-            same = np.array([[parts_match(x, y, wordnet) for y in right] for x in left], dtype=float)
+            matches = [parts_match(x, y, wordnet) for x in left for y in right]
+            same = np.reshape(np.array(matches, dtype=float), (len(left), len(right)))
             rows, columns = linear_sum_assignment(-same)
             best = max(best, same[rows, columns].sum() / max(same.shape))
     return best
@@ -48,7 +49,8 @@ def gp_scores(answers, gold, counts):
 
 def kl(gold, model, clusters, smoothing=1.0):
     """KL(gold || model) from lists of labels, `wrong` among the clusters."""
-    gold, model = Counter(gold), Counter(model)
+    gold = Counter(gold)
+    model = Counter(model)
     p = [gold[label] + smoothing for label in clusters]
     q = [model[label] + smoothing for label in clusters]
     total = 0.0
