@@ -37,12 +37,12 @@ def words_of(data, *more, key="texts", out="out.jsonl", size=20):
 
 def score(data, *more, metric="self_bleu", **named):
     """Score a file; returns the exit code."""
-    return score_main.main(words_of(data, "--metric", metric, *more, **named))
+    return score_main(words_of(data, "--metric", metric, *more, **named))
 
 
 def choose(data, *more, **named):
     """Choose from a file; returns the exit code."""
-    return choose_main.main(words_of(data, *more, **named))
+    return choose_main(words_of(data, *more, **named))
 
 
 def results_of(data, out="out.jsonl"):

@@ -15,12 +15,12 @@ import pytest
 from tests.commands import results_of, score
 from tests.files import write_data
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
-from text_metrics.commands.probe import ask as probe_ask
-from text_metrics.commands.probe import files as probe_files
 from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.jobs import kept
 from text_metrics.jobs.chat import Journal, add_arguments
 from text_metrics.meta_eval.pairs import Sets, read_pairs
+from text_metrics.probe import ask as probe_ask
+from text_metrics.probe import files as probe_files
 
 # Cases of each reader, and of text-metrics score, in the test suite.
 FILES, JOBS = 120, 40

@@ -38,7 +38,7 @@ def die_at(main, words, at, before):
     sys.exit(main(words))
 
 
-def run_and_die(words, at, before, main=score_main.main):
+def run_and_die(words, at, before, main=score_main):
     process = multiprocessing.get_context(FORKS).Process(target=die_at, args=(main, words, at, before))
     process.start()
     process.join()
@@ -68,10 +68,10 @@ def write_array(folder):
 SCORE = ["--metric", "self_bleu"]
 # For each job its main, its data, its options, and its output.
 JOBS = {
-    "score, sets": (score_main.main, write_sets, SCORE, "out.jsonl"),
-    "score, keys": (score_main.main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
-    "score, one set": (score_main.main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
-    "choose": (choose_main.main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
+    "score, sets": (score_main, write_sets, SCORE, "out.jsonl"),
+    "score, keys": (score_main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
+    "score, one set": (score_main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
+    "choose": (choose_main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
 }
 
 
@@ -80,7 +80,7 @@ def job(request, tmp_path, tiny_model):
     """The main and the words of a job, and the outputs of an undisturbed run."""
     main, write, more, out = JOBS[request.param]
     size = 2 if "--one-set" in more else 30 if write is write_sets else 5
-    if main is choose_main.main or "vendi_embed" in more:
+    if main is choose_main or "vendi_embed" in more:
         more = [*more, "--set", f"model={tiny_model}"]
     jobs = []
     for name in ("once", "killed"):

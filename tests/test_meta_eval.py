@@ -9,7 +9,7 @@ from scripts.results import evidence
 from tests.commands import run_command
 from tests.conftest import METRICS, ROOT
 from tests.files import write_jsonl
-from text_metrics.commands.meta_eval import agreement, scores
+from text_metrics.meta_eval import agreement, scores
 from text_metrics.meta_eval.agreement import FIRST_RULE, JUDGE, NONSENSE_RULE, PERSON
 from text_metrics.meta_eval.pairs import Sets, read_pairs
 from text_metrics.meta_eval.scores import Column

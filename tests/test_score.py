@@ -18,9 +18,9 @@ from tests.commands import results_of, score, words_of
 from tests.conftest import SETS, approx, metrics_of
 from tests.files import compress, read_data, read_jsonl, write_data, write_jsonl
 from text_metrics import METRICS
-from text_metrics.commands.score import main, scoring
+from text_metrics.commands.score import main
 from text_metrics.console import EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_USAGE
-from text_metrics.jobs import job
+from text_metrics.jobs import job, scoring
 from text_metrics.metrics._core.core_results import result_values
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -480,7 +480,7 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": 5}] * 3)
     for _ in range(2):
         with pytest.raises(ValueError, match="none of 3 rows"):
-            main.main.__wrapped__(words_of(data, "--metric", "self_bleu"))
+            main.__wrapped__(words_of(data, "--metric", "self_bleu"))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

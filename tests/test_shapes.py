@@ -55,7 +55,7 @@ def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
     out = tmp_path / "out.jsonl"
     metric = options[options.index("--metric") + 1] if "--metric" in options else "self_bleu"
     more = [] if "--metric" in options else ["--metric", metric]
-    assert score.main([str(SHAPES / name), *options, *more, "--out", str(out), "--quiet"]) == 0
+    assert score([str(SHAPES / name), *options, *more, "--out", str(out), "--quiet"]) == 0
     summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
     sets = SETS.get(name, SMALL)
     assert (summary["n_scores"], summary["n_texts"]) == (len(sets), sum(map(len, sets)))
@@ -79,5 +79,5 @@ def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
 @pytest.mark.parametrize(("name", "n"), [("texts.txt", 2), ("alpaca_eval.json", 4)])
 def test_shapes_are_chosen_from(tmp_path, name, n):
     out = tmp_path / "out.jsonl"
-    assert choose.main([str(SHAPES / name), *documented()[name], "--keep", "1", "--out", str(out), "--quiet"]) == 0
+    assert choose([str(SHAPES / name), *documented()[name], "--keep", "1", "--out", str(out), "--quiet"]) == 0
     assert len(read_jsonl(out)) == n

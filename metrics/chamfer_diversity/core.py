@@ -295,7 +295,8 @@ def model_registry() -> Any:
     `models` holds what is loaded. `lock` is held while a model loads, or a tokenizer runs: it is not thread-safe.
     """
     fresh: Any = types.ModuleType(_REGISTRY)
-    fresh.lock, fresh.models = threading.RLock(), {}
+    fresh.lock = threading.RLock()
+    fresh.models = {}
     registry = sys.modules.setdefault(_REGISTRY, fresh)
     if registry is fresh and hasattr(os, "register_at_fork"):
         # The threads that hold the lock do not exist in the child.
@@ -320,7 +321,8 @@ def quiet_loading(parameter: str, path: Path, kind: str) -> Iterator[None]:
     """
     from transformers.utils import logging
 
-    has_bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    has_bars = logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
@@ -351,7 +353,12 @@ def find_device(device: str | None) -> str:
     import torch
 
     if device is None:
-        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        if torch.cuda.is_available():
+            device = "cuda"
+        elif torch.backends.mps.is_available():
+            device = "mps"
+        else:
+            device = "cpu"
     try:
         available = torch.empty(0, device=device).device
         if available.type not in ("cpu", "cuda", "mps"):
@@ -458,7 +465,7 @@ def file_digest(path: Path) -> str:
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
 _MAX_TOKENS = 256
-# BERT's modules, by which its weights and adapters are named, and those of the network here.
+# BERT's modules, which name its weights and adapters, and the corresponding modules of the network here.
 _EMBEDDING_MODULES = {
     "embeddings.word_embeddings": "words",
     "embeddings.position_embeddings": "positions",
@@ -526,7 +533,8 @@ class MiniLM:
                 if name not in changed:
                     weights[name] = weights[name].clone()
                     changed.add(name)
-                up, down = (adapters[f"{module}.{part}"].to(self.device, torch.float32) for part in ("up", "down"))
+                up = adapters[f"{module}.up"].to(self.device, torch.float32)
+                down = adapters[f"{module}.down"].to(self.device, torch.float32)
                 weights[name][rows] += up @ down
         return MiniLM(weights, self.tokenizer, str(self.device))
 
@@ -552,7 +560,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
     weights: dict[str, Any] = {}
     with safe_open(path, framework="pt") as file:
-        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
             if name.startswith(_UNUSED_WEIGHTS):
                 continue
             tensor = file.get_tensor(name)
@@ -566,7 +574,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to that of the network's, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -952,7 +960,8 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
 
     One flat set may have a bare vector. Raises as `parse_embeddings`.
     """
-    name, n_sets = "context_embeddings", len(sets.sizes)
+    name = "context_embeddings"
+    n_sets = len(sets.sizes)
     rows = list(values) if isinstance(values, (list, tuple)) else values
     is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
     if is_vector and n_sets == 1 and not sets.nested:
@@ -1013,13 +1022,14 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
     """List the values of the texts of each set: (n,), or (k,) of the k texts that `has_value`; None for the others."""
     if has_value is not None:
-        known, values = values, np.full(sizes.sum(), None, dtype=object)
-        values[has_value] = known
+        with_gaps = np.full(sizes.sum(), None, dtype=object)
+        with_gaps[has_value] = values
+        values = with_gaps
     return split_list(values.tolist(), sizes)
 
 
 def split_list(values: list, sizes: np.ndarray) -> list[list]:
-    """Split the values of n texts into those of each set."""
+    """Split the values of n texts into one list a set."""
     ends = np.cumsum(sizes).tolist()
     return [values[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
@@ -1027,7 +1037,7 @@ def split_list(values: list, sizes: np.ndarray) -> list[list]:
 def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     """Map labels, strings or integers, to integers from 0, equal for equal ones: (n,), int64.
 
-    Raises a TypeError for another label, of which `where` names the place.
+    Raises a TypeError for another label; `where` names its place.
     """
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
@@ -1123,14 +1133,16 @@ class Settings:
 
     @property
     def pooled_by(self) -> str | None:
-        """The setting by which a score does not follow from those of batches: it pools all items."""
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
         return None
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name: first those of the class itself."""
-        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
@@ -1149,15 +1161,17 @@ class Settings:
         """Return the settings that differ from their defaults."""
         passed = {}
         for name, declared in self.declared().items():
-            value, default = getattr(self, name), declared.default
+            value = getattr(self, name)
+            default = declared.default
             # Arrays define a comparison of their own.
             if value is not default and (type(value) is not type(default) or value != default):
                 passed[name] = value
         return passed
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of those of the named settings that were passed."""
-        passed, declared = self.passed(), self.declared()
+        """Return the signature entries of the named settings that were passed."""
+        passed = self.passed()
+        declared = self.declared()
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
@@ -1199,7 +1213,7 @@ def describe_settings(settings: type[Settings], item: str, *inputs: str, **more:
 
 
 def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help, of which all lines but the first are indented further."""
+    """Wrap an entry of a help; all lines but the first are indented further."""
     lines = textwrap.wrap(
         entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
     )
@@ -1220,7 +1234,7 @@ VERSION = "0.10.0"
 # What a metric scores: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Range of a score of a set: its ends, of which the upper one may be a function of the number of texts.
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
 # The range of a score that has none.
 UNBOUNDED = (-math.inf, math.inf)
@@ -1252,7 +1266,8 @@ def format_order(q: float) -> str:
 
 def format_sizes(sizes: np.ndarray) -> str:
     """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low, high = int(sizes.min()), int(sizes.max())
+    low = int(sizes.min())
+    high = int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -1269,7 +1284,7 @@ def caller_name(thing: Any) -> str:
 
 
 class Signature(NamedTuple):
-    """What determines a number, written as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
 
@@ -1292,12 +1307,16 @@ class Signature(NamedTuple):
     def merge(self, **settings: object) -> "Signature":
         """Replace the values of settings in their places, and put new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
-        return Signature(self.metric, {name: merged[name] for name in sorted(merged, key="version".__eq__)})
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
         """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine, theirs = ({"metric": signed.metric, **signed.entries} for signed in (self, other))
-        names = dict.fromkeys([*mine, *theirs])
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
         return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
 
 
@@ -1355,9 +1374,10 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        Those of a mean are of its values, those of another statistic of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
         """
-        n, square = len(deviations), float((deviations**2).sum())
+        n = len(deviations)
+        square = float((deviations**2).sum())
         if n < 2:
             return cls(n, value, math.nan, math.nan)
         if square <= n * (ROUNDING * value) ** 2:
@@ -1380,8 +1400,10 @@ class Estimate(NamedTuple):
         from scipy.special import stdtrit
 
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low, high = (self.value - self._untransformed(end) * self.error for end in (t, -t))
-        lowest, highest = bounds[0], bounds[1](size) if callable(bounds[1]) else bounds[1]
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
         return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
 
     def transformed_t(self) -> float:
@@ -1418,7 +1440,7 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
 
 
 class ScoreSummary(NamedTuple):
-    """How the scores of a call are summed up.
+    """Summary of the scores of a call: their mean, with its confidence interval.
 
     units : ndarray of shape (m,), equal for items that are not independent
     level : of the confidence intervals; None for none
@@ -1454,7 +1476,8 @@ class ScoreSummary(NamedTuple):
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
-        sums, counts = np.bincount(index, values[known]), np.bincount(index)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
         estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
         scores = [1 / value if value > 0 else None for value in values.tolist()]
         result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
@@ -1491,7 +1514,7 @@ def result_values(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple
 
 
 def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int | None]]:
-    """Yield those of `result_values` that are numbers, or None in place of one."""
+    """Yield the entries of `result_values` that are numbers, or None in place of a number."""
     for name, value in result_values(result):
         if isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
             yield name, value
@@ -1575,20 +1598,28 @@ def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
-    windows = []
+    windows: list[tuple[str, int]] = []
+    counts = []
     for text, length in zip(texts, _count_tokens(tokenizer, texts), strict=True):
-        windows.append([(text, length)] if length <= room else _split(tokenizer, text, int(room)))
-    parts, lengths = zip(*(window for of_text in windows for window in of_text), strict=True)
-    return Windows(list(parts), np.array(lengths), np.array(list(map(len, windows))))
+        windows_of_text = [(text, length)] if length <= room else _split(tokenizer, text, int(room))
+        windows += windows_of_text
+        counts.append(len(windows_of_text))
+    parts, lengths = zip(*windows, strict=True)
+    return Windows(list(parts), np.array(lengths), np.array(counts))
 
 
 def _count_tokens(tokenizer: Any, texts: list[str]) -> list[int]:
     """Count the tokens of each text without special ones; its characters, if no such tokenizer is known."""
     if _is_of_tokenizers(tokenizer):
         return list(map(len, tokenizer.encode_batch_fast(texts, add_special_tokens=False)))
-    masks = {"attention_mask", "token_type_ids"}.intersection(getattr(tokenizer, "model_input_names", ()))
-    off = dict.fromkeys(("add_special_tokens", "verbose", *(f"return_{name}" for name in masks)), False)
-    return list(map(len, tokenizer(texts, **off)["input_ids"] if callable(tokenizer) else texts))
+    if not callable(tokenizer):
+        return list(map(len, texts))
+    off = {"add_special_tokens": False, "verbose": False}
+    inputs = getattr(tokenizer, "model_input_names", ())
+    for name in ("attention_mask", "token_type_ids"):
+        if name in inputs:
+            off[f"return_{name}"] = False
+    return list(map(len, tokenizer(texts, **off)["input_ids"]))
 
 
 def _token_places(tokenizer: Any, text: str) -> np.ndarray:
@@ -1614,7 +1645,8 @@ def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
         breaks.append(np.searchsorted(stops, [*ends, len(text)], side="right"))
     # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
     for budget in range(room, 0, -1):
-        parts, low = [], 0
+        parts = []
+        low = 0
         while low < len(stops):
             high = _window_end(low, low + budget, breaks)
             parts.append(text[starts[low] : stops[high - 1]])
@@ -1661,7 +1693,7 @@ class UnknownWordsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncoderSettings(Settings):
-    """How to embed texts; none of the settings but `model` applies to a user-supplied encoder."""
+    """Settings of the encoder; with a user-supplied one, only `model` applies."""
 
     model: Any = setting(
         DEFAULT_MODEL,
@@ -1696,12 +1728,12 @@ class EncoderSettings(Settings):
 
     @property
     def is_given(self) -> bool:
-        """Whether `model` is a user-supplied encoder."""
+        """True if `model` is a user-supplied encoder."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
     @property
     def is_default(self) -> bool:
-        """Whether the default model is the encoder."""
+        """True if the encoder is the default model."""
         return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
     @property
@@ -1788,7 +1820,8 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
-    name, precision = f"the embeddings by model {signed['model']}:", float_type(rows)
+    name = f"the embeddings by model {signed['model']}:"
+    precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
     place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
@@ -1808,9 +1841,11 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
         encoded = encode(sets.texts, settings)
     else:
         texts = parse_contexts(settings.contexts, sets)
-        encoded = encode([*sets.texts, *filter(None, texts)], settings)
+        has_context = [bool(text) for text in texts]
+        given = [text for text in texts if text]
+        encoded = encode(sets.texts + given, settings)
         contexts = np.zeros((len(texts), encoded.rows.shape[1]))
-        contexts[list(map(bool, texts))] = encoded.rows[len(sets.texts) :]
+        contexts[has_context] = encoded.rows[len(sets.texts) :]
         encoded = encoded._replace(rows=encoded.rows[: len(sets.texts)])
     if contexts is None:
         return encoded
@@ -1819,7 +1854,7 @@ def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
 
 
 def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: float) -> np.ndarray:
-    """Remove from the embedding of each text its component along that of the context of its set.
+    """Remove from the embedding of each text its component along the embedding of its context.
 
     Texts that answer one prompt share the prompt, and what they share is not diversity. A unit row e becomes e -
     (e·c)c, scaled to unit length, for the unit row c of the context. A row with nothing else, to within the error of
@@ -1900,17 +1935,17 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
             rows |= new
             if cache is not None:
                 cache.put(new)
-    of_all = f"of {len(texts)} different texts"
+    different = f"{len(texts)} different texts"
     if settings.long_texts == "cut":
         model = load_encoder(files, find_device(settings.device))
         with model_registry().lock:
             tokenizer, room = _reader(model)
             n_cut = np.count_nonzero(split_windows(tokenizer, texts, math.inf).lengths > room)
         if n_cut:
-            warn(f"{n_cut} {of_all} are longer than the model reads: the rest is cut off.")
+            warn(f"{n_cut} of {different} are longer than the model reads: the rest is cut off.")
     if settings.is_english and (n_unknown := sum(map(is_other_script, texts))):
         reason = "are emoji or in a script that the model does not know: their embeddings are unreliable."
-        warn(f"{n_unknown} {of_all} {reason}", UnknownWordsWarning)
+        warn(f"{n_unknown} of {different} {reason}", UnknownWordsWarning)
     return np.array([rows[text] for text in texts]), signed
 
 
@@ -1921,7 +1956,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         tokenizer, room = _reader(model)
         windows = split_windows(tokenizer, texts, room if settings.long_texts == "windows" else math.inf)
         bar.total += len(windows.parts) - len(texts)
-        order, rows = [], []
+        order = []
+        rows = []
         for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
@@ -1952,7 +1988,8 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any
     """
     import torch
 
-    first, n = rows.flat[0], rows.size
+    first = rows.flat[0]
+    n = rows.size
     is_slice = bool((np.diff(rows.ravel()) == 1).all())
     part = embeddings[first : first + n] if is_slice else embeddings[rows.ravel()]
     # torch warns of an array that is read-only, such as a memory map, and takes no negative strides.
@@ -1980,7 +2017,8 @@ def one_thread() -> Iterator[None]:
     if torch is None or not hasattr(_NOTE, "is_forked"):
         yield
         return
-    n_threads, tokenizers = torch.get_num_threads(), os.environ.get("TOKENIZERS_PARALLELISM")
+    n_threads = torch.get_num_threads()
+    tokenizers = os.environ.get("TOKENIZERS_PARALLELISM")
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
@@ -2112,7 +2150,8 @@ class TextMetric:
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
-        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def bounds_under(self, settings: Settings) -> Bounds:
@@ -2185,7 +2224,8 @@ class PairModel(NamedTuple):
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
             )
-        lengths, limit = np.array(list(map(len, ids["input_ids"]))), self.model.tokenizer.model_max_length
+        lengths = np.array(list(map(len, ids["input_ids"])))
+        limit = self.model.tokenizer.model_max_length
         if (lengths > limit).any():
             warn(
                 f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
@@ -2196,7 +2236,9 @@ class PairModel(NamedTuple):
 
     def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs in both orders: (e, 2, c)."""
-        ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+        ways: list[tuple[str, str]] = []
+        for a, b in pairs:
+            ways += [(a, b), (b, a)]
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
@@ -2218,7 +2260,8 @@ def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
     Raises a ValueError, which names the parameter, if it cannot be found or is not a trained classifier.
     """
     kind = NLI if rule.startswith(NLI) else PAIRS
-    device, files = find_device(device), find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
+    device = find_device(device)
+    files = find_model(rule.removeprefix(kind), parameter, TRANSFORMER)
 
     def load() -> Any:
         import torch
@@ -2260,7 +2303,7 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_similarity.py: Similarities of the texts of each set in place of those of embeddings: given matrices, or a model of pairs.
+# core_similarity.py: Similarities of the texts of each set that replace embeddings: given matrices, or a model of pairs.
 
 if TYPE_CHECKING:
     import torch
@@ -2274,7 +2317,7 @@ def _parse_source(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
-    """How the texts of sets are compared: by embeddings, a model of pairs, or similarities that the user gives."""
+    """Settings of the comparison of texts: by embeddings, a model of pairs, or given similarities."""
 
     similarity: Any = setting(
         None,
@@ -2297,7 +2340,7 @@ class SourceSettings(EmbeddedSetSettings):
 
     @property
     def by_pair_model(self) -> bool:
-        """Whether a model that reads pairs compares the texts."""
+        """True if a model that reads pairs compares the texts."""
         return isinstance(self.similarity, str)
 
     def check_found(self) -> None:
@@ -2313,7 +2356,7 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
-    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes of which the second is for texts
+    "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts
     that say the same; of "nli:<model>", P(entailment) - P(contradiction) is taken, at least 0. Contexts are put before
     both texts of a pair.
 
@@ -2342,7 +2385,8 @@ def _entailment(loaded: PairModel, pairs: Pairs, settings: EncoderSettings) -> "
     """Return P(entailment) - P(contradiction) of e pairs in both orders: (e, 2), in [-1, 1]."""
     import torch
 
-    entailment, contradiction = loaded.position("entailment"), loaded.position("contradiction")
+    entailment = loaded.position("entailment")
+    contradiction = loaded.position("contradiction")
     shares = torch.from_numpy(loaded.logits_both_ways(pairs, settings)).double().softmax(-1)
     return shares[..., entailment] - shares[..., contradiction]
 
