@@ -51,6 +51,7 @@ lint: $(VENV)/.installed-dev
 	MYPYPATH=build/types $(BIN)/mypy -n 2 build/types/text_metrics scripts spaces
 	$(BIN)/python -m scripts.tooling.vendor --check
 	$(BIN)/python -m scripts.tooling.check_metrics
+	$(BIN)/python -m scripts.tooling.density
 	$(BIN)/python -m scripts.tooling.fill --check
 	$(BIN)/python -m scripts.tooling.release --check
 
