@@ -53,8 +53,8 @@ def randomization_p(differences: np.ndarray) -> float:
 def mean_p(difference: Estimate) -> float | None:
     """Two-sided p-value of the hypothesis that a mean difference is 0.
 
-    It is that of Student's t test after Hall's transformation, which removes the skewness of t: below 1 - level exactly
-    if `difference.interval(level)` does not contain 0.
+    Uses Student's t test after Hall's transformation, which removes the skewness of t: the p-value is below 1 - level
+    exactly if `difference.interval(level)` does not contain 0.
 
     Returns
     -------
