@@ -1,4 +1,4 @@
-"""What the package uses of the metrics: their core, and files of single metrics. Everything else of them is private.
+"""Names of the metrics that the package may use: of their core, and of single metrics. All others are private.
 
 A name is imported at its first use, so that a command loads no model and no library that it does not need.
 """

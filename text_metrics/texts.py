@@ -154,7 +154,7 @@ def find(text: str, context: str | None = None) -> dict[str, str]:
 
 @dataclass
 class Marks:
-    """Counts of texts that hold what is not the answer; those of parts add up.
+    """Counts of texts that hold more than the answer; the counts of parts of the data add up.
 
     n_texts : all texts that were looked at
     removed, left : for each kind, the texts from which it was removed, and those that still hold it

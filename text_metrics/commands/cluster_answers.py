@@ -103,7 +103,7 @@ def ask_clusters(chat: Chat, references: Rows) -> Rows:
 SAME_CONTENT = "same content: who has read one of them learns nothing new from the other"
 # What is added to the columns of a row of texts.
 COLUMNS = ("classes", "classes_signature")
-# The classes of texts about which nothing is asked: blank ones, and those of a set of otherwise equal texts.
+# The classes of texts that the model is not asked about: blank texts, and the text of a set without any other text.
 _BLANK = "(blank)"
 _ONLY = "(only)"
 

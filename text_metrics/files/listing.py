@@ -85,7 +85,7 @@ def _files_of_folder(folder: Path) -> Listing:
     ignored = {reason: names for reason, names in ignored.items() if names}
     if not chosen:
         left = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in ignored.items())
-        raise ValueError(f"{folder} has no Parquet, JSON or CSV files, nor those of `datasets`{left and f': {left}'}.")
+        raise ValueError(f"{folder} has no Parquet, JSON or CSV files, nor files of `datasets`{left and f': {left}'}.")
     return Listing(chosen, ignored)
 
 

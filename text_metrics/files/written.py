@@ -25,7 +25,7 @@ _MARK = re.compile(rf'\s*\{{\s*"{WRITTEN_BY}":\s*"({PROGRAM}[a-z -]*)"')
 _BAD_ROWS = ({"row", "error", "text"}, {"file", "row", "error"})
 # The keys of records of versions before 0.10, which had no mark.
 _RECORDS = ({"command", "signature", "n_bad"}, {"metric", "result", "systems", "signatures"})
-# Characters of a file that are looked at; older records are no longer.
+# Characters of a file that are searched; older records are not longer.
 _HEAD = 2**16
 
 
