@@ -173,8 +173,8 @@ def _with_columns(batch: Any, added: Mapping[str, np.ndarray]) -> Any:
     """Add columns of floats to a batch, in its type."""
     if isinstance(batch, Mapping):
         # Rows of arrays as lists, which engines can store.
-        of_objects = [name for name, values in batch.items() if getattr(values, "dtype", "") == np.object_]
-        return dict(batch) | {name: _plain(batch[name]) for name in of_objects} | dict(added)
+        object_columns = [name for name, values in batch.items() if getattr(values, "dtype", "") == np.object_]
+        return dict(batch) | {name: _plain(batch[name]) for name in object_columns} | dict(added)
     if _is_pandas(batch):
         return batch.assign(**added)
     import pyarrow as pa
