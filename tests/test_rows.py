@@ -11,7 +11,7 @@ import pytest
 
 from tests.files import compress, pipe_of, read_jsonl, write_data
 from tests.fuzzing import cases, damage_lines
-from text_metrics.commands import score as main
+from text_metrics.commands.score import main
 from text_metrics.console import EXIT_USAGE
 from text_metrics.files.columns import SHOWN, read_value
 from text_metrics.files.listing import named_files

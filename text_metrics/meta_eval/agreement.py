@@ -93,7 +93,7 @@ def cells(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
         parts = {part: rows[rows["part"] == part] for part in ("high", "low")}
         if len(rows) not in map(len, parts.values()):
             by_cell[f"{data}, all"] = rows
-        by_cell |= {f"{data}, {part}": of_part for part, of_part in parts.items() if len(of_part)}
+        by_cell |= {f"{data}, {part}": part_rows for part, part_rows in parts.items() if len(part_rows)}
     return by_cell
 
 
@@ -114,11 +114,11 @@ def judge_agreement(scores: Scores, pairs: pd.DataFrame) -> pd.DataFrame:
     groups = scores.metrics["group"].reindex(chosen.columns, fill_value="rule")
     frames = []
     for cell, rows in cells(pairs).items():
-        for kind, of_kind in (("all", rows), ("clear", rows[rows["clear"]])):
-            if len(of_kind):
-                frame = _agreement(chosen.loc[of_kind.index], of_kind, groups.index[groups == "rule"])
-                parity = _hits(by_parity.loc[of_kind.index], of_kind["verdict"]).mean()
-                frames.append(frame.assign(cell=cell, pairs=kind, n=len(of_kind), parity=parity, group=groups))
+        for kind, subset in (("all", rows), ("clear", rows[rows["clear"]])):
+            if len(subset):
+                frame = _agreement(chosen.loc[subset.index], subset, groups.index[groups == "rule"])
+                parity = _hits(by_parity.loc[subset.index], subset["verdict"]).mean()
+                frames.append(frame.assign(cell=cell, pairs=kind, n=len(subset), parity=parity, group=groups))
     return pd.concat(frames).rename_axis("metric").reset_index()
 
 

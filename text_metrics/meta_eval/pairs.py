@@ -44,9 +44,9 @@ def read_pairs(paths: Sequence[Path], sets: Sets, strip: Sequence[str] = ()) -> 
             if len(first) != len(second):
                 got = f"Got {len(first)} and {len(second)}."
                 raise ValueError(f"{where}: set1 and set2 must have the same number of texts. {got}")
-            first, of_first = clean(first, strip)
-            second, of_second = clean(second, strip)
-            marks += of_first + of_second
+            first, first_marks = clean(first, strip)
+            second, second_marks = clean(second, strip)
+            marks += first_marks + second_marks
             by_people = "human_diversity" in record
             row = _read_people(record, where, people) if by_people else _read_judged(record, where, path.stem)
             if row["verdict"] == 2:

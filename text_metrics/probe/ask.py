@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     marks = Marks()
     for name, raw in given.items():
         # A cut answer, whose reasoning does not end, is empty.
-        without_reasoning, of_question = clean_texts(raw, (REASONING,))
-        marks += of_question
+        without_reasoning, question_marks = clean_texts(raw, (REASONING,))
+        marks += question_marks
         row = {"id": name, "question": questions[name], "answers": list(map(clean, without_reasoning)), "raw": raw}
         rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
     write_jsonl(arguments.out, rows)

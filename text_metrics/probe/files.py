@@ -81,10 +81,10 @@ def strip_answers(rows: Rows, kinds: Sequence[str], questions: Mapping[Any, str]
     marks = Marks()
     for row in rows:
         prompt = row.get("question") or (questions or {}).get(row["id"])
-        texts, of_row = clean([answer["text"] for answer in row["answers"]], kinds, prompt)
+        texts, row_marks = clean([answer["text"] for answer in row["answers"]], kinds, prompt)
         answers = [{**answer, "text": text} for answer, text in zip(row["answers"], texts, strict=True)]
         stripped.append({**row, "answers": answers})
-        marks += of_row
+        marks += row_marks
     return stripped, marks
 
 

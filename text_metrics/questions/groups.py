@@ -115,14 +115,14 @@ def between_groups(
 
 
 def _arrange(
-    scorer: SubsetScorer, of_set: int, labels: list[str], permutations: int, seed: int
+    scorer: SubsetScorer, set_index: int, labels: list[str], permutations: int, seed: int
 ) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
     Returns the shares of the g groups, and 1 + g batches of subsets: all texts, then those of each group. A batch has
     a subset for each arrangement, the observed one first.
     """
-    start = int(scorer.starts[of_set])
+    start = int(scorer.starts[set_index])
     part = slice(start, start + len(labels))
     texts = scorer.sets.texts[part]
     weights = scorer.given[WEIGHTS][part] if WEIGHTS in scorer.given else np.ones(len(texts))
@@ -131,11 +131,11 @@ def _arrange(
     weights = weights[slots] / weights[slots].sum()
     codes = np.unique([labels[i] for i in slots], return_inverse=True)[1]
     by_text = sorted(present, key=texts.__getitem__)
-    generator = np.random.default_rng([seed, of_set])
+    generator = np.random.default_rng([seed, set_index])
     drawn = generator.permuted(np.tile(by_text, (permutations, 1)), axis=1)
     rows = start + np.vstack([slots, drawn])
     groups = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
-    sets = np.full(len(rows), of_set)
+    sets = np.full(len(rows), set_index)
     subsets = [
         Subsets(sets, rows[:, part], np.tile(weights[part], (len(rows), 1)))
         for part in (np.arange(len(slots)), *groups)
@@ -150,13 +150,13 @@ def _score_different(scorer: SubsetScorer, batches: list[Subsets]) -> np.ndarray
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
         same_size = [batches[i] for i in members]
-        of_set, rows, weights = (np.concatenate(parts) for parts in zip(*same_size, strict=True))
+        owners, rows, weights = (np.concatenate(parts) for parts in zip(*same_size, strict=True))
         order = np.argsort(rows, axis=1)
         rows = np.take_along_axis(rows, order, axis=1)
         weights = np.take_along_axis(weights, order, axis=1)
         keys = np.concatenate([rows, weights.view(np.int64)], axis=1)
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        different = scorer.scores(Subsets(of_set, rows, weights).part(first))
+        different = scorer.scores(Subsets(owners, rows, weights).part(first))
         scores[members] = different[inverse.ravel()].reshape(len(members), -1)
     return scores
 

@@ -39,10 +39,10 @@ def vendi_without_each(
         if size == 1:
             continue
         if size <= _FEW:
-            of_rests = _scores_of_few(embeddings, rows, q, device, error)
+            rest_scores = _scores_of_few(embeddings, rows, q, device, error)
         else:
-            of_rests = _scores_of_many(embeddings, rows, q, device, error)
-        scores[rows] = of_rests.clamp(1.0, size - 1).cpu().numpy()
+            rest_scores = _scores_of_many(embeddings, rows, q, device, error)
+        scores[rows] = rest_scores.clamp(1.0, size - 1).cpu().numpy()
     return scores
 
 
@@ -52,9 +52,9 @@ def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: s
     vectors = unit_rows(embeddings, rows, device)
     kernels = vectors @ vectors.mT
     rests = np.array([np.delete(np.arange(size), i) for i in range(size)])
-    of_rests = kernels[:, rests[:, :, None], rests[:, None]] / (size - 1)
+    rest_kernels = kernels[:, rests[:, :, None], rests[:, None]] / (size - 1)
     rank = min(size - 1, embeddings.shape[1])
-    return vendi_score(eigenvalue_shares(of_rests, error, rank), q)
+    return vendi_score(eigenvalue_shares(rest_kernels, error, rank), q)
 
 
 def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> torch.Tensor:
@@ -125,8 +125,8 @@ def _order_two_without_each(values: torch.Tensor, leverages: torch.Tensor, noise
     squared_lengths = squares.sum(-1)
     signal = values.sum(-1, keepdim=True) - squared_lengths - noise.sum(-1)
     products = (squares * values.unsqueeze(-2)).sum(-1)
-    of_all = values.square().sum(-1, keepdim=True)
-    return signal.square() / (of_all - 2 * products + squared_lengths.square() - noise.square().sum(-1))
+    squared_values = values.square().sum(-1, keepdim=True)
+    return signal.square() / (squared_values - 2 * products + squared_lengths.square() - noise.square().sum(-1))
 
 
 def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: float) -> torch.Tensor:

@@ -58,9 +58,9 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     numbers = []
     maxima = []
     with scorer.caching(**scorer.singletons_skipped):
-        for of_set, of_part in scorer.results(_subsets(scorer, k, draws, seed), **details):
-            numbers.append(_numbers(scorer, of_set, of_part))
-            maxima.append({name: of_part[name] for name in scorer.metric.maxima if name in of_part})
+        for owners, part_result in scorer.results(_subsets(scorer, k, draws, seed), **details):
+            numbers.append(_numbers(scorer, owners, part_result))
+            maxima.append({name: part_result[name] for name in scorer.metric.maxima if name in part_result})
     table = pd.concat([pd.DataFrame(), *numbers])
     expected = table.groupby(level=0).mean().reindex(range(len(scorer.sets.sizes)))
     result = _summary(scorer, expected, k)
@@ -96,7 +96,7 @@ def _subsets(scorer: SubsetScorer, k: int, draws: int, seed: int) -> Iterator[Su
             continue
         places = _places(size, k, draws, seed)
         # Places are those of sorted texts: the order in which texts were given does not change what is drawn.
-        by_text = np.array([sorted(of_set, key=scorer.sets.texts.__getitem__) for of_set in rows.tolist()])
+        by_text = np.array([sorted(row, key=scorer.sets.texts.__getitem__) for row in rows.tolist()])
         # Texts keep the given order in a subset, because some results depend on it.
         chosen = np.sort(by_text[:, places], axis=2).reshape(-1, k)
         yield Subsets(np.repeat(members, len(places)), chosen).part(scorer.has_weight(chosen))
@@ -113,14 +113,14 @@ def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
     return np.array(list(drawn))
 
 
-def _numbers(scorer: SubsetScorer, of_set: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
+def _numbers(scorer: SubsetScorer, owners: np.ndarray, result: dict[str, Any]) -> pd.DataFrame:
     """Return the numbers of each subset of a result that are averaged, a row of the index of its set."""
     scores = {name: values for name, values in result.items() if name.endswith("scores")}
     for each in scorer.metric.item_results:
         if each.is_reciprocal and each.name in scores:
             scores[each.name] = [0.0 if value is None else 1 / value for value in scores[each.name]]
     details = pd.DataFrame([dict(result_numbers(row or {})) for row in result.get("details", ())])
-    return pd.DataFrame(scores | details.to_dict("list"), index=of_set, dtype=float)
+    return pd.DataFrame(scores | details.to_dict("list"), index=owners, dtype=float)
 
 
 def _summary(scorer: SubsetScorer, expected: pd.DataFrame, k: int) -> dict[str, Any]:

@@ -40,19 +40,19 @@ WEIGHTS = "weights"
 class Subsets(NamedTuple):
     """Subsets of k texts each.
 
-    of_set : ndarray of shape (s,), the set of each
+    owners : ndarray of shape (s,), the set of each
     rows : ndarray of shape (s, k), flat indices of the texts, in the order in which they are scored
     weights : ndarray of shape (s, k), if they differ from those of the texts
     """
 
-    of_set: np.ndarray
+    owners: np.ndarray
     rows: np.ndarray
     weights: np.ndarray | None = None
 
     def part(self, places: Any) -> "Subsets":
         """Return those at some places, a slice or indices."""
         weights = None if self.weights is None else self.weights[places]
-        return Subsets(self.of_set[places], self.rows[places], weights)
+        return Subsets(self.owners[places], self.rows[places], weights)
 
 
 class SubsetScorer:
@@ -151,7 +151,7 @@ class SubsetScorer:
                     # Those of the whole sets were shown.
                     warnings.simplefilter("ignore", UserWarning)
                     result = self.metric.compute(predictions=predictions, **arguments)
-                yield part.of_set, result
+                yield part.owners, result
 
     def scores(self, subsets: Subsets, **settings: Any) -> np.ndarray:
         """Return the score of each subset; NaN for one that has none."""
@@ -187,7 +187,7 @@ class SubsetScorer:
         """Return the values of a setting for subsets, in the form that `compute` takes."""
         values = self.given[name]
         scope = self.declared[name].given
-        owners = subsets.of_set.tolist()
+        owners = subsets.owners.tolist()
         if name == WEIGHTS:
             weights = values[subsets.rows] if subsets.weights is None else subsets.weights
             shares = weights / weights.sum(axis=1, keepdims=True)
@@ -196,7 +196,7 @@ class SubsetScorer:
             return [values[i] for i in owners]
         if scope == PAIR:
             # Places in the set, not in the flat list of texts.
-            places = subsets.rows - self.starts[subsets.of_set, None]
+            places = subsets.rows - self.starts[subsets.owners, None]
             matrices = [values[i] for i in owners]
             return [matrix[np.ix_(part, part)] for matrix, part in zip(matrices, places, strict=True)]
         if name == "embeddings":

@@ -170,9 +170,9 @@ def _strip(sets: RatedSets, kinds: Sequence[str], contexts: Mapping[str, str | N
     stripped = RatedSets()
     marks = Marks()
     for prompt, rated in sets.items():
-        texts, of_prompt = clean([each.text for each in rated], kinds, contexts.get(prompt))
+        texts, prompt_marks = clean([each.text for each in rated], kinds, contexts.get(prompt))
         stripped[prompt] = [each._replace(text=text) for each, text in zip(rated, texts, strict=True)]
-        marks += of_prompt
+        marks += prompt_marks
     return stripped, marks
 
 

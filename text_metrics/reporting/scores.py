@@ -198,8 +198,8 @@ def build(
     for name, measure in measures.items():
         if name in scores:
             values, signed = scores[name]
-            of_systems = np.reshape(values, shape)
-            metrics.append(summarize(measure, of_systems, signed, size, level, unread[name]))
+            system_scores = np.reshape(values, shape)
+            metrics.append(summarize(measure, system_scores, signed, size, level, unread[name]))
     options = {
         "quality": inputs.rated_by or (GRUEN if by_gruen else None),
         "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
@@ -256,9 +256,9 @@ def score_same_length(
     for name, measure in MEASURES.items():
         if name in scores:
             values, signed = scores[name]
-            of_systems = np.reshape(values, (len(inputs.systems), -1))
+            system_scores = np.reshape(values, (len(inputs.systems), -1))
             signed = str(Signature.parse(signed).merge(texts="cut-to-shortest"))
-            metrics.append(summarize(measure, of_systems, signed, size, level, unread[name]))
+            metrics.append(summarize(measure, system_scores, signed, size, level, unread[name]))
     return SameLength(n_words, metrics)
 
 
@@ -318,7 +318,7 @@ def score(
     k = inputs.smallest
     progress = settings["progress"]
     contexts = None if inputs.contexts is None else inputs.contexts * len(inputs.systems)
-    of_meaning = {**encoder, "contexts": contexts}
+    embedding_settings = {**encoder, "contexts": contexts}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
         metric = load_metric(name)
@@ -334,17 +334,17 @@ def score(
             signed = signature("quality", column=inputs.rated_by)
         else:
             # GRUEN has models of its own.
-            of_gruen = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
+            gruen_settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
             texts = list(chain.from_iterable(sets))
-            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **of_gruen)
+            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **gruen_settings)
             ratings = np.array(result["scores"])
             signed = result["signature"]
         scores["quality"] = (mean_by_set(ratings, sizes), signed)
         if ratings.min() >= 0 and ratings.max() <= 1:
             by_set = split_list(ratings.tolist(), sizes)
-    vendi = compute("vendi_embed", **of_meaning, progress=progress, quality=by_set)
+    vendi = compute("vendi_embed", **embedding_settings, progress=progress, quality=by_set)
     scores["vendi_embed"] = (vendi["scores"], vendi["signature"])
-    chamfer = compute("chamfer_diversity", **of_meaning)
+    chamfer = compute("chamfer_diversity", **embedding_settings)
     scores["chamfer_diversity"] = (chamfer["scores"], chamfer["signature"])
     bleu = compute("self_bleu", repetition=True, details=True, tokenizer=settings.get("tokenizer", WHITESPACE))
     scores["self_bleu"] = (bleu["scores"], bleu["signature"])
@@ -354,7 +354,7 @@ def score(
     scores["length"] = (lengths, signature("length", unit="words"))
     if settings.get("same") != NO_MEANINGS:
         if inputs.classes is None:
-            meanings = compute("semantic_entropy", **of_meaning, same=settings.get("same"))
+            meanings = compute("semantic_entropy", **embedding_settings, same=settings.get("same"))
         else:
             meanings = compute("semantic_entropy", classes=list(chain.from_iterable(inputs.classes)))
         scores["n_classes"] = (meanings["n_classes_scores"], meanings["signature"])
