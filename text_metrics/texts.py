@@ -149,7 +149,12 @@ def strip(text: str, kinds: Iterable[str] = KINDS, context: str | None = None) -
 
 def find(text: str, context: str | None = None) -> dict[str, str]:
     """Return the kinds that a text holds, each with its first mark, such as `{"reasoning": "<think>"}`."""
-    return _stripped(text, frozenset(KINDS), context)[1]
+    held: dict[str, str] = {}
+    for kind in KINDS:
+        # Each alone: some marks of one kind are such only without those of another.
+        _, marks = _stripped(text, frozenset([kind]), context)
+        held |= marks
+    return held
 
 
 @dataclass
@@ -244,7 +249,22 @@ def _stripped(text: str, kinds: frozenset[str], context: str | None) -> tuple[st
             text = _apply(text, SPECIAL, list(_special(text)), marks)
         if PROMPT in kinds and context is not None:
             text = _apply(text, PROMPT, _echo(text, context), marks)
+        elif context is not None:
+            text = _strip_after_echo(text, kinds, context, marks)
     return text, marks
+
+
+def _strip_after_echo(text: str, kinds: frozenset[str], context: str, marks: dict[str, str]) -> str:
+    """Strip what follows an echoed prompt that stays: reasoning begins there, as at the beginning of an answer."""
+    for _, end, _ in _echo(text, context):
+        rest = text[end:]
+        answer, removed = _stripped(rest, kinds, context)
+        if removed:
+            space = rest[: len(rest) - len(rest.lstrip())]
+            for kind, mark in removed.items():
+                marks.setdefault(kind, mark)
+            return (text[:end] + space + answer).strip()
+    return text
 
 
 def _may_hold_marks(text: str) -> bool:
