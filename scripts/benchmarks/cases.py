@@ -36,7 +36,7 @@ class Case:
     """
 
     title, peer, metric = "", "", ""
-    claim = None
+    claim: float | None = None
     make: Callable[[int], Any]
     param_names = ("side", "n")
     params = SIDES, [2_000, 20_000]
@@ -150,7 +150,7 @@ class ContributionsOfSet(Contributions):
 
 class Chamfer(Case):
     title, peer = "Chamfer diversity of one set of n × 384", "scikit-learn, full matrix"
-    claim = None
+    claim: float | None = None
     params = SIDES, [5_000, 20_000]
     metric = "chamfer_diversity"
 
@@ -215,7 +215,7 @@ class Encode(Case):
 
 class EncodeCached(Encode):
     title = "Embeddings of n different captions, a second time, with `cache_dir`"
-    claim = None
+    claim: float | None = None
 
     def prepare(self) -> None:
         super().prepare()
@@ -408,19 +408,19 @@ class FirstGruen(FirstScore):
 
 class FirstProbeval(FirstScore):
     title, metric = "First ProbEval in a new process, CPU time", "probeval"
-    claim = None
+    claim: float | None = None
     given = {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]}  # noqa: RUF012
 
 
 class FirstSelfBleu(FirstScore):
     title, metric = "First Self-BLEU in a new process, CPU time", "self_bleu"
-    claim = None
+    claim: float | None = None
     given = {"predictions": _TEXTS}  # noqa: RUF012
 
 
 class ScoreCaptions(FirstScore):
     title = "`text-metrics score` of n captions, four a set, by vendi_embed, CPU time"
-    claim = None
+    claim: float | None = None
     params = SIDES, [400]
 
     def setup(self, side: str, n: int) -> None:
