@@ -86,7 +86,7 @@ _PROBEVAL = Case(
     lambda result: [result["probeval"]],
 )
 _GRUEN = Case(
-    ("\n\n".join(_STORIES),),
+    ("\n---\n".join(_STORIES),),
     csv_of((text, "") for text in _STORIES),
     {"predictions": _STORIES},
     {"texts": _STORIES},

@@ -83,7 +83,10 @@ def test_training_writes_weights_that_the_metric_reads(shared_data, tiny_model, 
     before = load_file(first)
     after = load_file(new)
     changed = {name for name, values in before.items() if (values != after[name]).any()}
-    assert set() < {*before} - changed <= {"log_frequency", "log_total.2.bias"}
+    unchanged = {*before} - changed
+    assert "log_frequency" in unchanged
+    # The two steps of a single number may cancel, in half precision.
+    assert all(before[name].size == 1 for name in unchanged - {"log_frequency"})
     # The mean of the first weights and of two runs of two steps at rates of at most 5e-4, in half precision.
     for name, values in before.items():
         largest = abs(values.astype(float) - after[name]).max()

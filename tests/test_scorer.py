@@ -211,7 +211,7 @@ def test_rows_that_cannot_be_scored_are_named(metric, batch, message):
 
 
 def test_what_cannot_be_is_named():
-    with pytest.raises(ValueError, match="probeval compares"):
+    with pytest.raises(ValueError, match="probeval"):
         Scorer("probeval", "answers")
     with pytest.raises(TypeError, match="'order'"):
         Scorer("vendi_embed", "texts", order=1)

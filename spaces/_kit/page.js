@@ -62,7 +62,9 @@
       if (!saved) return [...example, ...values.slice(example.length)];
       let kept = [];
       try { kept = JSON.parse(decodeURIComponent(saved)); } catch { /* Not ours. */ }
-      const fits = Array.isArray(kept) && kept.length === values.length && kept.every((value, i) => typeof value === typeof values[i]);
+      // A box that was never shown has no value yet.
+      const isLike = (value, i) => value === null || values[i] === null || typeof value === typeof values[i];
+      const fits = Array.isArray(kept) && kept.length === values.length && kept.every(isLike);
       return fits ? kept : values;
     },
   };

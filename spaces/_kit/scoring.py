@@ -32,6 +32,8 @@ _ADVICE = {
     "1 of 1 sets have": "The set has",
     "1 of 1 texts have": "The text has",
     "1 of 1 texts are": "The text is",
+    "1 of 1 texts hold": "The text holds",
+    "1 of 1 texts begin with their": "The text begins with its",
     "1 in another language, of 1 texts": "The text is in another language",
     "1 source code, of 1 texts": "The text is source code",
     "their self_bleu is": "the score is",
@@ -125,7 +127,7 @@ def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | 
         answers = item["answers"] if isinstance(item, dict) else [item] if isinstance(item, str) else item
         strings = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
         marks += clean(strings, contexts=contexts[i] if contexts else None)[1]
-    return marks.warning("text-metrics score --strip {}")
+    return for_visitors(marks.warning("text-metrics score --strip {}"))
 
 
 def for_visitors(message: str) -> str:

@@ -24,8 +24,8 @@ WRONG = "wrong"
 MOST_CLUSTERS, MOST_CHIPS = 20, 12
 SIDES = ("people", "model")
 BOXES = (
-    Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
-    Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 6),
+    Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 6),
+    Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 4),
 )
 STEPS = (
     "Write people's answers to a question, one a line, with an optional count.",
