@@ -86,14 +86,14 @@ def open_settings(page, setting):
     setting.wait_for()
 
 
-def expect_unit(page, unit):
-    """Wait until the page has one score, of this unit."""
+def expect_units(page, *units):
+    """Wait until the page has scores of just these units."""
     page.wait_for_function(
-        """unit => {
+        """expected => {
             const units = [...document.querySelectorAll("#answer .tm-number span")].map(span => span.textContent);
-            return units.length === 1 && units[0] === unit;
+            return units.join() === expected.join();
         }""",
-        arg=unit,
+        arg=list(units),
     )
 
 
@@ -260,7 +260,7 @@ def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, visit):
     """While the server computes: a second press; then a setting, the text again, and a file."""
     page = visit(("", "a cat\na dog\na cow\na hen", "", ""))
     # Then the page has loaded all that it needs.
-    expect_unit(page, "of 4")
+    expect_units(page, "of 4")
     page.evaluate(SEEN)
     os.kill(demo.process, signal.SIGSTOP)
     try:
@@ -269,19 +269,19 @@ def test_a_result_is_marked_if_and_only_if_it_is_of_another_input(demo, visit):
             press_score(page)
     finally:
         os.kill(demo.process, signal.SIGCONT)
-    expect_unit(page, "of 3")
+    expect_units(page, "of 3")
     assert "of 2, as new" not in page.evaluate("seen")
     expect_old(page, False)
     write(page, ("", "a cat\na dog", "", ""))
     expect_old(page)
     set_number(page, "Order q", 2)
-    expect_unit(page, "of 2")
+    expect_units(page, "of 2")
     expect_old(page, False)
     page.get_by_role("tab", name="File").click()
     choose_file(page, "text\na cat\na dog\na cow\na hen\n")
     expect_old(page, False)
     press_score(page, "Score the file")
-    expect_unit(page, "of 4")
+    expect_units(page, "of 4")
     page.get_by_role("tab", name="Write").click()
     write(page, ("", "another", "", ""))
     page.wait_for_function("location.hash.includes('another')")
@@ -306,7 +306,7 @@ def test_a_reload_keeps_text_and_settings(demo, visit):
     open_settings(page, page.get_by_label("Name of A"))
     assert [page.get_by_label(f"Name of {letter}").input_value() for letter in "AB"] == [texts[0], texts[2]]
     press_score(page)
-    expect_unit(page, "of 2")
+    expect_units(page, "of 2", "of 2")
     expect_old(page, False)
     assert "q:2.5" in page.locator("#answer pre").first.text_content()
     page.goto(f"{demo.url}#%7Bnot%20ours")
@@ -316,7 +316,7 @@ def test_a_reload_keeps_text_and_settings(demo, visit):
     # A link that is pasted into the open page.
     link = quote(json.dumps(["", "a fox\na hen\nan owl", "", "", "", True, 1]))
     page.evaluate(f"location.hash = {link!r}")
-    expect_unit(page, "of 3")
+    expect_units(page, "of 3")
     assert boxes_of(page)[0].input_value() == "a fox\na hen\nan owl"
 
 
