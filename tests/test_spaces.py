@@ -10,12 +10,13 @@ import json
 import os
 import signal
 from itertools import chain
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
 
 from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page, wait_for_figures
-from tests.demos import CASES, HTTP, SECRET, WITH_CONTEXTS, csv_of, in_every_demo
+from tests.demos import CASES, HTTP, INTERNAL, SECRET, WITH_CONTEXTS, csv_of, in_every_demo
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -243,6 +244,9 @@ def test_a_visit_by_phone(demo, visit, load):
 demo_of = pytest.mark.parametrize("demo", ["vendi_embed"], indirect=True)
 
 
+ORDINARY = json.loads((Path(__file__).parent / "data" / "ordinary_inputs.json").read_text(encoding="utf-8"))
+
+
 # Notes in each frame what the page shows, and whether as the score of the input.
 SEEN = """() => {
     window.seen = [];
@@ -443,3 +447,25 @@ def test_lower_scores_have_stronger_marks(demo, visit, scheme):
     page = visit(["The council met to decide. It want them bridge the of on. Went cat dog red by."], scheme=scheme)
     page.locator(".tm-marked mark").first.wait_for()
     page.wait_for_function(STRONGER)
+
+
+@pytest.mark.parametrize("demo", ["self_bleu", "vendi_embed"], indirect=True)
+def test_ordinary_inputs_have_a_result_in_a_browser(demo, visit, load):
+    """Each of tests/data/ordinary_inputs.json: the page shows what `compute` gives, or says what to change."""
+    page = visit()
+    compute = load(demo.name).compute
+    for title, texts in ORDINARY.items():
+        write(page, ("", "\n".join(texts), "", ""))
+        press_score(page)
+        # What is shown names the input that it is of.
+        page.wait_for_function(
+            """text => document.querySelector("#answer [data-token]").dataset.token.includes(JSON.stringify(text))""",
+            arg="\n".join(texts),
+        )
+        shown = page.locator("#answer").inner_text()
+        assert INTERNAL not in shown, title
+        if page.locator("#answer .tm-error").count():
+            assert title == "one word"
+        elif title not in ("numbered list", "bullets"):
+            # The page has removed the markers of these lists.
+            expect_numbers(page, [compute(predictions=texts)[demo.name]])
