@@ -102,11 +102,12 @@ def main() -> None:
             for (device, size), scheme in product((("laptop", LAPTOP), ("phone", PHONE)), ("light", "dark")):
                 page = open_page(opened, url, size, scheme)
                 path = states / f"{name}-{device}-{scheme}"
+                wait_for_figures(page)
                 page.screenshot(path=f"{path}-opened.png")
                 click_example(page)
                 page.screenshot(path=f"{path}-shown.png")
                 page.screenshot(path=f"{path}-result.png", full_page=True)
-        shutil.copyfile(states / f"{name}-laptop-light-shown.png", ROOT / "docs" / "screenshots" / f"{name}.png")
+        shutil.copyfile(states / f"{name}-laptop-light-opened.png", ROOT / "docs" / "screenshots" / f"{name}.png")
 
 
 if __name__ == "__main__":
