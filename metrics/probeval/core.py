@@ -2057,15 +2057,19 @@ class TextMetric:
     # Set by evaluate.EvaluationModule.
     name: str
     writer: Any
+    inputs_description: str
     num_process: int
     _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # evaluate makes a copy of the method for each instance.
-        of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
-        of_metric.__signature__ = self._signature()
+        # evaluate makes a copy of each method for each instance, and appends the help of the metric to its docstring.
+        methods: tuple[Any, ...] = (self.compute, self.add, self.add_batch)
+        for method in methods:
+            shared = inspect.getdoc(getattr(TextMetric, method.__name__))
+            method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
+        methods[0].__func__.__signature__ = self._signature()
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -2097,11 +2101,7 @@ class TextMetric:
         return shared.replace(parameters=[*inputs, *settings])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score `predictions` together with everything added before.
-
-        Args:
-            predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
-            compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
+        """Score `predictions`, if any, together with everything added before.
 
         Returns the result, or None on any process but the first.
         """
@@ -2118,12 +2118,11 @@ class TextMetric:
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Keep a batch of texts, or of sets of texts, for a later `compute`.
+        """Keep a batch for a later `compute`, whose help follows.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts; the same form in all batches. references: what to
-            compare them with, in a metric that does; otherwise unused.
-
+            predictions: as for `compute`, in the same form in all batches.
+            references: as for `compute`, in a metric that has them; otherwise unused.
         """
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
 
@@ -2142,12 +2141,11 @@ class TextMetric:
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Keep one text, or one set of texts, for a later `compute`.
+        """Keep one text, set of texts or question for a later `compute`, whose help follows.
 
         Args:
-            prediction: a text, or a set of texts; the same form in all calls. reference: what to compare it with, in a
-            metric that does; otherwise unused.
-
+            prediction: an entry of the predictions of `compute`, in the same form in all calls.
+            reference: an entry of its references, in a metric that has them; otherwise unused.
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction = kwargs.pop("predictions", prediction)
