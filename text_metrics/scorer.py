@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import text_metrics
-from text_metrics.core_api import CALL, PAIR, QUESTIONS, TEXTS, Declared, describe
+from text_metrics.core_api import QUESTIONS, TEXTS, describe
 from text_metrics.files.columns import (
     column_of,
     columns_of,
@@ -42,7 +42,11 @@ class Scorer:
         if self._metric.items == QUESTIONS:
             raise ValueError(f"{metric} needs references and cannot be a Scorer: call compute().")
         declared = self._metric.settings.declared()
-        keys = {name: value for name, value in settings.items() if name in declared and _is_key(declared[name], value)}
+        keys = {
+            name: value
+            for name, value in settings.items()
+            if name in declared and isinstance(value, str) and declared[name].is_given(value)
+        }
         self._settings = {name: value for name, value in settings.items() if name not in keys}
         if "singletons" in declared:
             self._settings.setdefault("singletons", "skip")
@@ -136,15 +140,6 @@ class Scorer:
 
     def _column(self, result: str) -> str:
         return f"{self._metric.name}_{result}".removesuffix("_scores")
-
-
-def _is_key(declared: Declared, value: Any) -> bool:
-    """Tell whether the value of a setting names a column, and not a model of pairs."""
-    if declared.given == PAIR and isinstance(value, str):
-        from text_metrics.core_api import is_pair_model
-
-        return not is_pair_model(value)
-    return declared.given != CALL and isinstance(value, str)
 
 
 def _is_pandas(batch: Any) -> bool:

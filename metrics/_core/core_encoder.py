@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
 from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, load_content
-from .core_inputs import LIMITS, TextSets, parse_context_rows, parse_contexts, parse_embeddings
+from .core_inputs import LIMITS, TextSets, list_vectors, parse_context_rows, parse_contexts, parse_embeddings
 from .core_minilm import MiniLM, load_minilm
 from .core_models import (
     DEFAULT_IDENTITY,
@@ -37,6 +37,20 @@ _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
 # Numbers of a block that stays in the cache of a processor: 1 MB of float64.
 _CACHED_NUMBERS = 131_072
+
+
+def in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _read_embeddings(values: Any, sets: TextSets, name: str) -> Any:
+    return in_type_of(values, parse_embeddings(values, sets, name))
 
 
 class UnknownWordsWarning(UserWarning):
@@ -120,12 +134,15 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=TEXT,
         numbers=UNBOUNDED,
+        reader=_read_embeddings,
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
     contexts: Any = setting(
         None,
         given=ITEM,
+        reader=parse_contexts,
+        is_optional=True,
         help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
         "the component of its embedding along that of its context. A blank context is none. A text that equals "
         "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
@@ -134,6 +151,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=ITEM,
         numbers=UNBOUNDED,
+        reader=list_vectors,
+        is_optional=True,
         help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
         "the contexts.",
     )

@@ -208,7 +208,7 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+def parse_contexts(contexts: Any, sets: TextSets, name: str = "contexts") -> list[str]:
     """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
 
     One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
@@ -216,12 +216,19 @@ def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
     """
     if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
         contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    values = as_list(contexts, name, "a list with a string, or None, for each set")
     if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+        raise ValueError(f"{name} must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
     texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
+    check_characters(texts, lambda i: f"{name}[{i}]")
     return [text if text.strip() else "" for text in texts]
+
+
+def list_vectors(values: Any, sets: TextSets, name: str = "") -> Any:
+    """Return the vectors of sets, in a list or an array; one flat set may have a bare vector."""
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    return [rows] if is_vector and len(sets.sizes) == 1 and not sets.nested else rows
 
 
 def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
@@ -231,10 +238,7 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     """
     name = "context_embeddings"
     n_sets = len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
+    rows = list_vectors(values, sets)
     is_missing = np.zeros(n_sets, dtype=bool)
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])

@@ -8,11 +8,10 @@ import numpy as np
 from .core_encoder import EncoderSettings
 from .core_inputs import LIMITS, TextSets, batches_by_size, parse_contexts
 from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
+from .core_settings import NLI, PAIRS
 from .core_warnings import warn
 
 Pairs = Sequence[tuple[str, str]]
-# What a setting that names such a model begins with.
-NLI, PAIRS = "nli:", "pairs:"
 # Pairs in a batch by default.
 _PAIR_BATCH_SIZE = 32
 
@@ -71,11 +70,6 @@ class PairModel(NamedTuple):
             names = ", ".join(map(repr, self.labels))
             raise ValueError(f"{self.parameter}: {self.identity} has no class named {label!r}: it has {names}.")
         return self.labels.index(label)
-
-
-def is_pair_model(value: Any) -> bool:
-    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
-    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
 def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:

@@ -939,7 +939,7 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+def parse_contexts(contexts: Any, sets: TextSets, name: str = "contexts") -> list[str]:
     """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
 
     One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
@@ -947,12 +947,19 @@ def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
     """
     if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
         contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    values = as_list(contexts, name, "a list with a string, or None, for each set")
     if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+        raise ValueError(f"{name} must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
     texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
+    check_characters(texts, lambda i: f"{name}[{i}]")
     return [text if text.strip() else "" for text in texts]
+
+
+def list_vectors(values: Any, sets: TextSets, name: str = "") -> Any:
+    """Return the vectors of sets, in a list or an array; one flat set may have a bare vector."""
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    return [rows] if is_vector and len(sets.sizes) == 1 and not sets.nested else rows
 
 
 def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
@@ -962,10 +969,7 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     """
     name = "context_embeddings"
     n_sets = len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
+    rows = list_vectors(values, sets)
     is_missing = np.zeros(n_sets, dtype=bool)
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
@@ -1061,6 +1065,13 @@ _SETS_OF_TEXTS = (
 )
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
+# What a setting that names a model of pairs begins with.
+NLI, PAIRS = "nli:", "pairs:"
+
+
+def is_pair_model(value: Any) -> bool:
+    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
+    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
 class Declared(NamedTuple):
@@ -1072,6 +1083,10 @@ class Declared(NamedTuple):
     given : its scope: CALL, ITEM, TEXT or PAIR
     numbers : the range of its values, if these are numbers or arrays; None for labels or texts
     help : "`type`: what it does", in which {item} is what the metric scores
+    reader : function of the given values, the sets and the name, which returns what `take` takes; by default the items
+        of a list
+    is_optional : whether an item may have None
+    are_shares : whether the values of the texts of a set sum to 1
     """
 
     default: Any
@@ -1079,6 +1094,43 @@ class Declared(NamedTuple):
     given: str = CALL
     numbers: tuple[float, float] | None = None
     help: str = ""
+    reader: Callable[[Any, TextSets, str], Any] | None = None
+    is_optional: bool = False
+    are_shares: bool = False
+
+    def is_given(self, value: Any) -> bool:
+        """Tell whether a value is one for each item, text or pair; a model of pairs is one for the call."""
+        return self.given != CALL and value is not None and not is_pair_model(value)
+
+    def parse(self, values: Any, sets: TextSets, name: str) -> Any:
+        """Read what is given for m sets of n texts: n values, by text, or m values or matrices."""
+        if self.reader is not None:
+            return self.reader(values, sets, name)
+        if self.are_shares:
+            return parse_probabilities(values, sets, name)
+        return flatten(values, sets, name, "value") if self.given == TEXT else list(values)
+
+    def take(self, values: Any, owners: np.ndarray, rows: np.ndarray, places: np.ndarray) -> Any:
+        """Take the part of s subsets of k texts each from what `parse` returned, in the form that `compute` takes.
+
+        owners : ndarray of shape (s,), the set of each subset
+        rows, places : ndarrays of shape (s, k), the indices of its texts among all texts, and within the set
+        """
+        if self.given == ITEM:
+            return [values[i] for i in owners.tolist()]
+        if self.given == PAIR:
+            return [values[i][np.ix_(part, part)] for i, part in zip(owners.tolist(), places, strict=True)]
+        if self.are_shares:
+            return scale_shares(values[rows])
+        if isinstance(values, list):
+            return [[values[i] for i in row] for row in rows.tolist()]
+        return values[rows.ravel()]
+
+
+def scale_shares(weights: np.ndarray) -> list[list[float]]:
+    """Scale the weights of texts (s, k) to shares of their subsets, which sum to 1."""
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    return shares.tolist()
 
 
 def setting(
@@ -1088,10 +1140,13 @@ def setting(
     help: str,
     given: str = CALL,
     numbers: tuple[float, float] | None = None,
+    reader: Callable[[Any, TextSets, str], Any] | None = None,
+    is_optional: bool = False,
+    are_shares: bool = False,
     **bounds: Any,
 ) -> Any:
     """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers, help)
+    declared = Declared(default, partial(check, **bounds), given, numbers, help, reader, is_optional, are_shares)
     return field(default=default, metadata={"declared": declared})
 
 
@@ -1687,6 +1742,20 @@ _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 _CACHED_NUMBERS = 131_072
 
 
+def in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _read_embeddings(values: Any, sets: TextSets, name: str) -> Any:
+    return in_type_of(values, parse_embeddings(values, sets, name))
+
+
 class UnknownWordsWarning(UserWarning):
     """Texts consist of words that the model does not know."""
 
@@ -1768,12 +1837,15 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=TEXT,
         numbers=UNBOUNDED,
+        reader=_read_embeddings,
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
     contexts: Any = setting(
         None,
         given=ITEM,
+        reader=parse_contexts,
+        is_optional=True,
         help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
         "the component of its embedding along that of its context. A blank context is none. A text that equals "
         "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
@@ -1782,6 +1854,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=ITEM,
         numbers=UNBOUNDED,
+        reader=list_vectors,
+        is_optional=True,
         help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
         "the contexts.",
     )

@@ -47,6 +47,7 @@ class VendiSettings(SourceSettings):
         None,
         given=TEXT,
         numbers=(0, 1),
+        are_shares=True,
         help="flat, or nested like `predictions`: probability of each text within its set. Each set sums to 1. "
         "Default: uniform.",
     )

@@ -29,6 +29,7 @@ from text_metrics.console import Parser, command, input_checked
 from text_metrics.core_api import (
     EmbeddedSetSettings,
     EncoderSettings,
+    SemanticEntropySettings,
     TextSets,
     content_ranks,
     embed_sets,
@@ -36,7 +37,7 @@ from text_metrics.core_api import (
     parse_number,
     unit_vectors,
 )
-from text_metrics.files.columns import Column, parse_cell
+from text_metrics.files.columns import parse_cell, setting_column
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.files.storage import to_json
@@ -179,14 +180,13 @@ def main(words: Sequence[str] | None = None) -> int:
     """Choose texts of the file; returns the exit code."""
     options = parse_options(words)
     source = Source(options.data, **cli.form_of(options))
-    columns = [Column("contexts", options.context_key)] if options.context_key else []
-    if quality := options.columns.get("quality"):
-        columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
-    if classes := options.columns.get("classes"):
-        columns.append(Column("classes", classes, True))
+    declared = SemanticEntropySettings.declared()
+    columns = []
+    for argument, key in options.columns.items():
+        columns.append(setting_column(argument, key, declared[argument], options.quality_scale))
     with input_checked():
         encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
-        if not classes:
+        if "classes" not in options.columns:
             encoder.check_found()
     saved = SavedJob(options, "chosen")
     summary = saved.finished()

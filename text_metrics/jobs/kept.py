@@ -107,7 +107,7 @@ def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool =
     keys = Keys(arguments.text_key if has_key else _TEXT, arguments.id_key, arguments.system_key)
     context = getattr(arguments, "context_key", None)
     cli.check_strip(arguments.strip, context is not None)
-    columns = [] if context is None else [Column("contexts", context)]
+    columns = [] if context is None else [Column("contexts", context, is_optional=True)]
     reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo(), strip=arguments.strip)
     reader.prepare(source)
     kept = KeptRows(source, list(reader.units(source)))

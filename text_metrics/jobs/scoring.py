@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from text_metrics.console import input_checked
-from text_metrics.core_api import CALL, QUESTIONS, TEXTS, ItemResult, result_numbers, result_values, rows_of, split_list
-from text_metrics.files.columns import Column, columns_of, to_arguments
+from text_metrics.core_api import QUESTIONS, TEXTS, ItemResult, result_numbers, result_values, rows_of, split_list
+from text_metrics.files.columns import ID, Column, columns_of, to_arguments
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.jobs.job import Rows
 from text_metrics.loading import load_metric
@@ -44,11 +44,13 @@ class RowScorer:
         for name, value in options.settings.items():
             if name in ("set_size", "confidence"):
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
-            # One model of pairs is for all items.
-            is_model = isinstance(value, str) and ":" in value
-            if name in declared and declared[name].given != CALL and not is_model:
+            if name in declared and declared[name].is_given(value):
                 raise ValueError(f"--setting {name} is per {declared[name].given}: pass --column {name}=COLUMN.")
-        given = {name: ["a column"] for name in options.columns if name in declared and name != "confidence_by"}
+        given = {
+            column.argument: ["a column"]
+            for column in self.columns
+            if column.argument in declared and column.kind != ID
+        }
         with input_checked():
             self.settings: Any = self.metric.settings.read(options.settings | given, self.metric.name)
         if self.settings.pooled_by and not options.one_set:

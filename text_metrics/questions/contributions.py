@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.core_api import ROW_ERRORS, batches_by_size, embed_sets, lists_by_set, matrix_device, one_thread
-from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
+from text_metrics.questions.subsets import Subsets, SubsetScorer
 
 # Number of texts in a block of sets, which bounds the memory.
 _TEXTS_AT_ONCE = 2**12
@@ -43,7 +43,7 @@ def score_contributions(
         whole = np.array(scorer.whole["scores"], dtype=np.float64)
         parsed = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
         by_spectrum = scorer.metric.name == "vendi_embed" and parsed.orders[0] in (1, 2)
-        if by_spectrum and parsed.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
+        if by_spectrum and parsed.passed().keys().isdisjoint(("kernel", "similarity", "weights")):
             from text_metrics.questions.leave_one_out import vendi_without_each
 
             with one_thread():

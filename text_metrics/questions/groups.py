@@ -27,7 +27,7 @@ from text_metrics.core_api import (
     parse_count,
     split_list,
 )
-from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
+from text_metrics.questions.subsets import Subsets, SubsetScorer
 
 # With fewer sets, the sum over sets may be far from normal.
 FEW_SETS = 20
@@ -125,7 +125,7 @@ def _arrange(
     start = int(scorer.starts[set_index])
     part = slice(start, start + len(labels))
     texts = scorer.sets.texts[part]
-    weights = scorer.given[WEIGHTS][part] if WEIGHTS in scorer.given else np.ones(len(texts))
+    weights = np.ones(len(texts)) if scorer.weights is None else scorer.weights[part]
     present = np.flatnonzero(weights > 0).tolist()
     slots = sorted(present, key=lambda i: (labels[i], weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()

@@ -9,7 +9,7 @@ from typing import Any
 from torch import distributed
 
 import text_metrics
-from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers, warn
+from text_metrics.core_api import TEXTS, Signature, describe, result_numbers, warn
 from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
@@ -25,8 +25,8 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
     metric.settings.read(settings, metric.name)
     for name, declared in metric.settings.declared().items():
         value = settings.get(name)
-        is_known = is_pair_model(value) or (name in columns and isinstance(value, str))
-        if name in settings and declared.given != CALL and not is_known:
+        is_column = name in columns and isinstance(value, str)
+        if declared.is_given(value) and not is_column:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
 
