@@ -27,6 +27,16 @@ from text_metrics.metrics._core.core_inputs import (
     number_labels,
     parse_sets,
     split_list,
+    starts_of,
+)
+from text_metrics.metrics._core.core_intervals import (
+    UNBOUNDED,
+    Bounds,
+    Estimate,
+    ScoreSummary,
+    mean_estimate,
+    parse_confidence_by,
+    ratio_estimate,
 )
 from text_metrics.metrics._core.core_language import find_unread
 from text_metrics.metrics._core.core_models import (
@@ -57,18 +67,11 @@ from text_metrics.metrics._core.core_results import (
     QUESTIONS,
     SETS,
     TEXTS,
-    UNBOUNDED,
     VERSION,
-    Bounds,
-    Estimate,
     ItemResult,
-    ScoreSummary,
     Signature,
     caller_name,
     format_sizes,
-    mean_estimate,
-    parse_confidence_by,
-    ratio_estimate,
     result_numbers,
     result_values,
     rows_of,

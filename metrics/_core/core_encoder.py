@@ -15,7 +15,17 @@ from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
 from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, load_content
-from .core_inputs import LIMITS, TextSets, list_vectors, parse_context_rows, parse_contexts, parse_embeddings
+from .core_inputs import (
+    LIMITS,
+    TextSets,
+    find_different,
+    list_vectors,
+    owners_of,
+    parse_context_rows,
+    parse_contexts,
+    parse_embeddings,
+)
+from .core_intervals import UNBOUNDED
 from .core_minilm import MiniLM, load_minilm
 from .core_models import (
     DEFAULT_IDENTITY,
@@ -27,7 +37,7 @@ from .core_models import (
     quiet_loading,
 )
 from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix, unit_vectors
-from .core_results import UNBOUNDED, caller_name
+from .core_results import caller_name
 from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
 from .core_warnings import warn
 from .core_windows import split_windows, token_batches
@@ -185,7 +195,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
     the cache cannot be used.
     """
-    different = list(dict.fromkeys(texts))
+    different, places = find_different(texts)
     if settings.is_given:
         signed = {"model": f"given({caller_name(settings.model)})"}
         rows = settings.model.encode(different)
@@ -194,9 +204,8 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     name = f"the embeddings by model {signed['model']}:"
     precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
-    place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
+    return Encoded(parse_embeddings(rows[places], flat, name), signed, precision)
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
@@ -237,7 +246,7 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     n, d = rows.shape
     projected = np.empty_like(rows)
     directions = unit_vectors(contexts)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):

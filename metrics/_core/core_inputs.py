@@ -44,10 +44,36 @@ class TextSets(NamedTuple):
     sizes: np.ndarray
     nested: bool
 
+    @property
+    def starts(self) -> np.ndarray:
+        """The flat index of the first text of each set: (m,)."""
+        return starts_of(self.sizes)
+
+    @property
+    def owners(self) -> np.ndarray:
+        """The set of each text: (n,)."""
+        return owners_of(self.sizes)
+
     def where(self, index: int) -> str:
         """Name the text at a flat index for an error."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def starts_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the flat index of the first text of each set: (m,)."""
+    return np.cumsum(sizes) - sizes
+
+
+def owners_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the set of each text: (n,)."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def find_different(items: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """List the different items of n, in order of first appearance, and the place of each item among them: (n,)."""
+    places = {item: i for i, item in enumerate(dict.fromkeys(items))}
+    return list(places), np.fromiter(map(places.__getitem__, items), np.int64, len(items))
 
 
 def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
@@ -273,7 +299,7 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     for size in np.unique(sizes).tolist():
         same = np.flatnonzero(sizes == size)
         step = max(1, max_rows // size)
@@ -289,7 +315,7 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
-    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+    return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
@@ -315,8 +341,7 @@ def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
             raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+    return find_different(labels)[1]
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:

@@ -12,7 +12,8 @@ import datasets
 import evaluate
 
 from .core_inputs import TextSets, parse_sets
-from .core_results import SETS, Bounds, ItemResult, ScoreSummary, format_sizes, parse_confidence_by, signature
+from .core_intervals import Bounds, ScoreSummary, parse_confidence_by
+from .core_results import SETS, ItemResult, format_sizes, signature
 from .core_settings import SetSettings, Settings
 
 # Each metric has its own copy of this file, so a fork is noted outside all of them.

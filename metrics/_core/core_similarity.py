@@ -7,10 +7,10 @@ import numpy as np
 
 from .core_encoder import EmbeddedSetSettings, EncoderSettings, in_type_of
 from .core_inputs import TextSets, as_list
+from .core_intervals import UNBOUNDED
 from .core_models import TRANSFORMER, find_device, find_model
 from .core_numbers import ROUNDED_ENTRY, describe, parse_matrix, to_array
 from .core_pairs import PairModel, Pairs, all_pairs, load_pair_model, with_contexts
-from .core_results import UNBOUNDED
 from .core_settings import NLI, PAIR, is_pair_model, setting
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     score = _entailment if loaded.kind == NLI else _probability
     values = np.ones(len(pairs))
     values[differ] = score(loaded, [(a, b) for a, b in pairs if a != b], settings).mean(1).clamp(min=0)
-    starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
     matrices = [np.eye(size) for size in sets.sizes.tolist()]
-    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
-    for set_index, (i, j), value in zip(owner.tolist(), (places - starts[places]).tolist(), values, strict=True):
+    owners = sets.owners[places[:, 0]]
+    within = places - sets.starts[owners, None]
+    for set_index, (i, j), value in zip(owners.tolist(), within.tolist(), values, strict=True):
         matrices[set_index][i, j] = matrices[set_index][j, i] = value
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 

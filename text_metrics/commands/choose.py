@@ -35,6 +35,7 @@ from text_metrics.core_api import (
     embed_sets,
     number_labels,
     parse_number,
+    starts_of,
     unit_vectors,
 )
 from text_metrics.files.columns import parse_cell, setting_column
@@ -87,7 +88,7 @@ def choose_texts(
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
     candidates = [_merge_equal(unit.texts, values) for unit, values in zip(units, qualities, strict=True)]
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     n_candidates = np.array(list(map(len, candidates)))
     rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
     keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)

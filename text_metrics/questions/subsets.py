@@ -64,7 +64,7 @@ class SubsetScorer:
         self.metric.settings.read(self.settings, self.metric.name)
         self._predictions = predictions
         self.sets = parse_sets(predictions, self.settings.get("set_size"))
-        self.starts = np.cumsum(self.sets.sizes) - self.sets.sizes
+        self.starts = self.sets.starts
 
     @property
     def singletons_skipped(self) -> dict[str, Any]:
