@@ -11,9 +11,7 @@ from text_metrics.metrics._core.core_encoder import (
     EmbeddedSetSettings,
     EncoderSettings,
     embed_sets,
-    encode,
     is_other_script,
-    unit_rows,
 )
 from text_metrics.metrics._core.core_inputs import (
     LIMITS,
@@ -27,7 +25,6 @@ from text_metrics.metrics._core.core_inputs import (
     number_labels,
     parse_sets,
     split_list,
-    starts_of,
 )
 from text_metrics.metrics._core.core_intervals import (
     UNBOUNDED,
@@ -44,13 +41,11 @@ from text_metrics.metrics._core.core_models import (
     TRANSFORMER,
     find_device,
     find_model,
-    matrix_device,
     quiet_loading,
 )
 from text_metrics.metrics._core.core_ngrams import is_unspaced
 from text_metrics.metrics._core.core_numbers import (
     ROUNDING,
-    ROW_ERRORS,
     TIE,
     describe,
     first_line,
@@ -87,19 +82,11 @@ from text_metrics.metrics._core.core_settings import (
     scale_shares,
     suggest,
 )
-from text_metrics.metrics._core.core_spectra import (
-    eigenvalue_shares,
-    gram_sums,
-    second_moments,
-    spectra_from_sums,
-    vendi_score,
-)
 from text_metrics.metrics._core.core_warnings import warn
 from text_metrics.metrics._core.core_windows import token_batches
 
 # By module, the names that are imported at their first use.
 _LAZY = {
-    "_core.core_metric": ("one_thread",),
     "probeval.probeval_formats": ("WRONG", "count_answers", "pair_rows", "parse_row"),
     "probeval.probeval_protoqa": ("ranked_scores",),
     "probeval.probeval_released": ("parse_target", "read_answers", "warn_of_unclustered"),
@@ -107,7 +94,6 @@ _LAZY = {
     "probeval.probeval_words": ("fold", "normalize"),
     "self_bleu.self_bleu_tokenizers": ("WHITESPACE", "tokenize"),
     "semantic_entropy.semantic_entropy_settings": ("SemanticEntropySettings",),
-    "vendi_embed.vendi_embed_results": ("name_results",),
 }
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import datasets
 import evaluate
+import numpy as np
 
 from .core_inputs import TextSets, parse_sets
 from .core_intervals import Bounds, ScoreSummary, parse_confidence_by
@@ -192,5 +193,11 @@ class SetMetric(TextMetric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
         result, signed = self._score(sets, settings, summary)
-        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
-        return result | {"signature": signature(self.name, **signed)}
+        return self._signed(result, signed, sets.sizes, settings)
+
+    def _signed(
+        self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
+    ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
+        text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
+        return result | {"signature": text}

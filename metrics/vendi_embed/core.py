@@ -1841,6 +1841,13 @@ class EncoderSettings(Settings):
         """Whether the encoder is known to read English only: the default model, also with adapters."""
         return self.is_default or is_content(self.model)
 
+    def signed_encoder(self, files: Any = None) -> dict[str, str]:
+        """Return the entries of a signature for the encoder, which is not loaded; its files are found if not given."""
+        if self.is_given:
+            return {"model": f"given({caller_name(self.model)})"}
+        windows = {"long_texts": "windows"} if self.long_texts == "windows" else {}
+        return {"model": (files or find_encoder(self.model)).identity, **windows}
+
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
         find_device(self.device)
@@ -1921,7 +1928,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     """
     different, places = find_different(texts)
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model)})"}
+        signed = settings.signed_encoder()
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
@@ -2025,10 +2032,9 @@ def is_other_script(text: str) -> bool:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
     files = find_encoder(settings.model)
-    signed = {"model": files.identity, **windows}
+    signed = settings.signed_encoder(files)
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
@@ -2281,8 +2287,14 @@ class SetMetric(TextMetric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
         result, signed = self._score(sets, settings, summary)
-        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
-        return result | {"signature": signature(self.name, **signed)}
+        return self._signed(result, signed, sets.sizes, settings)
+
+    def _signed(
+        self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
+    ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
+        text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
+        return result | {"signature": text}
 
 
 # ----------------------------------------------------------------------------------------------------------------------

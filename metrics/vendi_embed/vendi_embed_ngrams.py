@@ -37,7 +37,7 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     words = [NLTKWordTokenizer().tokenize(text) for text in texts]
     tokens = number_tokens([words[place] for place in places.tolist()])
     tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
-    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    signed = {"tokenizer": f"nltk{nltk.__version__}"}
     return ngram_kernels(tables, sets.sizes), signed
 
 

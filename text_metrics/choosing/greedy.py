@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.core_api import TIE, first_maximum, starts_of, unit_vectors
+from text_metrics.core_api import TIE, first_maximum, unit_vectors
 
 # Texts of a group that are looked at together.
 _LAZY_ROWS = 512
@@ -59,7 +59,7 @@ def choose(
     list of m ndarrays: the places of the chosen texts in their group, in the order of choice
     """
     chosen = []
-    for start, size, wanted in zip(starts_of(sizes), sizes, keep.tolist(), strict=True):
+    for start, size, wanted in zip(np.cumsum(sizes) - sizes, sizes, keep.tolist(), strict=True):
         order = np.argsort(ranks[start : start + size], kind="stable")
         rows = start + order
         picked = _choose(unit_vectors(embeddings[rows]), quality[rows], wanted, 1 - min_distance + TIE)

@@ -29,16 +29,14 @@ from text_metrics.console import Parser, command, input_checked
 from text_metrics.core_api import (
     EmbeddedSetSettings,
     EncoderSettings,
-    SemanticEntropySettings,
     TextSets,
     content_ranks,
     embed_sets,
     number_labels,
     parse_number,
-    starts_of,
     unit_vectors,
 )
-from text_metrics.files.columns import parse_cell, setting_column
+from text_metrics.files.columns import Column, parse_cell
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.files.storage import to_json
@@ -88,7 +86,7 @@ def choose_texts(
     qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
     quality = np.concatenate(qualities)
     candidates = [_merge_equal(unit.texts, values) for unit, values in zip(units, qualities, strict=True)]
-    starts = starts_of(sizes)
+    starts = np.cumsum(sizes) - sizes
     n_candidates = np.array(list(map(len, candidates)))
     rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
     keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)
@@ -181,13 +179,14 @@ def main(words: Sequence[str] | None = None) -> int:
     """Choose texts of the file; returns the exit code."""
     options = parse_options(words)
     source = Source(options.data, **cli.form_of(options))
-    declared = SemanticEntropySettings.declared()
-    columns = []
-    for argument, key in options.columns.items():
-        columns.append(setting_column(argument, key, declared[argument], options.quality_scale))
+    columns = [Column("contexts", options.context_key, is_optional=True)] if options.context_key else []
+    if quality := options.columns.get("quality"):
+        columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
+    if classes := options.columns.get("classes"):
+        columns.append(Column("classes", classes, True))
     with input_checked():
         encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
-        if "classes" not in options.columns:
+        if not classes:
             encoder.check_found()
     saved = SavedJob(options, "chosen")
     summary = saved.finished()

@@ -24,7 +24,6 @@ from text_metrics.core_api import (
     TEXT,
     TEXTS,
     UNBOUNDED,
-    Declared,
     Settings,
     describe,
     first_line,
@@ -278,7 +277,11 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1, strips
         elif argument == "references" and items not in (SETS, TEXTS):
             arguments.append(Column(argument, name, kind=ANSWERS))
         elif argument in given:
-            arguments.append(setting_column(argument, name, given[argument], scale, items))
+            setting = given[argument]
+            per_text = setting.given in (TEXT, PAIR) or (setting.given == ITEM and items == TEXTS)
+            divisor = scale if argument == _SCALED else None
+            is_optional = setting.is_optional
+            arguments.append(Column(argument, name, per_text, setting.numbers, divisor, is_optional=is_optional))
         elif argument == "contexts" and strips_prompt:
             arguments.append(Column(argument, name, is_optional=True, is_argument=False))
         else:
@@ -288,13 +291,6 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1, strips
                 "whole call is a --setting."
             )
     return arguments
-
-
-def setting_column(argument: str, name: str, declared: Declared, scale: float = 1, items: str | None = SETS) -> Column:
-    """Return the column of a setting of this name, for a metric of these items; `scale` is the divisor of quality."""
-    per_text = declared.given in (TEXT, PAIR) or (declared.given == ITEM and items == TEXTS)
-    divisor = scale if argument == _SCALED else None
-    return Column(argument, name, per_text, declared.numbers, divisor, is_optional=declared.is_optional)
 
 
 def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], are_texts: bool) -> dict[str, Any]:

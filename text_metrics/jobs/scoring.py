@@ -64,10 +64,8 @@ class RowScorer:
 
     @property
     def has_sums(self) -> bool:
-        """True if the score of a set follows from sums over its texts, as the Vendi score of embeddings does."""
-        if self.metric.name != "vendi_embed" or self.columns:
-            return False
-        return self.settings.kernel == "embedding" and self.settings.similarity is None
+        """True if the score of a set follows from sums over its texts."""
+        return hasattr(self.metric, "has_sums") and not self.columns and self.metric.has_sums(self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)
@@ -136,18 +134,14 @@ def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
     """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
-    from text_metrics.core_api import encode, gram_sums, matrix_device
-
-    texts = list(chain.from_iterable(unit.texts for unit in units))
-    embeddings, *_ = encode(texts, scorer.settings)
-    return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+    return scorer.metric.sum_up(list(chain.from_iterable(unit.texts for unit in units)), scorer.settings)
 
 
 def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple[dict[str, Any], Rows]:
     """Return the facts that the summary needs of sums, and no rows."""
-    result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
-    check_limits(scorer.options, dict(result_numbers(result)))
     n_texts = sum(len(unit.texts) for unit in units)
+    result = scorer.metric.score_sums(sums, n_texts, scorer.settings)
+    check_limits(scorer.options, dict(result_numbers(result)))
     return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
 
 
