@@ -77,7 +77,6 @@ from text_metrics.metrics._core.core_settings import (
     ITEM,
     PAIR,
     TEXT,
-    Declared,
     Settings,
     scale_shares,
     suggest,
