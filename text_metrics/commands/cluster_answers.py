@@ -201,7 +201,7 @@ def main() -> int:
     help = "what texts of one class have in common, or a text file that says so; by default, the same content"
     parser.add_argument("--criterion", metavar="TEXT", help=help)
     cli.add_rows(parser, contexts=True)
-    arguments = parser.parse_args(namespace=cli.Options())
+    arguments = parser.parse_args(None, cli.Options())
     options_of_texts = ("criterion", "text_key", "id_key", "system_key", "context_key", "rows", "delimiter")
     if any(getattr(arguments, name) is not None for name in options_of_texts):
         return partition_texts(arguments)

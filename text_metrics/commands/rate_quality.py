@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
     cli.add_chat(parser, "texts", "a file of rows with texts, of any form that text-metrics score reads")
     cli.add_rows(parser)
-    arguments = parser.parse_args(namespace=cli.Options())
+    arguments = parser.parse_args(None, cli.Options())
     kept.check_outputs(arguments, *([arguments.model] if arguments.likelihood else []))
     rows = kept.read(arguments, LIKELIHOOD if arguments.likelihood else ASKED)
     answers = rows.answers()
