@@ -23,6 +23,7 @@ from text_metrics.metrics._core.core_inputs import (
     lists_by_set,
     mean_by_set,
     number_labels,
+    owners_of,
     parse_sets,
     split_list,
 )

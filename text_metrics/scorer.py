@@ -134,9 +134,9 @@ class Scorer:
     def _added(self) -> list[str]:
         """Name the columns that are added."""
         given = {column.argument: ["a column"] for column in self._columns}
-        passed = self._metric.settings.read(self._settings | given, self._metric.name).passed()
-        results = [result.name for result in self._metric.item_results if passed.keys() >= set(result.needs)]
-        return [self._column(name) for name in ("scores", *results) if name.endswith("scores")]
+        settings = self._metric.settings.read(self._settings | given, self._metric.name)
+        names = [result.name for result in self._metric.results_under(settings)]
+        return [self._column(name) for name in names if name.endswith("scores")]
 
     def _column(self, result: str) -> str:
         return f"{self._metric.name}_{result}".removesuffix("_scores")

@@ -2266,6 +2266,12 @@ class TextMetric:
         """Return the range of the score under some settings, which a metric may override."""
         return self.bounds
 
+    def results_under(self, settings: Settings) -> list[ItemResult]:
+        """List the results that have an entry for each item under some settings; `scores` comes first."""
+        passed = settings.passed().keys()
+        results = [result for result in self.item_results if passed >= set(result.needs)]
+        return [ItemResult("scores", bounds=self.bounds_under(settings)), *results]
+
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))

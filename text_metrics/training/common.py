@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from torch import distributed
 
 import text_metrics
-from text_metrics.core_api import TEXTS, Signature, describe, result_numbers, warn
+from text_metrics.core_api import Signature, describe, result_numbers, warn
+from text_metrics.questions.sets import score_sets
 from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
@@ -101,10 +101,7 @@ def read_prompt(prompt: Any, name: str) -> str:
 
 def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Score sets, or their texts by a metric of texts; its interval takes texts of a set as dependent."""
-    if metric.items != TEXTS:
-        return metric.compute(predictions=sets, **settings)
-    owners = [i for i, members in enumerate(sets) for _ in members]
-    return metric.compute(predictions=list(chain.from_iterable(sets)), confidence_by=owners, **settings)
+    return score_sets(metric, sets, settings)
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
