@@ -3,7 +3,6 @@
 Nothing here imports torch, so that invalid input is reported at once.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -17,7 +16,7 @@ from text_metrics.files.columns import Column
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader, Unit, common_size
 from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
-from text_metrics.options import form_of
+from text_metrics.options import Options, form_of
 from text_metrics.reporting.results import Origin
 from text_metrics.texts import PROMPT, Marks, clean
 
@@ -244,7 +243,7 @@ def _parse(sets: Any, name: str) -> TextSets:
     return parsed
 
 
-def read_inputs(options: argparse.Namespace) -> Inputs:
+def read_inputs(options: Options) -> Inputs:
     """Read all files, and pair the systems; raises a ValueError for a wrong file."""
     keys = Keys(options.text_key, options.id_key, options.system_key)
     form = form_of(options)
