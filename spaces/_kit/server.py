@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import logging
+import math
 import os
 import re
 import tempfile
@@ -58,16 +59,12 @@ class Demo(gr.Blocks):
 
 def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     """Return the arguments of a call with the defaults of those that it leaves out."""
-    parameters = list(inspect.signature(function).parameters.values())
-    if len(inputs) > len(parameters):
-        names = ", ".join(parameter.name for parameter in parameters)
-        raise InputError(f"“data” must have at most {len(parameters)} values: {names}. Got {len(inputs)}.")
-    whole = list(inputs)
-    for parameter in parameters[len(inputs) :]:
-        if parameter.default is parameter.empty:
-            raise InputError(f"“data” must have a value for {parameter.name}.")
-        whole.append(parameter.default)
-    return whole
+    try:
+        call = inspect.signature(function).bind(*inputs)
+    except TypeError as error:
+        raise InputError(f"“data” does not fit the parameters: {error}.") from None
+    call.apply_defaults()
+    return list(call.args)
 
 
 def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
@@ -94,28 +91,24 @@ def sweep(folder: Path, age: float, most_bytes: int) -> None:
     """
     now = time.time()
     left = most_bytes
-    for path, modified, size in sorted(_files_of(folder), key=lambda file: file[1], reverse=True):
-        left -= size
-        if left < 0 or now - modified > age:
-            with contextlib.suppress(OSError):
+    for path in sorted(folder.rglob("*"), key=_last_change, reverse=True):
+        age_of_path = now - _last_change(path)
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                if age_of_path > age:
+                    # It fails if the folder has files.
+                    path.rmdir()
+                continue
+            left -= path.stat().st_size
+            if left < 0 or age_of_path > age:
                 path.unlink()
-    for path in sorted(folder.rglob("*/"), reverse=True):
-        with contextlib.suppress(OSError):
-            if now - path.stat().st_mtime > age:
-                # It fails if the folder has files.
-                path.rmdir()
 
 
-def _files_of(folder: Path) -> list[tuple[Path, float, int]]:
-    """List the files below a folder, with the times of their last changes and their sizes."""
-    files = []
-    for path in folder.rglob("*"):
-        # A file may go meanwhile.
-        with contextlib.suppress(OSError):
-            if path.is_file():
-                stat = path.stat()
-                files.append((path, stat.st_mtime, stat.st_size))
-    return files
+def _last_change(path: Path) -> float:
+    """Return the time of the last change of a file; infinity if it is no longer there."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime
+    return math.inf
 
 
 def _sweep_forever() -> None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -13,28 +12,18 @@ import pandas as pd
 from . import panels, plots, reading
 from .core import TIE, first_maximum, tied_ranks
 from .inputs import InputError, Limits, Row, lines_of
-from .page import Box, Drawn, Picture, Result, Space
+from .page import Drawn, Picture, Result, text_box
 from .panels import Card, Ranked
 from .scoring import NOT_READ, Scored
 
 LIMITS = Limits()
-SAMPLE = Path(__file__).with_name("sample.csv")
-# Sentences of ours, the first for the concepts walk, dog, take, park and couple of the CommonGen task.
-EXAMPLES = Path(__file__).with_name("examples.json")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _EXAMPLE = "A man walks his dog in the park.\nIn the park, a man is walking his dog."
 BOXES = (
-    Box("Name of A", "", "A", 1, is_folded=True),
-    Box(
-        "Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog.", 6
-    ),
-    Box("Name of B", "", "B", 1, is_folded=True),
-    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea.", 4),
-)
-STEPS = (
-    "Write or paste texts, one a line, or upload a file. Or click an example.",
-    "Write a second set to compare it with the first. A file may have more sets.",
-    "Press Score.",
+    text_box("Name of A", "A", 1),
+    text_box("Texts of A", _EXAMPLE, 6, "One text a line."),
+    text_box("Name of B", "B", 1),
+    text_box("Texts of B (optional)", "The couple take a train to the sea.", 4, "A second set, to compare."),
 )
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 ADDS = "The score with the text less the score without it. Below 0, the set is more diverse without the text."
@@ -70,10 +59,6 @@ class Sets(NamedTuple):
         name = self.names[i]
         return f"{letter}: {panels.shorten(name, 30)}" if name else letter
 
-    def figure_name(self, i: int) -> str:
-        """Return the name of a set in a figure, which is never empty."""
-        return self.name(i) or "These texts"
-
     def text_name(self, i: int, j: int) -> str:
         """Return the label of a text in a figure: set and text, such as "B3"."""
         return f"{self.letter(i)}{j + 1}" if len(self.texts) > 1 else f"{j + 1}"
@@ -98,26 +83,25 @@ def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
 
 
 def group(rows: Sequence[Row], *, strip: bool = False) -> Sets:
-    """Group rows into sets, in order of first appearance; `strip` removes the markers of lists."""
+    """Group rows into sets, in order of first appearance.
+
+    strip : remove the markers of a list, such as "1." and "-", if each of two or more texts of a set begins with one
+    """
     members: dict[str, list[str]] = {}
     for row in rows:
         members.setdefault(row.set, []).append(row.text)
     # A name that is the letter says nothing more.
     names = ["" if name == LETTERS[i : i + 1] else name for i, name in enumerate(members)]
-    texts = list(members.values())
     n_stripped = 0
-    if strip:
-        plain = [without_markers(written) for written in texts]
-        n_stripped = sum(old != new for old, new in zip(chain(*texts), chain(*plain), strict=True))
-        texts = plain
-    return Sets(texts, names, n_stripped)
+    for name, texts in members.items():
+        if strip and len(texts) > 1 and all(map(_MARKER.match, texts)):
+            members[name] = [_MARKER.sub("", text, count=1) for text in texts]
+            n_stripped += len(texts)
+    return Sets(list(members.values()), names, n_stripped)
 
 
-def without_markers(texts: list[str]) -> list[str]:
-    """Remove the markers of a list, such as "1." and "-", if each of two or more texts begins with one."""
-    if len(texts) < 2 or not all(map(_MARKER.match, texts)):
-        return texts
-    return [_MARKER.sub("", text, count=1) for text in texts]
+# What all demos over sets of texts have in common, of a `Space`.
+SHARED: dict[str, Any] = {"limits": LIMITS, "boxes": BOXES, "rows": rows_of}
 
 
 def marker_box() -> gr.Checkbox:
@@ -126,23 +110,10 @@ def marker_box() -> gr.Checkbox:
     return gr.Checkbox(True, label="Remove list markers", info=info)
 
 
-def space(settings: dict[str, Any], **given: Any) -> Space:
-    """Describe a demo over sets of texts."""
-    shared: dict[str, Any] = {
-        "limits": LIMITS,
-        "boxes": BOXES,
-        "examples": EXAMPLES,
-        "steps": STEPS,
-        "rows": rows_of,
-        "sample": SAMPLE,
-    }
-    return Space(settings=settings, **(shared | given))
-
-
 def prompt_box() -> gr.Textbox:
     """Make the box of the prompt that all sets answer."""
     info = "What the texts share with it is not counted as likeness."
-    return gr.Textbox(label="What were they asked? (optional)", info=info, lines=1, max_lines=1)
+    return text_box("What were they asked? (optional)", "", 1, info)
 
 
 def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
@@ -190,7 +161,7 @@ def result(
     ranking = []
     for i, value in known:
         fact = facts[i] if facts else ""
-        ranking.append(Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, fact))
+        ranking.append(Ranked(sets.name(i), panels.count(len(sets.texts[i]), "text"), value, fact))
     return Result(
         scored=scored,
         texts={"predictions": sets.texts},
@@ -248,9 +219,9 @@ def figures(
     square = similarity[np.ix_(rows, rows)]
     names = [sets.text_name(i, j) for i, j in drawn]
     texts = [sets.texts[i][j] for i, j in drawn]
-    groups: dict[str, list[int]] = {sets.figure_name(i): [] for i in shown}
+    groups: dict[str, list[int]] = {sets.name(i): [] for i in shown}
     for k, (i, _) in enumerate(drawn):
-        groups[sets.figure_name(i)].append(k)
+        groups[sets.name(i)].append(k)
     cut = first_of(len(drawn), len(places))
     joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
     scale = f"1 is the same meaning. Unrelated texts have {panels.decimals(unrelated)} on average."
@@ -329,9 +300,9 @@ def text_bars(
     drawn = [(i, j) for i, j in known if j < MOST_DRAWN]
     if not drawn:
         return None
-    groups: dict[str, list[float | None]] = {sets.figure_name(i): [None] * len(drawn) for i in shown}
+    groups: dict[str, list[float | None]] = {sets.name(i): [None] * len(drawn) for i in shown}
     for k, (i, j) in enumerate(drawn):
-        groups[sets.figure_name(i)][k] = values[i][j]  # type: ignore[index]
+        groups[sets.name(i)][k] = values[i][j]  # type: ignore[index]
     names = [f"{sets.text_name(i, j)}  {sets.texts[i][j]}" for i, j in drawn]
     figure = plots.bars(groups, names, [sets.texts[i][j] for i, j in drawn], title)
     return Drawn(figure, caption + first_of(len(drawn), len(known)))
@@ -339,15 +310,13 @@ def text_bars(
 
 def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
     """Return the table of all texts, with columns that have a value for each text of each set."""
-    rows = [(sets.figure_name(i), j, text) for i, texts in enumerate(sets.texts) for j, text in enumerate(texts, 1)]
-    table: dict[str, Any] = dict(zip(("Set", "No.", "Text"), zip(*rows, strict=True), strict=True))
-    if len(sets.texts) == 1:
-        del table["Set"]
+    rows = [(sets.name(i), j, text) for i, texts in enumerate(sets.texts) for j, text in enumerate(texts, 1)]
+    table = pd.DataFrame(rows, columns=["Set", "No.", "Text"])
     for name, cells in columns.items():
         table[name] = list(chain.from_iterable(cells))
-    return pd.DataFrame(table)
+    return table if len(sets.texts) > 1 else table.drop(columns="Set")
 
 
-def first_of(shown: int, total: int, what: str = "texts") -> str:
+def first_of(shown: int, total: int, what: str = "texts", which: str = "first") -> str:
     """Return a remark for a caption if not all items are shown."""
-    return f" Only the first {shown:,} of {total:,} {what} are shown." if shown < total else ""
+    return f" Only the {which} {shown:,} of {total:,} {what} are shown." if shown < total else ""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Drawn, Picture, Result, build
+from _kit.page import Drawn, Picture, Result, Space, build
 
 chamfer_diversity = scoring.load(__file__, "chamfer_diversity")
 
@@ -154,7 +154,8 @@ def api(texts: list[list[str]], contexts: list[str] | None = None) -> dict[str, 
     return compute(texts, contexts).result
 
 
-SPACE = sets.space(
+SPACE = Space(
+    **sets.SHARED,
     metric=chamfer_diversity,
     title="How far is each text from its nearest neighbour?",
     lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "

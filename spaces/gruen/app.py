@@ -1,11 +1,10 @@
 """Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from _kit import inputs, panels, scoring, server, sets
-from _kit.page import Box, Drawn, Picture, Result, Space, build
+from _kit.page import Drawn, Picture, Result, Space, build, text_box
 
 gruen = scoring.load(__file__, "gruen")
 
@@ -35,18 +34,11 @@ _BELOW = (0.65, 0.4)
 MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 12, 2_000
 # Characters of a repeated passage that are shown.
 _SHARED_LENGTH = 120
-
-
-BOX = Box(
+BOX = text_box(
     "Your text",
-    "Paragraphs are one text. A line --- starts a second text.",
     "The council met on Tuesday. Most members were in favour of the bridge.",
     10,
-)
-STEPS = (
-    "Write or paste a text. A line --- stands between two texts. Or click an example.",
-    "Press Score.",
-    "Look at the sentences with the strongest marks.",
+    "Paragraphs are one text. A line --- starts a second text.",
 )
 
 
@@ -69,8 +61,7 @@ def score(rows: list[inputs.Row]) -> Result:
     ranked = []
     for i, (text, value, detail) in enumerate(zip(texts, result["scores"], result["details"], strict=True), 1):
         parts = [f"{label} {panels.decimals(detail[name])}" for name, label in COMPONENTS.items()]
-        ranked.append(panels.Ranked(0, f"Text {i}: {panels.shorten(text, 60)}", ", ".join(parts), value, 0))
-    facts = [(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()]
+        ranked.append(panels.Ranked(f"Text {i}: {panels.shorten(text, 60)}", ", ".join(parts), value))
     return Result(
         scored,
         {"predictions": texts},
@@ -79,7 +70,6 @@ def score(rows: list[inputs.Row]) -> Result:
         cards=[card(result, len(texts), scored.is_read)],
         ranking=sets.rank(ranked) if len(texts) > 2 else [],
         verdict="" if scored.is_read else NO_VERDICT,
-        facts=facts,
     )
 
 
@@ -138,7 +128,8 @@ def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     headline, meter = (meaning_of(result), result["gruen"]) if is_read else ("", None)
     ends = ("0: poorly written", "1: fluent, nothing repeated, one subject")
-    return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends)
+    facts = [(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()]
+    return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends, facts=facts)
 
 
 def meaning_of(result: dict[str, Any]) -> str:
@@ -174,13 +165,10 @@ SPACE = Space(
     "only, and does not notice every error.",
     limits=LIMITS,
     boxes=(BOX,),
-    examples=Path(__file__).with_name("examples.json"),
-    steps=STEPS,
     rows=lambda box: [inputs.Row(text) for text in inputs.divided(box)],
     score=score,
     pictures=(Picture("Sentence by sentence", "html", True), Picture("Deductions", "html", True)),
     api=api,
-    sample=Path(__file__).with_name("sample.csv"),
     settings={},
 )
 

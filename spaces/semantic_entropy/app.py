@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import numpy as np
 from _kit import inputs, panels, scoring, server, sets
-from _kit.page import Drawn, Picture, Result, build
+from _kit.page import Drawn, Picture, Result, Space, build
 
 semantic_entropy = scoring.load(__file__, "semantic_entropy")
 
@@ -91,7 +90,7 @@ def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int
         largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
         for texts in largest:
             groups.append((panels.count(len(texts), "text"), [(given.name(i), texts, series)]))
-    cut = sets.first_of(len(groups), total, "classes").replace("first", "largest")
+    cut = sets.first_of(len(groups), total, "classes", "largest")
     caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
     return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)
 
@@ -115,12 +114,12 @@ def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | 
 
 
 SAME_SLIDER = gr.Slider(LEAST_SAME, MOST_SAME, FIRST_SAME, step=0.01, label="Say the same from this cosine", info=INFO)
-SPACE = sets.space(
+SPACE = Space(
+    **sets.SHARED,
     metric=semantic_entropy,
     title="How many meanings do these answers have?",
     lead="A model that is sure of its answer says the same each time, in other words. Semantic entropy is the entropy "
     "of the meanings: 0 if all say the same. English only.",
-    examples=Path(__file__).with_name("examples.json"),
     score=score,
     pictures=(Picture("Texts that say the same", "html", is_wide=True), *sets.FIGURES),
     api=api,

@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Picture, Result, build
+from _kit.page import Picture, Result, Space, build
 
 vendi_embed = scoring.load(__file__, "vendi_embed")
 
@@ -96,7 +96,8 @@ def api(texts: list[list[str]], q: float = 1.0, contexts: list[str] | None = Non
     return compute(texts, q, contexts).result
 
 
-SPACE = sets.space(
+SPACE = Space(
+    **sets.SHARED,
     metric=vendi_embed,
     title="How many different things do these texts say?",
     lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
