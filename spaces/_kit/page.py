@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import gradio as gr
 import pandas as pd
@@ -22,7 +22,7 @@ class Picture(NamedTuple):
     """A panel below the answer; a wide one takes a full row."""
 
     title: str
-    kind: Literal["figure", "html"] = "figure"
+    is_html: bool = False
     is_wide: bool = False
 
 
@@ -73,7 +73,7 @@ class Space(NamedTuple):
     score: Callable[..., Result]
     pictures: Sequence[Picture]
     api: Callable[..., dict[str, Any]]
-    settings: dict[str, Any]
+    settings: Mapping[str, Any] = {}
 
 
 class _Shown(NamedTuple):
@@ -154,8 +154,7 @@ def _result_side(space: Space) -> _Shown:
             for picture in space.pictures:
                 with gr.Column(elem_classes=["tm-picture", *(["tm-wide"] if picture.is_wide else [])]) as place:
                     head = gr.HTML(panels.render("heading", picture.title, ""), padding=False)
-                    is_figure = picture.kind == "figure"
-                    body = gr.Plot(container=False, show_label=False) if is_figure else gr.HTML(padding=False)
+                    body = gr.HTML(padding=False) if picture.is_html else gr.Plot(container=False, show_label=False)
                 places.append((place, head, body))
         downloads = gr.HTML(padding=False)
         with gr.Accordion("Details", open=False):
@@ -239,7 +238,8 @@ def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
                 rows = inputs.read_table(path, space.limits)
             else:
                 typed = [text or "" for text in values[:n]]
-                inputs.check_typed(typed, space.limits)
+                # Before anything parses it. Counts, blank lines and spaces are not part of the texts.
+                inputs.check_total(typed, space.limits, times=2)
                 rows = space.rows(*typed)
             settings = dict(zip(space.settings, values[n:], strict=True))
             return _changes(space, shown, token, space.score(rows, **settings))
@@ -285,12 +285,8 @@ def filled_table(table: pd.DataFrame) -> Any:
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
-    weights = []
-    for name in shown.columns:
-        lengths = shown[name].map(lambda cell: len(str(cell)))
-        # A table of no rows has its head only.
-        longest = max([len(name), *lengths])
-        weights.append(14 + min(longest, 45))
+    longest = [max(map(len, [name, *shown[name].astype(str)])) for name in shown.columns]
+    weights = [14 + min(length, 45) for length in longest]
     total = sum(weights)
     return gr.update(value=shown, column_widths=[f"{100 * weight / total:.1f}%" for weight in weights])
 

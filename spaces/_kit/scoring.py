@@ -83,7 +83,7 @@ def is_default() -> bool:
 def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
     """Run a metric, with details, and with `MODEL` if it takes a model and no other is given.
 
-    english : lists of texts that the default model reads in English only; the short ones of a list are judged together
+    english : lists of texts that the default model reads in English only
     is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
     name = metric.name
@@ -107,7 +107,8 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
             similarity = _similarity(metric, texts["predictions"], run)
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [for_visitors(str(warning.message)) for warning in ours]
-    foreign = find_foreign(english) if is_default() else set()
+    # The short texts of a list are judged together.
+    foreign = set(chain.from_iterable(map(reading.find_foreign, english))) if is_default() else set()
     if foreign:
         messages.append(_foreign_note(len(foreign), len(set(chain.from_iterable(english)))))
     # By its name, because each metric has its own copy of the class.
@@ -124,8 +125,10 @@ def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | 
     """Say how many texts hold reasoning, special tokens or their prompt, which are not the answer."""
     marks = Marks()
     for i, item in enumerate(predictions):
-        answers = item["answers"] if isinstance(item, dict) else [item] if isinstance(item, str) else item
-        strings = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
+        if isinstance(item, dict):
+            strings = [answer["text"] for answer in item["answers"]]
+        else:
+            strings = [item] if isinstance(item, str) else item
         marks += clean(strings, contexts=contexts[i] if contexts else None)[1]
     return for_visitors(marks.warning("text-metrics score --strip {}"))
 
@@ -135,14 +138,6 @@ def for_visitors(message: str) -> str:
     for words, instead in _ADVICE.items():
         message = message.replace(words, instead)
     return message
-
-
-def find_foreign(lists: Sequence[Sequence[str]]) -> set[str]:
-    """Return the texts that are not in English; the short ones of a list are judged together."""
-    foreign: set[str] = set()
-    for texts in lists:
-        foreign.update(reading.find_foreign(texts))
-    return foreign
 
 
 def _foreign_note(n_foreign: int, n_texts: int) -> str:
@@ -171,9 +166,8 @@ def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any
     """Return the cosines of all texts, by the encoder of a call of `compute`."""
     core = part(metric, "core")
     names = core.EmbeddedSetSettings.declared()
-    settings = core.EmbeddedSetSettings.read(
-        {name: value for name, value in given.items() if name in names}, metric.name
-    )
+    known = {name: value for name, value in given.items() if name in names}
+    settings = core.EmbeddedSetSettings.read(known, metric.name)
     vectors = core.embed_sets(core.parse_sets(sets), settings).rows.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
@@ -217,9 +211,8 @@ def contributions(
     texts = []
     matrices = []
     for i, j in places:
-        rest = [k for k in range(len(sets[i])) if k != j]
-        texts.append([sets[i][k] for k in rest])
-        matrices.append(similarity[i][np.ix_(rest, rest)])
+        texts.append([*sets[i][:j], *sets[i][j + 1 :]])
+        matrices.append(np.delete(np.delete(similarity[i], j, 0), j, 1))
     rests = metric.compute(predictions=texts, similarity=matrices, **settings)
     for (i, j), score in zip(places, rests["scores"], strict=True):
         if score is not None:

@@ -9,12 +9,11 @@ import gradio as gr
 import numpy as np
 import pandas as pd
 
-from . import panels, plots, reading
+from . import panels, plots, reading, scoring
 from .core import TIE, first_maximum, tied_ranks
 from .inputs import InputError, Limits, Row, lines_of
 from .page import Drawn, Picture, Result, text_box
 from .panels import Card, Ranked
-from .scoring import NOT_READ, Scored
 
 LIMITS = Limits()
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -25,6 +24,13 @@ BOXES = (
     text_box("Name of B", "B", 1),
     text_box("Texts of B (optional)", "The couple take a train to the sea.", 4, "A second set, to compare."),
 )
+# The prompt that all sets answer.
+PROMPT_BOX = text_box(
+    "What were they asked? (optional)", "", 1, "What the texts share with it is not counted as likeness."
+)
+MARKER_BOX = gr.Checkbox(
+    True, label="Remove list markers", info="Without “1.”, “-” or “•”, if each text of a set begins with one."
+)
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 ADDS = "The score with the text less the score without it. Below 0, the set is more diverse without the text."
 # A figure of more texts is slow and illegible.
@@ -32,10 +38,8 @@ MOST_DRAWN = 60
 FIGURES = (
     Picture("Map of the texts"),
     Picture("Similarity of the texts"),
-    Picture("Most and least alike", "html", is_wide=True),
+    Picture("Most and least alike", is_html=True, is_wide=True),
 )
-
-
 # A marker of a list: a bullet, or a number or letter with a point or in brackets.
 _MARKER = re.compile(r"(?:[-*•‣▪·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
 
@@ -100,25 +104,13 @@ def group(rows: Sequence[Row], *, strip: bool = False) -> Sets:
     return Sets(list(members.values()), names, n_stripped)
 
 
-# What all demos over sets of texts have in common, of a `Space`.
-SHARED: dict[str, Any] = {"limits": LIMITS, "boxes": BOXES, "rows": rows_of}
-
-
-def marker_box() -> gr.Checkbox:
-    """Make the switch of the markers of lists."""
-    info = "Without “1.”, “-” or “•”, if each text of a set begins with one."
-    return gr.Checkbox(True, label="Remove list markers", info=info)
-
-
-def prompt_box() -> gr.Textbox:
-    """Make the box of the prompt that all sets answer."""
-    info = "What the texts share with it is not counted as likeness."
-    return text_box("What were they asked? (optional)", "", 1, info)
-
-
 def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
     """Return the prompt for each set, if there is one."""
     return [prompt] * len(sets.texts) if prompt and prompt.strip() else None
+
+
+# What all demos over sets of texts have in common, of a `Space`.
+SHARED: dict[str, Any] = {"limits": LIMITS, "boxes": BOXES, "rows": rows_of}
 
 
 def shown_of(scores: Sequence[float | None]) -> list[int]:
@@ -132,19 +124,21 @@ def shown_of(scores: Sequence[float | None]) -> list[int]:
 
 def result(
     sets: Sets,
-    scored: Scored,
+    scored: scoring.Scored,
     pictures: Sequence[Drawn | None],
     table: pd.DataFrame,
     card_of: Callable[[int, float], Card],
     mean: Card,
     said: str,
-    notes: Sequence[str],
+    of_sizes: str,
+    notes: Sequence[str] = (),
     facts: Sequence[str] = (),
 ) -> Result:
     """Return what a page shows of sets: the cards of one or two that have a score, or the mean and the ranking of more.
 
     card_of : returns the card of a set, from its index and its score
     said : what is said of all, if the model reads the texts
+    of_sizes : what is said of two sets that differ in size
     facts : of each set, for the ranking
     """
     scores = scored.result["scores"]
@@ -156,8 +150,13 @@ def result(
         cards = [mean]
     if not scored.is_read:
         cards = [card._replace(headline="", meter=None) for card in cards]
+    notes = list(notes)
+    if sets.n_stripped:
+        notes.append(f"List markers were removed from {panels.count(sets.n_stripped, 'text')}.")
+    if len(scores) == 2 and len(sets.texts[0]) != len(sets.texts[1]):
+        notes.append(f"The sets differ in size: {of_sizes}")
     if len(known) < len(scores):
-        notes = [*notes, f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored."]
+        notes.append(f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored.")
     ranking = []
     for i, value in known:
         fact = facts[i] if facts else ""
@@ -169,7 +168,7 @@ def result(
         details=table,
         cards=cards,
         ranking=rank(ranking) if len(scores) > 2 else (),
-        verdict=said if scored.is_read else NOT_READ,
+        verdict=said if scored.is_read else scoring.NOT_READ,
         notes=notes,
     )
 
@@ -202,13 +201,12 @@ def verdict(sets: Sets, scores: Sequence[float | None], equal: float, more: str,
 
 
 def figures(
-    sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float, unrelated: float, prompt: str | None = None
+    metric: Any, sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float, prompt: str | None
 ) -> list[Drawn | None]:
     """Draw the map, the similarities, and the most and least alike texts of one or two sets; None if there are none.
 
     similarity : cosines of all texts, of shape (n, n)
     near : the cosine from which on the map joins two texts
-    unrelated : the mean cosine of texts that have nothing in common
     prompt : what the texts were asked
     """
     places = [(i, j) for i in shown for j in range(len(sets.texts[i]))]
@@ -224,7 +222,8 @@ def figures(
         groups[sets.name(i)].append(k)
     cut = first_of(len(drawn), len(places))
     joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
-    scale = f"1 is the same meaning. Unrelated texts have {panels.decimals(unrelated)} on average."
+    unrelated = panels.decimals(scoring.unrelated_cosine(metric))
+    scale = f"1 is the same meaning. Unrelated texts have {unrelated} on average."
     if prompt and prompt.strip():
         scale += " What the texts share with the prompt is not counted."
     return [
@@ -276,17 +275,6 @@ def contained_notes(sets: Sets, alike: Sequence[np.ndarray]) -> list[str]:
             reason = "The model compares whole texts: compare answers of one form, all short or all in sentences."
             return [f"{_both(texts, *found)} count as two meanings, although one contains the other. {reason}"]
     return []
-
-
-def common_notes(sets: Sets, remark: str) -> list[str]:
-    """Return the notes of every demo over sets: removed markers, sets of two sizes with a remark, and quality."""
-    notes = []
-    if sets.n_stripped:
-        notes.append(f"List markers were removed from {panels.count(sets.n_stripped, 'text')}.")
-    sizes = list(map(len, sets.texts))
-    if len(sizes) == 2 and sizes[0] != sizes[1]:
-        notes.append(f"The sets differ in size: {remark}")
-    return notes
 
 
 def text_bars(

@@ -17,8 +17,6 @@ NEAR = 0.05
 EQUAL = 0.02
 # Groups of near duplicates, and texts of a group, that are listed.
 MOST_GROUPS, MOST_CHIPS = 12, 5
-# The ends of the scale.
-ENDS = ("0: duplicates", "1: unrelated")
 # The lower bound of each interpretation, as a share of the score of unrelated sentences.
 WORDS = (
     (0.85, "Even the nearest neighbours say different things."),
@@ -49,15 +47,13 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
     copies = [near_duplicates(square) for square in squares]
     found = [detail or {"distances": [None], "neighbours": [None]} for detail in scored.result["details"]]
     distances = [detail["distances"] for detail in found]
-    originals = []
-    for texts, firsts in zip(given.texts, copies, strict=True):
-        originals.append(numbers_of([firsts.get(j) for j in range(len(texts))]))
-    columns = {
-        "Distance": distances,
-        "Nearest no.": [numbers_of(detail["neighbours"]) for detail in found],
-        "Adds": adds,
-        "Near duplicate of no.": originals,
-    }
+    originals = [[firsts.get(j) for j in range(len(square))] for firsts, square in zip(copies, squares, strict=True)]
+    neighbours = [detail["neighbours"] for detail in found]
+    columns = {"Distance": distances, "Nearest no.": neighbours, "Adds": adds, "Near duplicate of no.": originals}
+    table = sets.details(given, columns)
+    # People count from 1.
+    for name in ("Nearest no.", "Near duplicate of no."):
+        table[name] = table[name].astype("Int64") + 1
 
     def card_of(i: int, value: float) -> panels.Card:
         unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
@@ -65,13 +61,14 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
         many = panels.in_words(len(given.texts[i])).capitalize()
         beside = f"{many} unrelated sentences score {unrelated:.2f}." if unrelated else ""
         facts = facts_of(scored.result["details"][i])
-        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ENDS, facts=facts)
+        ends = ("0: duplicates", "1: unrelated")
+        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ends, facts=facts)
 
     pairs = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
     near = scoring.near(chamfer_diversity)
     pictures = [
         sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
-        *sets.figures(given, shown, scored.similarity, near, scoring.unrelated_cosine(chamfer_diversity), prompt),
+        *sets.figures(chamfer_diversity, given, shown, scored.similarity, near, prompt),
         duplicates_panel(given, shown, copies),
         sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
     ]
@@ -84,10 +81,9 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
         return f"they are only {panels.decimals(1 - squares[i][j, k])} apart."
 
     unseen = sets.unseen(given, [square >= near - TIE for square in squares], remark)
-    notes = list(chain(*unseen.values()))
-    notes += sets.common_notes(given, "distances tend to be smaller in a larger set.")
-    notes.append(sets.NO_QUALITY)
-    return sets.result(given, scored, pictures, sets.details(given, columns), card_of, mean, said, notes)
+    notes = [*chain(*unseen.values()), sets.NO_QUALITY]
+    sizes = "distances tend to be smaller in a larger set."
+    return sets.result(given, scored, pictures, table, card_of, mean, said, sizes, notes)
 
 
 def headline_of(value: float, unrelated: float) -> str:
@@ -95,11 +91,6 @@ def headline_of(value: float, unrelated: float) -> str:
     if value < NEAR - TIE:
         return "Nearly every text has a near duplicate."
     return next(words for least, words in WORDS if value >= least * unrelated - TIE)
-
-
-def numbers_of(places: Sequence[int | None]) -> list[int | None]:
-    """Return the numbers of texts, from 1, by their places, from 0; None where there is none."""
-    return [None if place is None else place + 1 for place in places]
 
 
 def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
@@ -164,11 +155,11 @@ SPACE = Space(
     pictures=(
         Picture("Distance to the nearest neighbour", is_wide=True),
         *sets.FIGURES,
-        Picture("Near duplicates", "html", is_wide=True),
+        Picture("Near duplicates", is_html=True, is_wide=True),
         Picture("What each text adds", is_wide=True),
     ),
     api=api,
-    settings={"prompt": sets.prompt_box(), "markers": sets.marker_box()},
+    settings={"prompt": sets.PROMPT_BOX, "markers": sets.MARKER_BOX},
 )
 
 demo = build(SPACE)

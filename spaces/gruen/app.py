@@ -16,7 +16,7 @@ EXPLAINED = {
     "focus": "0 or −0.1: does each sentence continue the subject?",
 }
 DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
-NO_VERDICT = "GRUEN is for sentences of English prose, so this is no judgement of the text."
+NO_VERDICT = "GRUEN is for sentences of English prose, so the score does not judge this text."
 # Above it, repetition and lost focus contrast with the grammar.
 _FLUENT = 0.4
 # The lower bound of each interpretation.
@@ -32,8 +32,6 @@ _LABELS = ("high score", "doubtful", "low score")
 _BELOW = (0.65, 0.4)
 # Upper bounds on what is drawn, and on the pairs of all texts together in a result.
 MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 12, 2_000
-# Characters of a repeated passage that are shown.
-_SHARED_LENGTH = 120
 BOX = text_box(
     "Your text",
     "The council met on Tuesday. Most members were in favour of the bridge.",
@@ -109,7 +107,7 @@ def deductions(details: list[dict[str, Any]]) -> Drawn:
         for pair in detail["redundant_pairs"]:
             i, j = pair["sentences"]
             why = ", ".join(flag.replace("_", " ") for flag in pair["flags"])
-            shared = panels.shorten(" … ".join(pair["shared"]), _SHARED_LENGTH)
+            shared = panels.shorten(" … ".join(pair["shared"]), 120)
             text = f"{where}sentences {i + 1} and {j + 1} repeat each other: {why}."
             items.append((f"−{0.1 * len(pair['flags']):.1f}", f"{text} Both say “{shared}”." if shared else text))
         for place, gap in enumerate(detail["focus_breaks"]):
@@ -158,6 +156,8 @@ def api(texts: list[str]) -> dict[str, Any]:
     return compute(texts).result
 
 
+SENTENCES = Picture("Sentence by sentence", is_html=True, is_wide=True)
+DEDUCTED = Picture("Deductions", is_html=True, is_wide=True)
 SPACE = Space(
     metric=gruen,
     title="How well is this text written?",
@@ -167,9 +167,8 @@ SPACE = Space(
     boxes=(BOX,),
     rows=lambda box: [inputs.Row(text) for text in inputs.divided(box)],
     score=score,
-    pictures=(Picture("Sentence by sentence", "html", True), Picture("Deductions", "html", True)),
+    pictures=(SENTENCES, DEDUCTED),
     api=api,
-    settings={},
 )
 
 demo = build(SPACE)

@@ -250,9 +250,8 @@ SPACE = Space(
     boxes=BOXES,
     rows=rows_of,
     score=score,
-    pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", "html", is_wide=True)),
+    pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", is_html=True, is_wide=True)),
     api=api,
-    settings={},
 )
 
 demo = build(SPACE)

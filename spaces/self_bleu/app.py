@@ -38,7 +38,6 @@ WORDS = (
     (0.02, "They repeat few of each other's phrases."),
     (0.0, "They share hardly any long phrase."),
 )
-NOT_COMPARED = "The score says little about some of these texts."
 
 
 def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
@@ -98,9 +97,9 @@ def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str)
     if shares_nothing:
         said = "No word is in two texts. Self-BLEU compares words, not meanings."
     elif is_doubtful:
-        said = NOT_COMPARED
-    notes = sets.common_notes(given, "self-BLEU tends to be larger in a larger set.")
-    return sets.result(given, scored, pictures, phrase_table(given, repeated), card_of_set, mean, said, notes)
+        said = "The score says little about some of these texts."
+    sizes = "self-BLEU tends to be larger in a larger set."
+    return sets.result(given, scored, pictures, phrase_table(given, repeated), card_of_set, mean, said, sizes)
 
 
 def phrase_of(order: int) -> str:
@@ -276,12 +275,12 @@ SPACE = Space(
     "and they ignore meaning.",
     score=score,
     pictures=(
-        Picture("Repeated phrases", "html"),
-        Picture("The same texts, shuffled", "html"),
+        Picture("Repeated phrases", is_html=True),
+        Picture("The same texts, shuffled", is_html=True),
         Picture("Self-BLEU by order", is_wide=True),
     ),
     api=api,
-    settings={"markers": sets.marker_box(), "max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
+    settings={"markers": sets.MARKER_BOX, "max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
 )
 
 demo = build(SPACE)

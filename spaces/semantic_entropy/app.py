@@ -62,8 +62,7 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Re
         return panels.Card("", headline, value, "nats of entropy", beside, value / math.log(n), ends=ends)
 
     pictures: list[Drawn | None] = [classes_panel(given, shown, classes, same)]
-    unrelated = scoring.unrelated_cosine(semantic_entropy)
-    pictures += sets.figures(given, shown, scored.similarity, float(same), unrelated, prompt)
+    pictures += sets.figures(semantic_entropy, given, shown, scored.similarity, float(same), prompt)
     table = sets.details(given, {"Meaning": classes})
     # People count from 1.
     table["Meaning"] += 1
@@ -71,11 +70,10 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Re
     mean = panels.Card("", "", scored.result["semantic_entropy"], unit)
     equal = "Both sets are equally certain."
     said = sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal)
-    notes = list(chain(*unseen.values()))
-    notes += sets.contained_notes(given, alike)
-    notes += sets.common_notes(given, "a larger set can have more meanings.")
+    sizes = "a larger set can have more meanings."
+    notes = [*chain(*unseen.values()), *sets.contained_notes(given, alike)]
     facts = [panels.count(k, "meaning") for k in counts]
-    return sets.result(given, scored, pictures, table, card_of, mean, said, notes, facts)
+    return sets.result(given, scored, pictures, table, card_of, mean, said, sizes, notes, facts)
 
 
 def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int]], same: float) -> Drawn:
@@ -121,13 +119,9 @@ SPACE = Space(
     lead="A model that is sure of its answer says the same each time, in other words. Semantic entropy is the entropy "
     "of the meanings: 0 if all say the same. English only.",
     score=score,
-    pictures=(Picture("Texts that say the same", "html", is_wide=True), *sets.FIGURES),
+    pictures=(Picture("Texts that say the same", is_html=True, is_wide=True), *sets.FIGURES),
     api=api,
-    settings={
-        "prompt": sets.prompt_box(),
-        "markers": sets.marker_box(),
-        "same": SAME_SLIDER,
-    },
+    settings={"prompt": sets.PROMPT_BOX, "markers": sets.MARKER_BOX, "same": SAME_SLIDER},
 )
 
 demo = build(SPACE)
