@@ -152,7 +152,7 @@ def facts_of(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the shares of wrong and of covered answers, and the number of clusters."""
     return [
         (f"{result['wrong_rate']:.0%}", "Wrong", "of the model's answers match no cluster."),
-        (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
+        (f"{result['coverage']:.0%}", "Covered", "of people's answers are matched."),
         (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
     ]
 
