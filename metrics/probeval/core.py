@@ -1110,8 +1110,8 @@ class Settings:
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -1713,8 +1713,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
-        "`evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -1722,8 +1721,8 @@ class EncoderSettings(Settings):
         parse_choice,
         choices=("windows", "cut"),
         help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
-        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
-        'sentence does. `"cut"`: the rest is cut off, with a warning.',
+        '`"windows"`: the mean of the embeddings of consecutive windows, weighted by tokens. `"cut"`: the rest is cut '
+        "off, with a warning.",
     )
 
     @property
@@ -1774,9 +1773,9 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
-        "the component of its embedding along that of its context. A blank context is none. A text that equals "
-        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. The component "
+        "along the embedding of the context is removed from that of each text. A text that equals its context is "
+        "unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,

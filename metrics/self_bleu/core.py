@@ -541,8 +541,8 @@ class Settings:
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
