@@ -132,7 +132,7 @@ class Notices:
 
 
 def _describe(error: OSError) -> str:
-    """Describe an error of the system; all errors of writing name a file, except those of stdout."""
+    """Describe an error of the system; write errors name a file, unless stdout failed."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

@@ -35,7 +35,7 @@ def randomization_p(differences: np.ndarray) -> float:
     moving = np.abs(differences[differences != 0])
     if not len(moving):
         return 1.0
-    # What rounding makes of equal sums must not decide.
+    # Rounding errors of equal sums must not decide.
     reached = abs(differences.sum()) - ROUNDING * moving.sum()
     if len(moving) < RESAMPLES.bit_length():
         every = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1

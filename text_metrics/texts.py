@@ -63,7 +63,7 @@ _BLOCKS = re.compile(
     # Granite 3.2.
     r"|\A\s*Here(?: is|'s) my thought process:(?s:.*?)Here(?: is|'s) my response:"
 )
-# What some models write around the answer behind their reasoning.
+# Markers that some models write around the answer after their reasoning.
 _WRAPPER = re.compile(r"\s*<(answer|response|solution)>")
 
 _ASSISTANT = r"assistant|model|chatbot|bot|ai"
@@ -151,7 +151,7 @@ def find(text: str, context: str | None = None) -> dict[str, str]:
     """Return the kinds that a text holds, each with its first mark, such as `{"reasoning": "<think>"}`."""
     held: dict[str, str] = {}
     for kind in KINDS:
-        # Each alone: some marks of one kind are such only without those of another.
+        # One kind at a time: some marks of a kind are found only after another kind is removed.
         _, marks = _stripped(text, frozenset([kind]), context)
         held |= marks
     return held

@@ -32,7 +32,7 @@ from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
 from .core_warnings import warn
 from .core_windows import split_windows, token_batches
 
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+# Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
 # Numbers of a block that stays in the cache of a processor: 1 MB of float64.
@@ -89,7 +89,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
 
     def check_found(self) -> None:

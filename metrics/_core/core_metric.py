@@ -96,7 +96,7 @@ class TextMetric:
         )
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
-        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        """Bring data files beside the copy of the code that `evaluate` makes; it calls this at load."""
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:

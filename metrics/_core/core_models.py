@@ -162,7 +162,7 @@ def _packaged_default() -> ModelFiles:
     folder = Path(get_model_path())
     for name, expected in _DEFAULT_FILES.items():
         path = folder / name
-        digest = file_digest(path) if path.is_file() else "that of no file"
+        digest = file_digest(path) if path.is_file() else "unknown: the file is missing"
         if digest != expected:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "

@@ -11,7 +11,7 @@ from .core_models import TRANSFORMER, find_device, find_model, load_once, model_
 from .core_warnings import warn
 
 Pairs = Sequence[tuple[str, str]]
-# What a setting that names such a model begins with.
+# Prefixes of settings that name such a model.
 NLI, PAIRS = "nli:", "pairs:"
 # Pairs in a batch by default.
 _PAIR_BATCH_SIZE = 32

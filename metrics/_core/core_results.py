@@ -12,7 +12,7 @@ from .core_settings import wrap_entry
 
 VERSION = "0.10.0"
 
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 # Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
@@ -253,7 +253,7 @@ class ScoreSummary(NamedTuple):
         """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
 
         These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
-        without one. What is 1 over 0 is None.
+        without one. 1 over 0 is None.
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
@@ -269,7 +269,7 @@ class ScoreSummary(NamedTuple):
 
 
 def mean_over_sets(scores: np.ndarray) -> float | None:
-    """Average the scores of sets; None if there is no score."""
+    """Average the scores of sets; None without scores."""
     return float(scores.mean()) if scores.size else None
 
 

@@ -41,5 +41,5 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the name of the top-level package of a frame, or that of its module."""
+    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -171,7 +171,7 @@ def _recurrences(sentence: _Sentence) -> list[int]:
         copies = _copies(sentence, last_of[run], i) if run in last_of else []
         if copies:
             places += copies
-            # What follows is compared with the last copy alone.
+            # The rest is compared with the last copy only.
             last_of.clear()
             i = copies[-1]
             run = tuple(words[i : i + _LEAST_INNER])
@@ -181,7 +181,7 @@ def _recurrences(sentence: _Sentence) -> list[int]:
 
 
 def _copies(sentence: _Sentence, first: int, second: int) -> list[int]:
-    """Return where copies begin, given two places of the same five words; none if these are no repetition.
+    """Return where copies begin, given two places of the same five words; empty if they do not repeat each other.
 
     A passage that comes again at once, or after two words, is a loop if it and its copies have ten words. Elsewhere,
     five words count if three of them are content words.
@@ -303,7 +303,7 @@ def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
 def _run_flags(a: _Sentence, b: _Sentence, passage: float) -> set[str]:
     longer = max(len(a.words), len(b.words))
     shorter = min(len(a.words), len(b.words))
-    # What they have in common is no longer than the shorter one.
+    # A common passage is at most as long as the shorter one.
     if shorter <= _IN_ORDER * longer:
         return set()
     runs = [(size, _n_content(a, start, size)) for start, size in _runs(a, b)]

@@ -28,7 +28,7 @@ _TIMES = {"once": 1, "twice": 2, "thrice": 3}
 # What "once" precedes where it is a number.
 _PER = frozenset(["a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"])
 _PAST = {("half", "past"): Fraction(1, 2), ("quarter", "past"): Fraction(1, 4), ("quarter", "to"): Fraction(-1, 4)}
-# What precedes "second" as a unit of time.
+# Words before "second" as a unit of time.
 _BEFORE_SECOND = frozenset(["a", "per", "every", "each", "split"])
 _ARTICLES = ("a", "an")
 _LEAST_YEAR, _LEAST_TENS, _NOON = 10, 20, 12
@@ -76,7 +76,7 @@ rupees 1: ₹ rupee rupees
 _TIME = ("time", "calendar")
 _ABBREVIATIONS = "sec secs min mins hr hrs h wk wks yr yrs"
 _SHORT = frozenset(_ABBREVIATIONS.split())
-# What precedes a unit in the singular that tells how often or how long.
+# Words before a unit in the singular, as in "once a day".
 _BARE = frozenset(["a", "an", "all", "each", "every", "few", "last", "next", "per", "several", "this", "whole"])
 _EVERY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"}
 DAY_PARTS = ("am", "pm")

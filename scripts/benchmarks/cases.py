@@ -27,7 +27,7 @@ _METRICS = Path(__file__).resolve().parents[2] / "metrics"
 
 
 class Case:
-    """What asv measures of both sides.
+    """A case that asv measures on both sides.
 
     peer : name of the other side
     claim : the ratio that README states
@@ -332,7 +332,7 @@ class Choose(Case):
 class Load(Case):
     title, peer, claim = "`text_metrics.load` of self_bleu in a new process", "evaluate.load", 2
     params = SIDES, [1]
-    # It would be that of this process.
+    # It would be the memory of this process.
     peakmem_score = None  # type: ignore[assignment]
 
     def setup(self, side: str, n: int) -> None:
@@ -478,5 +478,5 @@ class Report(Case):
         return encode(given[0], EncoderSettings())
 
 
-# Their bases are no cases.
+# Hide their base classes from asv.
 del Case, FirstScore

@@ -305,7 +305,7 @@ def pair_table(judged: Judged, by_encoder: dict[str, dict[str, Both]]) -> pandas
 
 
 def accuracies_of(judged: Judged, encoder: str, columns: dict[str, Both]) -> dict[str, dict[str, float]]:
-    """Return the OCA of an encoder; that of "content", by runs that left the sets out, is in its file."""
+    """Return the OCA of an encoder; for "content", read the one by runs that left the sets out."""
     if encoder != CONTENT_MODEL:
         return set_accuracy(judged.written, columns["McDiv"])
     with safe_open(find_content().path, framework="np") as file:

@@ -271,7 +271,7 @@ def judge(student: Student, sets: Sets, others: Sets) -> tuple[dict[str, np.ndar
 
 
 def optimal_accuracy(different: np.ndarray, scores: np.ndarray) -> float:
-    """Return the optimal classification accuracy (OCA): that of the best threshold above which sets are different."""
+    """Return the optimal classification accuracy (OCA), at the best threshold above which sets are different."""
     order = np.argsort(scores, kind="stable")
     n_wrong = np.concatenate([[0], np.cumsum(2 * different[order] - 1)]) + (1 - different).sum()
     # Sets of equal scores are on one side of a threshold.

@@ -129,7 +129,7 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     tested = set(map(tuple, map(_TOKEN.findall, pandas.read_json(PAIRS, lines=True)["clean"])))
 
     def is_usual(words: list[str]) -> bool:
-        """Whether words are an ordinary sentence, imperatives included."""
+        """Tell whether words are an ordinary sentence, imperatives included."""
         if not 4 <= len(words) <= 30 or words[-1] not in ".!?" or tuple(words) in tested:
             return False
         n_words = sum(word[0].isalnum() for word in words)

@@ -34,7 +34,7 @@ class Drawn(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a page shows after scoring.
+    """The content of a page after scoring.
 
     scored : the run
     texts : the texts as arguments of `compute`, for the JSON download
@@ -185,14 +185,14 @@ def _wire(
     boxes = list(space.boxes)
     settings = list(space.settings.values())
     typed = boxes + settings
-    # What was scored, as the script writes it: it comes with a run, and goes back with its result.
+    # The scored input, as the script writes it: it comes with a run, and goes back with its result.
     token = gr.Textbox(visible=False)
     parts = [part for place in shown.pictures for part in place]
     handle = _handler(space, shown)
     outputs = [shown.answer, shown.column, *parts, shown.table, shown.downloads]
 
     def run(source: str) -> dict[str, Any]:
-        """Return the arguments of an event that scores; `source` is that of the input, as the script writes it."""
+        """Return the arguments of an event that scores; `source` is the place of the input, as the script writes it."""
         return {
             "fn": handle,
             "inputs": [token, file, *typed],

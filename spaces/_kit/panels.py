@@ -74,7 +74,7 @@ def render(macro: str, *values: Any) -> str:
 
 
 def data_url(content: bytes, kind: str) -> str:
-    """Return a link that holds a file, which so is on no server."""
+    """Return a link that holds a file, so the server stores nothing."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 

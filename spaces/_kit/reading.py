@@ -1,4 +1,4 @@
-"""What the encoder does not read, or hardly sees: other languages, and small differences that change a meaning."""
+"""Find texts that the encoder misreads: other languages, and small differences that change the meaning."""
 
 import re
 from collections import Counter

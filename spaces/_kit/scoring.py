@@ -26,7 +26,7 @@ MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
 # Sentences of ours that have nothing in common, for the yardstick.
 UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
-# What a warning advises a program to do, and what a visitor can do.
+# Advice of a warning to a program, and the same for a visitor.
 _ADVICE = {
     " Pass a smaller max_order.": " Choose a smaller “Longest phrase”.",
     "1 of 1 sets have": "The set has",
@@ -76,7 +76,7 @@ def part(metric: Any, name: str) -> ModuleType:
 
 
 def is_default() -> bool:
-    """Whether the demo has the default encoder."""
+    """Tell whether the demo has the default encoder."""
     return isinstance(MODEL, str) and MODEL == "all-MiniLM-L6-v2"
 
 
@@ -141,7 +141,7 @@ def for_visitors(message: str) -> str:
 
 
 def _foreign_note(n_foreign: int, n_texts: int) -> str:
-    reason = "The model reads English only, so the score is no judgement of them."
+    reason = "The model reads English only, so the score does not judge them."
     if n_texts == 1:
         return f"The text seems not to be in English. {reason.replace('them', 'it')}"
     seem = "seems" if n_foreign == 1 else "seem"

@@ -1,4 +1,4 @@
-"""The server of a demo: Gradio's, with a bound on requests, and errors that tell no visitor's text to the log."""
+"""The server of a demo: Gradio's, with a bound on requests, and logs without visitors' texts."""
 
 import contextlib
 import inspect
@@ -26,7 +26,7 @@ from .theme import SCRIPT, STYLE, theme
 
 # How many visitors may wait; each waits at most 3 seconds for each of those before.
 QUEUE = 40
-# Connections, of which a visitor has several.
+# Connections; a visitor has several.
 CONNECTIONS = 400
 # How many visitors may have a result whose settings they can still change.
 SESSIONS = 100
@@ -70,7 +70,7 @@ def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
 def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
     """Return text and address of the links of a page: the metric card, the papers, and on the Hub the other demos.
 
-    card : the README of the Space; that of a duplicate names its origin, whose owner has the others
+    card : the README of the Space; the README of a duplicate names its origin, whose owner has the others
     """
     short = [paper.partition("://")[2].replace("arxiv.org/abs/", "arXiv ") for paper in papers]
     space = os.environ.get("SPACE_ID", "")
@@ -87,7 +87,7 @@ def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
 def sweep(folder: Path, age: float, most_bytes: int) -> None:
     """Remove files and empty folders that are older than the age, in seconds, and the oldest files beyond the bytes.
 
-    Gradio removes the uploads of which it knows, and no others: one that was aborted has only a temporary name.
+    Gradio removes finished uploads only: an aborted one has a temporary name.
     """
     now = time.time()
     left = most_bytes
@@ -105,7 +105,7 @@ def sweep(folder: Path, age: float, most_bytes: int) -> None:
 
 
 def _last_change(path: Path) -> float:
-    """Return the time of the last change of a file; infinity if it is no longer there."""
+    """Return the modification time of a file; infinity if it was removed."""
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return math.inf

@@ -109,7 +109,7 @@ def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
     return [prompt] * len(sets.texts) if prompt and prompt.strip() else None
 
 
-# What all demos over sets of texts have in common, of a `Space`.
+# Fields of a `Space` that all demos over sets of texts share. The examples are sentences of ours.
 SHARED: dict[str, Any] = {"limits": LIMITS, "boxes": BOXES, "rows": rows_of}
 
 

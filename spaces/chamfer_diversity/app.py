@@ -87,7 +87,7 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
 
 
 def headline_of(value: float, unrelated: float) -> str:
-    """Return the interpretation of a score beside that of unrelated sentences."""
+    """Interpret a score, given the score of unrelated sentences."""
     if value < NEAR - TIE:
         return "Nearly every text has a near duplicate."
     return next(words for least, words in WORDS if value >= least * unrelated - TIE)

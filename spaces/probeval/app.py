@@ -17,7 +17,7 @@ MOST_COUNTED = 100_000
 CLOSE = 0.1
 # Answers of each side; fewer give no verdict.
 LEAST = 20
-# What the metric calls answers in no cluster.
+# Label of answers in no cluster.
 WRONG = "wrong"
 # Upper bounds on what is drawn.
 MOST_CLUSTERS, MOST_CHIPS = 20, 12
@@ -124,7 +124,7 @@ def score(rows: list[inputs.Row]) -> Result:
 
 
 def cluster_pictures(detail: dict[str, Any], names: dict[str, str]) -> list[Drawn]:
-    """Draw the shares of both sides in the largest clusters, and list their answers; `names` are those of clusters."""
+    """Draw the shares of both sides in the largest clusters, and list their answers; `names` maps labels to names."""
     people = shares_of(detail["gold_assignments"], names)
     model = shares_of(detail["assignments"], names)
     # Wrong answers are always shown, and come last.
@@ -180,7 +180,7 @@ def members_of(assignments: list[dict[str, Any]], label: str) -> list[str]:
 
 
 def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> panels.Card:
-    """Return the card of the divergence, in nats, beside that of wrong answers and that of an even spread."""
+    """Return the card of the divergence, in nats, with two yardsticks: only wrong answers, and an even spread."""
     value = result["probeval"]
     n = detail["n_answers"]
     clusters = [cluster["cluster"] for cluster in detail["clusters"]]
@@ -199,7 +199,7 @@ def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> pan
 
 
 def headline_of(value: float, even: float, largest: float, wrong_rate: float) -> str:
-    """Return the interpretation of a divergence, beside that of answers without preference and of wrong answers."""
+    """Interpret a divergence, given the divergences of an even spread and of wrong answers only."""
     if value <= CLOSE:
         return "The model answers much as people do."
     if wrong_rate > 0.5:

@@ -21,7 +21,7 @@ INFO = (
     if scoring.is_default()
     else f"It depends on the encoder: unrelated texts have {scoring.unrelated_cosine(semantic_entropy):.2f} on average."
 )
-# An encoder without a calibrated threshold begins at that of the map.
+# Without a calibrated threshold, the slider begins at the threshold of the map.
 FIRST_SAME = SAME if scoring.is_default() else min(round(scoring.near(semantic_entropy), 2), MOST_SAME)
 # Classes of a set, and texts of a class, that are listed.
 MOST_CLASSES, MOST_CHIPS = 12, 6
@@ -30,7 +30,7 @@ EQUAL = 0.005
 
 
 def compute(texts: Any, same: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
-    """Check the input and compute the metric; the default of `same` stands for that of the metric."""
+    """Check the input and compute the metric; the default of `same` is not passed on."""
     inputs.check_number("same", same, LEAST_SAME, MOST_SAME)
     given = inputs.check_sets(texts, sets.LIMITS, contexts)
     # Other models have no default.
@@ -98,7 +98,7 @@ def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | 
 
     Args:
         texts: sets of English texts, each a list of strings, such as a model's answers to a question.
-        same: the least cosine of texts that say the same, from 0.5 to 1. The default is that of the page; with the
+        same: the least cosine of texts that say the same, from 0.5 to 1. The default is the slider's; with the
             default encoder it is calibrated, and stands for a smaller one with contexts.
         contexts: for each set, the question that its texts answer.
 

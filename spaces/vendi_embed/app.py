@@ -67,7 +67,7 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, q: float) -> Resul
 
 
 def headline_of(value: float, n: int, unrelated: float) -> str:
-    """Return the interpretation of a score beside that of unrelated sentences."""
+    """Interpret a score of n texts, given the score of unrelated sentences."""
     texts = panels.in_words(n)
     if n == 1:
         return "A single text: there is nothing to compare."

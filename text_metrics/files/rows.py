@@ -20,7 +20,7 @@ from text_metrics.files.reading import current
 _CSV_FIELD = 1_000_000
 # Levels of a row of JSON: a hundred can be written in any format.
 _DEEPEST = 100
-# What may be left of a blank line: a byte order mark, too.
+# A blank line may contain these, such as a byte order mark.
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _UTF8 = "utf-8"
 _HINT = "; pass --encoding, such as cp1252"

@@ -105,7 +105,7 @@ def count_texts(row: Row, key: str | None) -> int:
 
 
 def total_marks(units: Iterable[Unit]) -> Marks:
-    """Add up the marks of units; those of bad rows have none."""
+    """Add up the marks of units; invalid rows have none."""
     return sum((unit.marks for unit in units if unit.marks is not None), Marks())
 
 

@@ -17,7 +17,7 @@ from text_metrics.files.storage import file_format
 
 FORMATS = {".parquet": "Parquet", ".arrow": "an Arrow stream"}
 _ROWS = 1024
-# What pyarrow raises for a damaged file.
+# Errors that pyarrow raises for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 # Hive's name for a value that is missing.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

@@ -121,7 +121,7 @@ def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str,
         "lists": {},
     }
     if scorer.options.one_set:
-        # There are no rows to write the lists to.
+        # A single set has no rows to write the lists to.
         facts["lists"] = result_lists(result)
         return facts, []
     return facts, [_join(scorer, unit, results) for unit, results in zip(units, scores, strict=True)]

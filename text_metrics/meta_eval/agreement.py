@@ -24,7 +24,7 @@ _KAPPAS = ("form with form", "content with content", "form with content", "form 
 
 
 def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return all results that the pairs of the judge and those of people allow, by name."""
+    """Return all results that the judged pairs allow, by name."""
     results = {}
     if len(pairs):
         results["agreement"] = judge_agreement(scores, pairs)

@@ -46,7 +46,7 @@ class Graph(NamedTuple):
 def question(graph: Graph, variable: str, roleset: Roleset, slot: str) -> str:
     """Ask about a slot of a predicate, such as "Where would the model go?"."""
     filled = graph.roles(variable)
-    # What arrives or falls is ARG1: then it is the subject.
+    # The subject of such verbs as "arrive" and "fall" is ARG1.
     first = next((role for role in ("ARG0", "ARG1") if role in roleset.roles or role in filled), "ARG0")
     subject = phrase(graph, filled[first]) if first in filled else "someone"
     lemma = PREDICATE.sub(r"\g<lemma>", graph.concepts[variable]).replace("-", " ")

@@ -152,7 +152,7 @@ def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: fl
             is_below_root = outside - (leverages * middle / (poles - middle)).sum(-1, keepdim=True) > 0
             low = torch.where(is_below_root, middle, low)
             high = torch.where(is_below_root, high, middle)
-        # Where there is no root below the level, the search ends at it.
+        # Without a root below the level, the search ends at it.
         roots.append(torch.where(high < level, high, 0.0))
     return torch.cat(roots, dim=-1)
 

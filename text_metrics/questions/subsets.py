@@ -90,7 +90,7 @@ class SubsetScorer:
     def caching(self, **settings: Any) -> Iterator[None]:
         """Score the whole sets, and cache the embeddings and judged pairs, so that each text is encoded once.
 
-        settings : replace those of the constructor
+        settings : override the settings of the constructor
         """
         self.settings |= settings
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
@@ -130,7 +130,7 @@ class SubsetScorer:
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.
 
-        settings : replace those of the constructor
+        settings : override the settings of the constructor
         """
         varying = self.given.keys() | set(_OF_RESULT)
         common = {name: value for name, value in self.settings.items() if name not in varying}
