@@ -28,7 +28,7 @@ class Options(argparse.Namespace):
 
 
 def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: bool = True) -> None:
-    """Add the vocabulary of columns, and the form of files; without keys of clusters or of contexts if it has none."""
+    """Add the options of columns and of file formats; keys of clusters and contexts are optional."""
     help = "the text, or the list of texts: a column, or a JMESPath expression; by default the row itself"
     parser.add_argument("--text-key", metavar="KEY", help=help)
     parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
@@ -116,7 +116,7 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
 
 
 def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
-    """Add --column, which may be given many times, and --quality-scale."""
+    """Add --column, which is repeatable, and --quality-scale."""
     help = f"take {arguments} from a column: a row of a set has a list, a row of one text a value"
     parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
     help = "divide quality by this, such as 10 or 100"
@@ -130,7 +130,7 @@ def add_one_system(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:
-    """Add --setting, which may be given many times."""
+    """Add --setting, which is repeatable."""
     parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
 
 
@@ -179,7 +179,7 @@ def parse_settings(pairs: Sequence[str], metric: str = "") -> dict[str, Any]:
 
 
 def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
-    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
+    """Read the NAME=VALUE pairs of a repeatable option; the last value of a name counts."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

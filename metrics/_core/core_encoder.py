@@ -180,7 +180,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
-    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    """Encode the texts of sets, or check given embeddings, and project out the contexts."""
     contexts = None
     if settings.embeddings is not None:
         encoded = Encoded(
@@ -326,7 +326,7 @@ def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
 
 
 def _reader(model: Any) -> tuple[Any, float]:
-    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    """Return the tokenizer of a model, and the most tokens of a text that it reads, without special ones."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf

@@ -39,7 +39,7 @@ class Distances(NamedTuple):
 
     @classmethod
     def empty(cls, sizes: np.ndarray) -> "Distances":
-        """Make room for those within sets of these sizes, (m,)."""
+        """Allocate the distances within sets of these sizes, (m,)."""
         n = int(sizes.sum())
         return cls(np.empty(n), np.empty(n, dtype=np.int64), np.empty(len(sizes)))
 

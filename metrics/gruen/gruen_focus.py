@@ -181,7 +181,7 @@ class WordMover:
 
 
 def _read_spacy(folder: Path) -> tuple[Any, str]:
-    """Load a spaCy pipeline's vocabulary and tokenizer, or take those that this process has loaded."""
+    """Load a spaCy pipeline's vocabulary and tokenizer, once in a process."""
     try:
         import spacy
     except ImportError as error:

@@ -147,7 +147,7 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
 
 
 def _clauses(sentence: _Sentence) -> list[list[_Sentence]]:
-    """Return the clauses of a sentence that repeats itself, each cut where it does; else the sentence."""
+    """Split a sentence that repeats itself into clauses, cut at each repetition; other sentences are returned whole."""
     if not _recurrences(sentence):
         return [[sentence]]
     ends = [i + 1 for i, is_end in enumerate(sentence.ends) if is_end]
@@ -161,7 +161,7 @@ def _cut(sentence: _Sentence, places: list[int]) -> list[_Sentence]:
 
 
 def _recurrences(sentence: _Sentence) -> list[int]:
-    """Find where a sentence repeats itself: the place of each copy in a loop, and of what else recurs."""
+    """Find where a sentence repeats itself: the places of copies in a loop, and of other repeated passages."""
     words = sentence.words
     places: list[int] = []
     last_of: dict[tuple[str, ...], int] = {}
@@ -200,7 +200,7 @@ def _copies(sentence: _Sentence, first: int, second: int) -> list[int]:
 def _without_contrasts(
     raised: dict[tuple[int, int], list[str]], sentences: list[_Sentence], clauses_of: list[set[int]]
 ) -> dict[tuple[int, int], list[str]]:
-    """Leave out the pairs of parts of one clause that tell something different: "a day with him and a day with her"."""
+    """Remove pairs of parts of one clause that differ in content: "a day with him and a day with her"."""
     return {
         (u, v): flags
         for (u, v), flags in raised.items()
@@ -211,7 +211,7 @@ def _without_contrasts(
 def _without_parallel(
     raised: dict[tuple[int, int], list[str]], sentences: list[_Sentence], lines_of: list[set[int]]
 ) -> dict[tuple[int, int], list[str]]:
-    """Leave out the pairs of parallel items: what repeats is a frame, and what is new is in its slots."""
+    """Remove pairs of parallel items, which share a frame and differ in its slots."""
     parallel = {
         (u, v) for u, v in raised if lines_of[u].isdisjoint(lines_of[v]) and _differ(sentences[u], sentences[v])
     }
@@ -251,7 +251,7 @@ def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]
 
 
 def shared_passages(first: str, second: str) -> list[str]:
-    """List what a sentence has in common with another: its passages of three words or more, else its content words."""
+    """List what two sentences share: passages of three words or more, or else content words."""
     a = _Sentence.of(first)
     b = _Sentence.of(second)
     spans = [match.span(1) for match in _WORD.finditer(first)]

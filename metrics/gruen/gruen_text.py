@@ -145,7 +145,7 @@ def _is_dialogue(blocks: list[str]) -> bool:
 
 
 def _names(pattern: re.Pattern[str], blocks: list[str]) -> list[str]:
-    """List the names that begin blocks, and not what else stands before a colon: a sentence, or a label."""
+    """List the names of speakers that begin blocks, without sentences and labels before a colon."""
     matches = [pattern.match(block) for block in blocks]
     return [match[1] for match in matches if match and _is_name(match[1])]
 
@@ -186,7 +186,7 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
 
 
 def _without_tags(text: str) -> str:
-    """Replace the tags of blocks by line breaks, and remove other tags."""
+    """Replace block tags by line breaks, and remove other tags."""
     return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", html.unescape(text)))
 
 
@@ -200,7 +200,7 @@ def _parser(has_indented_code: bool) -> Any:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Cut plain text at its line breaks, but for those that only keep lines short.
+    """Split plain text at its line breaks, except where lines are only wrapped.
 
     A break keeps a line short if the line does not end a sentence, the next one is not a list item, neither comes
     twice, and either the next one begins with a lowercase letter or the line is nearly as long as the longest one.

@@ -163,7 +163,7 @@ class Part(NamedTuple):
 
 
 def letters_for_marks(text: str) -> str:
-    """Return a text of the same length with a letter for each combining mark, which regular expressions do not know."""
+    """Replace each combining mark by a letter, for regular expressions; the length does not change."""
     if text.isascii():
         return text
     return "".join("a" if unicodedata.category(char).startswith("M") else char for char in text)
@@ -222,7 +222,7 @@ def _sign_after(parts: list[Part], shape: str, start: int, last: int) -> str:
 
 
 def _symbol(said: str, parts: list[Part], rest: str) -> str:
-    """Return what stands for a symbol: a word, itself, or nothing for punctuation, but for that between digits."""
+    """Return the token of a symbol: a word, itself, or "" for punctuation that is not between digits."""
     if said in _WORDS_FOR:
         return _WORDS_FOR[said]
     follows_number = False
@@ -276,7 +276,7 @@ class Quantity(NamedTuple):
         return self.value * self.unit.size != other.value * other.unit.size
 
     def form(self) -> str:
-        """Return the one form of all equal quantities."""
+        """Return the canonical form of a quantity."""
         dimension, size = self.unit or ("", 1)
         return f"{self.bound}{self.value * size}{'th' if self.is_ordinal else ''}{dimension}"
 
@@ -324,7 +324,7 @@ def _kind(parts: list[Part], place: int) -> str:
 
 
 def _phrase(parts: list[Part], place: int, phrases: Sequence[tuple[tuple[str, ...], str]]) -> tuple[str, int]:
-    """Find the longest of some phrases at a place: what it stands for, and its end."""
+    """Find the longest known phrase at a place; returns its value and its end."""
     for phrase, sign in phrases:
         if all(_text(parts, place + i) == word for i, word in enumerate(phrase)):
             return sign, place + len(phrase)

@@ -55,7 +55,7 @@ def meaning(text: str) -> Meaning:
 
 @lru_cache(maxsize=100_000)
 def _opposites(word: str) -> frozenset[str]:
-    """List what would be the opposites of a word: by a prefix, by antonyms, or by antonyms of a part of it."""
+    """List possible opposites of a word: by a prefix, by antonyms, or by antonyms of a part of it."""
     opposites = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST} - _NOT_NEGATED
     if word not in _NOT_NEGATED:
         opposites |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}

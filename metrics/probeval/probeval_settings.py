@@ -140,7 +140,7 @@ class ProbevalSettings(EncoderSettings):
         return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:
-        """Return the entries of a signature for all that decides the score of a question, but for the encoder."""
+        """Return the signature entries of all settings of a question's score, without the encoder."""
         signed: dict[str, object] = {"clustering": self.clustering}
         if self.clustering == "hac":
             signed |= {"linkage": self.linkage, "distance": self.distance}

@@ -118,7 +118,7 @@ def words(text: str) -> Words:
 
 
 class Details(NamedTuple):
-    """The details that distinguish an answer from others that an encoder takes for the same.
+    """Details that distinguish answers which an encoder confuses.
 
     quantities : its numbers, in order
     units : its units of time
@@ -162,7 +162,7 @@ class Details(NamedTuple):
 
 
 def _read_details(text: str) -> tuple[str, Details | None]:
-    """Return what a folded answer says without spaces and punctuation, and its numbers, signs and symbols."""
+    """Return a folded answer without spaces and punctuation, and its numbers, signs and symbols."""
     numbers = read_numbers(read_parts(text))
     squeezed = []
     signs: dict[str, str] = {}

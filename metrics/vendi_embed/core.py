@@ -70,7 +70,7 @@ def describe(value: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the name of its type if it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -102,7 +102,7 @@ def parse_level(value: Any, name: str = "confidence") -> float:
 
 
 def parse_flag(value: Any, name: str) -> bool:
-    """Read True or False, also as 1 and 0: any other value would be taken for one of them."""
+    """Read True or False, or 1 or 0; other values would pass as one of them by truth."""
     if isinstance(value, (np.bool_, *INTEGERS)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
@@ -194,7 +194,7 @@ _CHECKSUM_BYTES = 4
 
 
 class Cache:
-    """Rows of numbers, (d,), float32, by text.
+    """Float32 rows of shape (d,), by text.
 
     `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
     not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
@@ -206,7 +206,7 @@ class Cache:
         self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Return the rows of those texts that are stored."""
+        """Return the stored rows, by text."""
         rows = {}
         with self._open() as connection:
             for text in texts:
@@ -220,7 +220,7 @@ class Cache:
         return rows
 
     def put(self, rows: dict[str, np.ndarray]) -> None:
-        """Store all rows or, if that fails, none; a row that is there stays."""
+        """Store all rows atomically; existing rows are not overwritten."""
         values = []
         for text, row in rows.items():
             key = _key(text)
@@ -245,7 +245,7 @@ class Cache:
 
 
 def cache_folder(value: Any, name: str) -> Path:
-    """Read the path of the folder of a cache, which need not exist."""
+    """Read the path of a cache folder, which need not exist."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
     return Path(os.path.expanduser(os.fspath(value)))
@@ -261,7 +261,7 @@ def _with_checksum(key: bytes, row: bytes) -> bytes:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_models.py: Models: names, folders, the Hub, digests, devices; what a process has loaded, and its threads after a fork.
+# core_models.py: Models: names, folders, the Hub, digests and devices; the registry of a process, and its threads after a fork.
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -307,7 +307,7 @@ def model_registry() -> Any:
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
-    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    """Load an object once in a process, and return it by its key; thread-safe."""
     registry = model_registry()
     with registry.lock:
         if key not in registry.models:
@@ -409,7 +409,7 @@ def _packaged_default() -> ModelFiles:
     folder = Path(get_model_path())
     for name, expected in _DEFAULT_FILES.items():
         path = folder / name
-        digest = file_digest(path) if path.is_file() else "that of no file"
+        digest = file_digest(path) if path.is_file() else "unknown: the file is missing"
         if digest != expected:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "
@@ -462,7 +462,7 @@ def file_digest(path: Path) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, made of torch's own modules; also with low-rank adapters.
+# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, in torch's own modules, with optional low-rank adapters.
 
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
@@ -489,7 +489,7 @@ _UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
 
 
 class MiniLM:
-    """The default sentence encoder, with what `encode` needs of a SentenceTransformer.
+    """The default sentence encoder, with the interface of a SentenceTransformer that `encode` uses.
 
     network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
     tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
@@ -556,7 +556,7 @@ def load_minilm(files: Any, device: str) -> MiniLM:
 
 
 def read_weights(path: Path) -> dict[str, Any]:
-    """Read the weights of BERT, mapped into memory, by the names that they have in the network here."""
+    """Map the weights of BERT into memory, by their names in our network."""
     import torch
     from safetensors import safe_open
 
@@ -576,7 +576,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in our network, and to its rows there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -589,7 +589,7 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 
 def build_network(weights: dict[str, Any]) -> Any:
-    """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
+    """Build the network, an nn.ModuleDict without gradients, around its weights without copying them."""
     from torch import nn
     from torch.nn import functional
 
@@ -620,7 +620,7 @@ def build_network(weights: dict[str, Any]) -> Any:
 
 
 def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
-    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384). Those of padding mean nothing.
+    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384); padding is undefined.
 
     ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
     """
@@ -647,7 +647,7 @@ def cut_tokens(ids: list[int]) -> list[int]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_weights.py: Weights files beside the code of a metric: `evaluate` copies code to its cache, and no data files.
+# core_weights.py: Weights files beside the code of a metric: `evaluate` copies no data files to its cache.
 
 # Seconds.
 _SPACE_TIMEOUT = 5
@@ -748,7 +748,7 @@ def _read_adapters(path: Path, device: str) -> MiniLM:
 
 @dataclass
 class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
+    """Batch sizes: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     pairs_per_call : pairs that a user-supplied function sees together
@@ -1017,7 +1017,7 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
     return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
 
 
@@ -1099,7 +1099,7 @@ def setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
+    """Base class of the settings of a metric, with the settings that all have; defaults are not checked.
 
     Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
@@ -1131,7 +1131,7 @@ class Settings:
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+        """Bring data files of the settings beside the code of the metric at load; none by default."""
 
     @property
     def pooled_by(self) -> str | None:
@@ -1177,7 +1177,7 @@ class Settings:
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
+        """Return the signature entries of the confidence interval; empty without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
     def check_exclusive(self, *names: str) -> None:
@@ -1223,7 +1223,7 @@ def wrap_entry(entry: str) -> str:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    """Return the end of a message about an unknown name: a suggestion, or a full stop."""
     close = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {close[0]!r}?" if close else "."
 
@@ -1233,7 +1233,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 VERSION = "0.10.0"
 
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 # Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
@@ -1307,7 +1307,7 @@ class Signature(NamedTuple):
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
-        """Replace the values of settings in their places, and put new settings before the version."""
+        """Replace the values of settings, and insert new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         version = merged.pop("version", None)
         if version is not None:
@@ -1315,7 +1315,7 @@ class Signature(NamedTuple):
         return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
-        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        """Return both values of each setting, and of "metric", that differs; None if one lacks it."""
         mine = {"metric": self.metric, **self.entries}
         theirs = {"metric": other.metric, **other.entries}
         names = mine | theirs
@@ -1328,7 +1328,7 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
-    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+    """Format the results that all metrics have, intervals and the signature, and the errors, for the help of a metric.
 
     `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
     interval, by the prefix of the name of the interval.
@@ -1474,7 +1474,7 @@ class ScoreSummary(NamedTuple):
         """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
 
         These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
-        without one. What is 1 over 0 is None.
+        without one. 1 over 0 is None.
         """
         known = ~np.isnan(values)
         _, index = np.unique(self.units[known], return_inverse=True)
@@ -1490,7 +1490,7 @@ class ScoreSummary(NamedTuple):
 
 
 def mean_over_sets(scores: np.ndarray) -> float | None:
-    """Average the scores of sets; None if there is no score."""
+    """Average the scores of sets; None without scores."""
     return float(scores.mean()) if scores.size else None
 
 
@@ -1523,7 +1523,7 @@ def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_warnings.py: Warnings that point to the line of the user.
+# core_warnings.py: Warnings that point to the user's line.
 
 # Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
 # user; and the library's, between two functions of this package.
@@ -1542,7 +1542,7 @@ _NOT_OF_THE_USER = frozenset(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+    """Warn at the user's line: the first frame outside of this package and of packages that call it.
 
     Without such a line, as in a thread, it is the outermost one.
     """
@@ -1561,12 +1561,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the name of the top-level package of a frame, or that of its module."""
+    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_windows.py: Texts to what a model reads at a time: windows of long texts, and batches of sequences.
+# core_windows.py: Windows of long texts, and batches of sequences.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -1576,7 +1576,7 @@ _WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
+    """Windows of n texts: a text that fits is one window.
 
     parts : list of p strings, text after text
     lengths : ndarray of shape (p,), tokens of each part without special ones
@@ -1596,7 +1596,7 @@ class Windows(NamedTuple):
 
 
 def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+    """Split texts of more than `room` tokens, without special ones, at ends of sentences.
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
@@ -1682,7 +1682,7 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 # ----------------------------------------------------------------------------------------------------------------------
 # core_encoder.py: Sentence embeddings of texts, by the default model, sentence-transformers or a user's encoder; without contexts.
 
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+# Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
 # Numbers of a block that stays in the cache of a processor: 1 MB of float64.
@@ -1739,7 +1739,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
 
     def check_found(self) -> None:
@@ -1830,7 +1830,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
-    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    """Encode the texts of sets, or check given embeddings, and project out the contexts."""
     contexts = None
     if settings.embeddings is not None:
         encoded = Encoded(
@@ -1976,7 +1976,7 @@ def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
 
 
 def _reader(model: Any) -> tuple[Any, float]:
-    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    """Return the tokenizer of a model, and the most tokens of a text that it reads, without special ones."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf
@@ -2083,7 +2083,7 @@ class TextMetric:
         )
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
-        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        """Bring data files beside the copy of the code that `evaluate` makes; it calls this at load."""
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
@@ -2270,7 +2270,7 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
 # core_pairs.py: Models that read two texts together, and the pairs of texts that they read.
 
 Pairs = Sequence[tuple[str, str]]
-# What a setting that names such a model begins with.
+# Prefixes of settings that name such a model.
 NLI, PAIRS = "nli:", "pairs:"
 # Pairs in a batch by default.
 _PAIR_BATCH_SIZE = 32
@@ -2325,7 +2325,7 @@ class PairModel(NamedTuple):
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
-        """Return the index of a class, or raise a ValueError if the model has none of this name."""
+        """Return the index of a class; raises a ValueError if the model lacks it."""
         if label not in self.labels:
             names = ", ".join(map(repr, self.labels))
             raise ValueError(f"{self.parameter}: {self.identity} has no class named {label!r}: it has {names}.")
@@ -2436,7 +2436,7 @@ class SourceSettings(EmbeddedSetSettings):
 
 
 def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
+    """Read given similarities by `parse_similarity`, or compute them by the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
     "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts
@@ -2699,7 +2699,7 @@ def eigenvalue_shares(
     """Return the eigenvalues of (..., r, r), ascending and scaled to sum to 1; only the lower half is read.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
-    all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
+    all r eigenvalues: those up to error² / r are noise, and each would add 1 at q = 0. `error` leaves room for
     errors that are all in one direction, and for the rounding of the eigenvalues in float64. `rank`, the smaller of the
     numbers of rows and of dimensions, replaces r where the matrix is the larger one of the two.
     """

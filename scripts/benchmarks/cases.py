@@ -174,7 +174,7 @@ class ChamferProducts(Chamfer):
 
 
 def _multiply(operations: float) -> None:
-    """Multiply large float32 matrices until as many floating-point operations are done."""
+    """Multiply large float32 matrices, up to a number of floating-point operations."""
     import torch
 
     left, right, out = torch.ones((3, _SQUARE, _SQUARE))
@@ -336,7 +336,7 @@ class Load(Case):
     peakmem_score = None  # type: ignore[assignment]
 
     def setup(self, side: str, n: int) -> None:
-        """Score nothing before: what is measured is the first load."""
+        """Do nothing: the first load is measured."""
         self._input = None
         self._score = self.ours if side == "ours" else self.theirs
 
@@ -352,7 +352,7 @@ def _run(program: str) -> None:
 
 
 def _children_seconds() -> float:
-    """Return the CPU time of all processes that were started and have ended."""
+    """Return the CPU time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -102,7 +102,7 @@ class Corruptor:
                 self._replace(body, dict.fromkeys(old, new))
 
     def _replace(self, body: list[str], new: dict[str, list[str]]) -> None:
-        """Replace one of the words that have new ones, by none if the list is empty."""
+        """Replace one of the words that have replacements; an empty list omits it."""
         if places := [i for i, word in enumerate(body) if word.lower() in new]:
             place = self.chance.choice(places)
             words = new[body[place].lower()]
@@ -173,7 +173,7 @@ def _read_tags(line: str) -> list[tuple[str, str]]:
 
 
 def _wrong_words(words: list[str], corrupted: list[str]) -> list[int]:
-    """Find the words of a corrupted sentence that were put in, or stand behind a word that was left out."""
+    """Find the inserted words of a corrupted sentence, and the words after omitted ones."""
     steps = SequenceMatcher(None, words, corrupted, autojunk=False).get_opcodes()
     spans = [(low, max(high, low + 1)) for kind, _, _, low, high in steps if kind != "equal"]
     return [i for low, high in spans for i in range(low, min(high, len(corrupted)))]

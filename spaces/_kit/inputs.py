@@ -92,7 +92,7 @@ def check_texts(texts: Any, limits: Limits, where: str = "") -> list[str]:
 
 
 def check_total(texts: Sequence[str], limits: Limits, times: int = 1) -> None:
-    """Check that all texts have at most so many times the characters of the limit."""
+    """Check the characters of all texts together, against a multiple of the limit."""
     total = sum(map(len, texts))
     if total > times * limits.characters:
         raise InputError(

@@ -281,7 +281,7 @@ def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
 
 
 def filled_table(table: pd.DataFrame) -> Any:
-    """Return the update that shows a table."""
+    """Return the update of the table of details."""
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
@@ -292,5 +292,5 @@ def filled_table(table: pd.DataFrame) -> Any:
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in whose cells no spreadsheet finds a formula."""
+    """Escape the cells of a table that a spreadsheet would evaluate as formulas."""
     return table.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)

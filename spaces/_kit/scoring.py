@@ -134,7 +134,7 @@ def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | 
 
 
 def for_visitors(message: str) -> str:
-    """Return a warning of a metric without what only a program can do about it."""
+    """Rephrase a warning of a metric for visitors, without advice for programs."""
     for words, instead in _ADVICE.items():
         message = message.replace(words, instead)
     return message
@@ -175,7 +175,7 @@ def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any
 
 @functools.lru_cache(256)
 def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
-    """Return the score of n sentences that have nothing in common; None if there are not as many."""
+    """Return the score of n unrelated sentences; None beyond their number."""
     if not 1 < n <= len(UNRELATED):
         return None
     return float(metric.compute(predictions=[UNRELATED[:n]], model=MODEL, **settings)[metric.name])
@@ -183,13 +183,13 @@ def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
 
 @functools.cache
 def unrelated_cosine(metric: Any) -> float:
-    """Return the mean cosine of sentences that have nothing in common, by the encoder of the demo."""
+    """Return the mean cosine of unrelated sentences, by the encoder of the demo."""
     similarity = _similarity(metric, [UNRELATED], {"model": MODEL})
     return float(similarity[np.triu_indices(len(UNRELATED), 1)].mean())
 
 
 def near(metric: Any) -> float:
-    """Return the cosine from which on texts are alike: two thirds of the way from unrelated texts to equal ones.
+    """Return the least cosine of similar texts: two thirds of the way from unrelated texts to equal ones.
 
     It is 0.69 for the default encoder.
     """

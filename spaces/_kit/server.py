@@ -120,7 +120,7 @@ def _sweep_forever() -> None:
 
 
 def shown_error(error: Exception) -> gr.Error:
-    """Return what a visitor reads of an error; one of ours is logged by its type and its place in the code."""
+    """Return the error that is shown to a visitor; an internal error is logged by its type and place in the code."""
     if isinstance(error, InputError):
         return gr.Error(str(error), print_exception=False)
     if isinstance(error, gr.Error):

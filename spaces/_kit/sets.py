@@ -45,7 +45,7 @@ _MARKER = re.compile(r"(?:[-*•‣▪·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(
 
 
 class Sets(NamedTuple):
-    """Sets of texts with their names, and how many texts have lost the marker of a list."""
+    """Sets of texts with their names, and the number of texts whose list marker was removed."""
 
     texts: list[list[str]]
     names: list[str]
@@ -134,7 +134,7 @@ def result(
     notes: Sequence[str] = (),
     facts: Sequence[str] = (),
 ) -> Result:
-    """Return what a page shows of sets: the cards of one or two that have a score, or the mean and the ranking of more.
+    """Return the result of sets: cards of one or two that have a score, or the mean and the ranking of more.
 
     card_of : returns the card of a set, from its index and its score
     said : what is said of all, if the model reads the texts

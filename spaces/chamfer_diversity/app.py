@@ -94,7 +94,7 @@ def headline_of(value: float, unrelated: float) -> str:
 
 
 def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
-    """Return the texts of a set to remove, each with the first text that remains and to which it is near."""
+    """Map each near duplicate of a set to the first text that it is near to."""
     near = similarity >= 1 - NEAR - TIE
     copies: dict[int, int] = {}
     for i in range(len(near)):

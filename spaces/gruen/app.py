@@ -131,7 +131,7 @@ def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
 
 
 def meaning_of(result: dict[str, Any]) -> str:
-    """Return the interpretation of a score: the grammar, and what was deducted."""
+    """Interpret a score: the grammar and the deductions."""
     grammar = result["grammaticality"]
     lowered = " and ".join(words for name, words in DEDUCTIONS.items() if result[name] <= -0.05)
     fluent = next(words for least, words in WORDS if grammar >= least)

@@ -103,12 +103,12 @@ def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str)
 
 
 def phrase_of(order: int) -> str:
-    """Return what the longest n-grams are called."""
+    """Name the longest n-grams."""
     return f"phrase of {panels.in_words(order)} words" if order > 1 else "word"
 
 
 def headline_of(value: float, longest: int, order: int) -> str:
-    """Return the interpretation of a score; `longest` is the length of the longest phrase in two texts."""
+    """Interpret a score; `longest` is the length of the longest phrase in two texts."""
     if not longest:
         return "No word is shared."
     if longest < order:

@@ -27,7 +27,7 @@ _HINT = "; pass --encoding, such as cp1252"
 
 
 class Row(msgspec.Struct):
-    """A row of a file that is not blank.
+    """A non-blank row of a file.
 
     number : the number of the row, or of its line, from 1
     values : the value of the row; None if it cannot be read

@@ -94,7 +94,7 @@ def _join_fields(fields: Sequence[pa.Field]) -> pa.Field | None:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return a column of categories, or of views of texts, as one of its values."""
+    """Convert a column of categories, or of string views, to a plain column."""
     if pa.types.is_dictionary(field.type):
         return field.with_type(field.type.value_type)
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field

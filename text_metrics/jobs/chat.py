@@ -86,7 +86,7 @@ class Journal:
 
 
 def add_arguments(parser: argparse.ArgumentParser, reads: str, help: str) -> None:
-    """Add what a command asks about, its output, and the settings of an endpoint."""
+    """Add the input and output of a command that asks a model, and the settings of an endpoint."""
     parser.add_argument("reads", metavar=reads, type=Path, help=help)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the result")
     parser.add_argument("--model", required=True, help="name of the chat model")
@@ -175,7 +175,7 @@ class Chat:
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
     def _answer(self, key: str, request: Request) -> Any:
-        """Return the parsed answer to a request; None, with a message, if there is none, or if all requests stop."""
+        """Return the parsed answer to a request; None, with a message, if it fails or all requests stop."""
         import openai
 
         if key in self._journal.answers:

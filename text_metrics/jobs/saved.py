@@ -213,7 +213,7 @@ class SavedJob:
             self.bad.unlink()
 
     def remove(self) -> None:
-        """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
+        """Remove the pieces, their record last, and the folder if it is empty then."""
         for pattern in ("*part-*", _WRITTEN, _LOCK, JOB):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)

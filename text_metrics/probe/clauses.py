@@ -39,7 +39,7 @@ class Graph(NamedTuple):
     edges: list[tuple[str, str, str]]
 
     def roles(self, variable: str) -> dict[str, str]:
-        """Return what fills the roles of a predicate, by role; the first if several do."""
+        """Return the first filler of each role of a predicate."""
         return {role: target for source, role, target in reversed(self.edges) if source == variable}
 
 

@@ -130,7 +130,7 @@ def _order_two_without_each(values: torch.Tensor, leverages: torch.Tensor, noise
 
 
 def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: float) -> torch.Tensor:
-    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), 0 where there is none.
+    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), padded with 0.
 
     The eigenvalues of A separate them: in ascending order, the i-th is between those before and at i of A. There they
     are the roots of 1 - x·(A - m)⁻¹x, which falls with m between two eigenvalues of A. Arguments are as for order 1.

@@ -50,13 +50,13 @@ class Subsets(NamedTuple):
     weights: np.ndarray | None = None
 
     def part(self, places: Any) -> "Subsets":
-        """Return those at some places, a slice or indices."""
+        """Select items by a slice or by indices."""
         weights = None if self.weights is None else self.weights[places]
         return Subsets(self.owners[places], self.rows[places], weights)
 
 
 class SubsetScorer:
-    """Score subsets of m sets of n texts by calls of `compute`, with what is given for their texts.
+    """Score subsets of m sets of n texts by calls of `compute`, with the arguments of their texts.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class SubsetScorer:
         return str(Signature.parse(self.whole["signature"]).merge(**entries))
 
     def fix_classes(self) -> None:
-        """Give the classes of the whole sets to their subsets, and drop the settings that find classes."""
+        """Pass the classes of the whole sets to their subsets, and drop the settings that find classes."""
         kept_settings = (WEIGHTS, *_OF_RESULT)
         self.settings = {name: value for name, value in self.settings.items() if name in kept_settings}
         self.settings["classes"] = None
