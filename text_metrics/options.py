@@ -89,7 +89,7 @@ def _delimiter(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
-        # It also refuses codecs that are not encodings of text, such as hex.
+        # It also rejects codecs that are not text encodings, such as hex.
         io.TextIOWrapper(io.BytesIO(), text).read()
         return codecs.lookup(text).name
     except (LookupError, ValueError):

@@ -1,7 +1,7 @@
 """Find, count and strip what is not the answer in a text: reasoning, special tokens, an echoed prompt.
 
 - `reasoning` is a block such as `<think>…</think>`, and what comes before a closing tag whose opening tag stood in the
-  prompt. A block that is not closed, as of a generation that was cut, has no answer behind it.
+  prompt. A block that is not closed, as of a generation that was cut, is not followed by an answer.
 - `special` are special tokens and chat markers, such as `<|eot_id|>`, `[SEP]` and `<|im_start|>assistant`, and the
   turns of others than the assistant beside an answer. `<s>` and `</s>` around a part of a text are HTML, and stay.
 - `prompt` is the context of a text that the text begins with.

@@ -17,7 +17,7 @@ import numpy as np
 
 from .core_numbers import describe
 
-# How long to wait for others that write.
+# Seconds to wait for other writers.
 LOCK_SECONDS = 60.0
 # Part of the file name.
 _VERSION = 5

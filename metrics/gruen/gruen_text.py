@@ -37,7 +37,7 @@ _INLINE_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|font|sup|sub|code|html|b
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?![a-z])")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
 _ITEM = re.compile(r"[•‣▪◦·*–—-]|\d+[.)]\s")
-# A line this near to the longest, and this long, was broken for its width. Set at commit 30f16773, without data.
+# A line this long, and this close to the longest line, is wrapped. Set at commit 30f16773, without data.
 # Higher: wrapped lines become sentences.
 _WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
@@ -50,11 +50,11 @@ _ENCLOSED = re.compile(
 # Words of both of two sentences that a pair encloses. Set at commit 3a700ce7, without data. Lower: quoted titles divide
 # sentences.
 _LEAST_ENCLOSED = 3
-# Marks that join clauses, which are sentences if each has so many words. Set at commit 3a700ce7, without data. Lower:
+# Marks that join clauses, which are sentences if each has this many words. Set at commit 3a700ce7, without data. Lower:
 # items of an enumeration become sentences.
 _JOINT = re.compile(r"(?<=[;|…])\s+")
 _LEAST_CLAUSE = 4
-# A block of so many words without a mark at its end is a fragment, not a sentence. Set at commit 3a700ce7, without
+# A block of at most this many words without a final mark is a fragment. Set at commit 3a700ce7, without
 # data. Lower: long headings are judged as sentences.
 _FRAGMENT_WORDS = 8
 _NUMBER = re.compile(r"\(?(?:\d+|[A-Za-z])[.)]")

@@ -183,7 +183,7 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_cache.py: An on-disk cache of embeddings, one SQLite file per model, that processes may share.
 
-# How long to wait for others that write.
+# Seconds to wait for other writers.
 LOCK_SECONDS = 60.0
 # Part of the file name.
 _VERSION = 5

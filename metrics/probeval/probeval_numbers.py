@@ -25,7 +25,7 @@ _MAGNITUDES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion"
 _MULTIPLES = {"hundred": 100, "dozen": 12, **_MAGNITUDES}
 _CENTURIES = (19, 20)  # of years: "nineteen ninety", "twenty twelve"
 _TIMES = {"once": 1, "twice": 2, "thrice": 3}
-# What "once" precedes where it is a number.
+# Words after "once" where it is a number.
 _PER = frozenset(["a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"])
 _PAST = {("half", "past"): Fraction(1, 2), ("quarter", "past"): Fraction(1, 4), ("quarter", "to"): Fraction(-1, 4)}
 # Words before "second" as a unit of time.

@@ -11,7 +11,7 @@ from .probeval_wordnet import STOP_WORDS
 from .probeval_words import words
 
 PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
-_SHORTEST = 3  # of a word behind a prefix: "it" is not the opposite of "unit"
+_SHORTEST = 3  # of a word after a prefix: "it" is not the opposite of "unit"
 _NEGATIONS = frozenset(["no", "not", "nor", "never", "neither", "non", "cannot", "without", "nope", "nah"])
 # Words that distinguish no phrase from its opposite: affirmations, degrees, and function words but these.
 _CONTENT = "up down in out on off over under above below before after for against more most few all some"

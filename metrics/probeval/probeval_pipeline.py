@@ -163,7 +163,7 @@ def pair_scores(
 
 
 def never_pairs(texts: list[str], gold: list[str]) -> np.ndarray:
-    """Find which of n texts and g gold texts never match, whatever their similarity: bool array of shape (n, g).
+    """Find which of n texts and g gold texts never match at any similarity: bool array of shape (n, g).
 
     They are opposites, or differ in what tells answers apart for certain, and are not equal.
     """

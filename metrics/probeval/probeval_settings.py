@@ -11,7 +11,7 @@ from .probeval_sampling import DRAWS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
-# The lowest score of a match: for soft a probability, at which half of an answer matches; for cosine chosen for MiniLM;
+# The lowest score of a match: for soft the probability at which half of an answer matches; for cosine chosen for MiniLM;
 # for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 # Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
@@ -122,7 +122,7 @@ class ProbevalSettings(EncoderSettings):
     )
 
     def check(self) -> None:
-        """Raise a ValueError for settings that cannot be combined, whatever the answers are."""
+        """Raise a ValueError for settings that cannot be combined with any answers."""
         if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
             raise ValueError(f"matcher must be 'soft' with clustering='soft'. Got {self.matcher!r}.")
         if self.matcher == "human" and self.clustering not in ("auto", "human"):

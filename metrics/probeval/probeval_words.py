@@ -21,7 +21,7 @@ from .probeval_wordnet import STOP_WORDS
 _QUOTES = {"'": "`´‘’‚‛′ʼʹ‹›", '"': "“”„‟″〝〞〟«»「」『』"}
 _FORMS = {char: quote for quote, chars in _QUOTES.items() for char in chars}
 _FORMS |= {"−": "-", "⁄": "/", "∕": "/", "№": "number "}
-# What NFKC would join to the digits before it: a fraction, and a power.
+# Characters that NFKC would join to the digits before: fractions and powers.
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞↉])")
 _POWER = re.compile(r"(?<=[^\W²³¹⁰⁴-⁹])(?=[⁺⁻]?[²³¹⁰⁴-⁹])")
 # Invisible characters that are none of Unicode's category Cf, and the frame around a digit of a keycap.

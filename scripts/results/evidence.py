@@ -102,7 +102,7 @@ def originals_above(scores: Scores, kinds: pandas.DataFrame) -> pandas.DataFrame
 
 
 def quality_tables(originals: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
-    """Make the tables of how often the original is ranked above, with intervals, and a short one for docs/quality.md."""
+    """Make the tables of how often the original is ranked above: with intervals, and short for docs/quality.md."""
     frame = originals.assign(column=originals["kind"] + ", " + originals["generator"])
     full = wide(frame, "metric", "column", percents(frame, "share"), "original above, %")
     chosen = frame["metric"].str.fullmatch(r"(.* × )?VS-Embed-0\.5") & ~frame["kind"].isin(["Para-1", "Para-2"])

@@ -109,7 +109,7 @@ class Student:
         return torch.cat(embedded)[np.argsort(np.concatenate(blocks))]
 
     def _blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Cut the places of rows, in order of length, into blocks of at most so many tokens, padding included."""
+        """Cut the places of rows, in order of length, into blocks within a token budget, padding included."""
         order = np.argsort(self.lengths[rows], kind="stable")
         start = 0
         while start < len(order):

@@ -24,17 +24,17 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from .inputs import InputError
 from .theme import SCRIPT, STYLE, theme
 
-# How many visitors may wait; each waits at most 3 seconds for each of those before.
+# Visitors that may wait; each waits at most 3 seconds for each of those before.
 QUEUE = 40
 # Connections; a visitor has several.
 CONNECTIONS = 400
-# How many visitors may have a result whose settings they can still change.
+# Visitors whose result is remembered, so that they can still change its settings.
 SESSIONS = 100
 # Interval of the cleanup, and maximum age of uploads, in seconds.
 DELETE_CACHE = (60, 300)
 # Bytes of all uploads together.
 MOST_UPLOADED = 50_000_000
-# Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for whoever has the link.
+# Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for anybody with the link.
 REFUSED = ("/gradio_api/deep_link", "/gradio_api/openapi.json", "/openapi.json")
 # Where a demo that is not on the Hub shows its metric card.
 CARD = "/card"
@@ -162,7 +162,7 @@ def _refuse() -> None:
 
 def serve(demo: Demo, file_bytes: int) -> None:
     """Serve the page until the process ends."""
-    # Those of a run are shown to its visitor; any other may contain a visitor's words.
+    # Warnings of a run are shown to its visitor; others may contain a visitor's words.
     warnings.simplefilter("ignore", UserWarning)
     demo.queue(max_size=QUEUE, default_concurrency_limit=1, api_open=False)
     demo.state_session_capacity = SESSIONS

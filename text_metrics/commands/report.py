@@ -37,7 +37,7 @@ from text_metrics.reporting.results import MEASURES
 
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns", "column")
-# What is written into the folder of the report.
+# Files in the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "refs.bib", "bad.jsonl", "figures")
 
 

@@ -148,7 +148,7 @@ class SubsetScorer:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
                 arguments = common | given | settings
                 with warnings.catch_warnings():
-                    # Those of the whole sets were shown.
+                    # Warnings of the whole sets were shown.
                     warnings.simplefilter("ignore", UserWarning)
                     result = self.metric.compute(predictions=predictions, **arguments)
                 yield part.owners, result
