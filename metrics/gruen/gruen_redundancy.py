@@ -32,8 +32,8 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 # A word, such as "well-known" or "example.com", and the mark that ends a clause with it.
 _WORD = re.compile(r"([^\W_]+(?:[-.][^\W_]+)*)(?:[\"'”’)\]]*\s*([,;:.!?…|·•/–—]|--|$))?")
 _LEAST_RUN = 3  # words in a row that count as taken over
-# A sentence that repeats this many consecutive words is read clause by clause; chosen with 386 texts of ABC news, State of
-# the Union and film reviews, of which two lose points by it. Lower: set phrases divide sentences.
+# A sentence that repeats this many consecutive words is read clause by clause; chosen with 386 texts of ABC news, State
+# of the Union and film reviews: two lose points by it. Lower: set phrases divide sentences.
 _LEAST_INNER = 5
 # Words between two copies in a loop, such as "and then", and words of all copies; chosen with 54 908 texts of people
 # and models, of which 16 more lose points by it. Lower: "over and over and over" is a loop.

@@ -11,8 +11,8 @@ from .probeval_sampling import DRAWS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
-# The lowest score of a match: for soft the probability at which half of an answer matches; for cosine chosen for MiniLM;
-# for gp the original's.
+# The lowest score of a match: for soft the probability at which half of an answer matches; for cosine chosen for
+# MiniLM; for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 # Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
 CERTAIN = ("exact", "human")
