@@ -14,8 +14,8 @@ from text_metrics.metrics._core.core_inputs import parse_sets
 from text_metrics.metrics._core.core_numbers import ROW_ERRORS
 from text_metrics.metrics._core.core_similarity import parse_similarity
 from text_metrics.metrics.vendi_embed.vendi_embed_definite import definite_similarities
+from text_metrics.metrics.vendi_embed.vendi_embed_leave_one_out import vendi_without_each
 from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
-from text_metrics.questions.leave_one_out import vendi_without_each
 
 # From 0 to infinity, close together where formulas meet.
 ORDERS = [0, 1e-9, 1e-3, 0.01, 0.5, 0.98999, 0.99001, 1 - 1e-9, 1, 1 + 1e-9, 1.00999, 1.01001, 1.999, 2, 2.001, 9, 1e4]

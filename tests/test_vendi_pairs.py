@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from text_metrics.metrics._core.core_results import ratio_estimate
+from text_metrics.metrics._core.core_intervals import ratio_estimate
 
 SIZES = (2, 3, 5, 9)
 

@@ -115,6 +115,31 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
+def add_rows(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
+    """Add where the texts of rows that get further columns are, what their prompts are, and the form of the file."""
+    add_keys(parser, clusters=False, contexts=contexts)
+    help = "which prompt a row belongs to; a bad row is skipped with the other rows of its prompt"
+    parser.add_argument("--id-key", metavar="KEY", help=help)
+
+
+def add_chat(parser: argparse.ArgumentParser, reads: str, help: str) -> None:
+    """Add what a command asks a chat model about, its output, and the settings of an endpoint."""
+    parser.add_argument("reads", metavar=reads, type=Path, help=help)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the result")
+    parser.add_argument("--model", required=True, help="name of the chat model")
+    parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
+    parser.add_argument("--attempts", type=int, default=4, help="requests for an answer that can be parsed")
+    parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
+
+
+def chat_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of `add_chat`, as arguments of `Chat`."""
+    names = ("reads", "out", "model", "base_url", "temperature", "workers", "attempts", "retries")
+    return {name: getattr(options, name) for name in names}
+
+
 def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
     """Add --column, which is repeatable, and --quality-scale."""
     help = f"take {arguments} from a column: a row of a set has a list, a row of one text a value"

@@ -15,7 +15,17 @@ from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
 from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, load_content
-from .core_inputs import LIMITS, TextSets, parse_context_rows, parse_contexts, parse_embeddings
+from .core_inputs import (
+    LIMITS,
+    TextSets,
+    find_different,
+    list_vectors,
+    owners_of,
+    parse_context_rows,
+    parse_contexts,
+    parse_embeddings,
+)
+from .core_intervals import UNBOUNDED
 from .core_minilm import MiniLM, load_minilm
 from .core_models import (
     DEFAULT_IDENTITY,
@@ -27,7 +37,7 @@ from .core_models import (
     quiet_loading,
 )
 from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix, unit_vectors
-from .core_results import UNBOUNDED, caller_name
+from .core_results import caller_name
 from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
 from .core_warnings import warn
 from .core_windows import split_windows, token_batches
@@ -37,6 +47,20 @@ _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
 # Numbers of a block that stays in the cache of a processor: 1 MB of float64.
 _CACHED_NUMBERS = 131_072
+
+
+def in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _read_embeddings(values: Any, sets: TextSets, name: str) -> Any:
+    return in_type_of(values, parse_embeddings(values, sets, name))
 
 
 class UnknownWordsWarning(UserWarning):
@@ -92,6 +116,13 @@ class EncoderSettings(Settings):
         """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
 
+    def signed_encoder(self, files: Any = None) -> dict[str, str]:
+        """Return the entries of a signature for the encoder, which is not loaded; its files are found if not given."""
+        if self.is_given:
+            return {"model": f"given({caller_name(self.model)})"}
+        windows = {"long_texts": "windows"} if self.long_texts == "windows" else {}
+        return {"model": (files or find_encoder(self.model)).identity, **windows}
+
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
         find_device(self.device)
@@ -119,20 +150,25 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=TEXT,
         numbers=UNBOUNDED,
+        reader=_read_embeddings,
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. The component "
-        "along the embedding of the context is removed from that of each text. A text that equals its context is "
-        "unlike all others. A model that reads pairs of texts reads the context before both.",
+        reader=parse_contexts,
+        is_optional=True,
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
         given=ITEM,
         numbers=UNBOUNDED,
+        reader=list_vectors,
+        is_optional=True,
         help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
         "the contexts.",
     )
@@ -165,18 +201,17 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
     the cache cannot be used.
     """
-    different = list(dict.fromkeys(texts))
+    different, places = find_different(texts)
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model)})"}
+        signed = settings.signed_encoder()
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
     name = f"the embeddings by model {signed['model']}:"
     precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
-    place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
+    return Encoded(parse_embeddings(rows[places], flat, name), signed, precision)
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
@@ -217,7 +252,7 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     n, d = rows.shape
     projected = np.empty_like(rows)
     directions = unit_vectors(contexts)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
@@ -272,10 +307,9 @@ def is_other_script(text: str) -> bool:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
     files = find_encoder(settings.model)
-    signed = {"model": files.identity, **windows}
+    signed = settings.signed_encoder(files)
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .core_encoder import unit_rows
-from .core_inputs import LIMITS, batches_by_size
+from .core_inputs import LIMITS, batches_by_size, starts_of
 from .core_numbers import ROW_ERRORS
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def kernel_spectra(
     """
     import torch
 
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .core_inputs import starts_of
+
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 # Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
@@ -27,7 +29,7 @@ class Windows(NamedTuple):
 
     def average(self, rows: np.ndarray) -> np.ndarray:
         """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
+        starts = starts_of(self.counts)
         tokens = np.maximum(self.lengths, 1)
         shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
         return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)

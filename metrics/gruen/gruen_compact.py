@@ -21,6 +21,7 @@ from .core import (
     load_minilm,
     load_once,
     model_registry,
+    owners_of,
     pad_tokens,
 )
 from .gruen_backbone import Backbone, Loaded, SentenceScores
@@ -165,7 +166,7 @@ class CompactBackbone(Backbone):
         suspects = map(_words_around, windows.parts, spans)
         loss, frequency, soundness, acceptability = values.T
         marked: list[list[str]] = [[] for _ in sentences]
-        for sentence, words in zip(np.repeat(np.arange(len(sentences)), windows.counts), suspects, strict=True):
+        for sentence, words in zip(owners_of(windows.counts), suspects, strict=True):
             marked[sentence] += words
         return SentenceScores(
             self._calibrate("likelihood", loss + frequency),

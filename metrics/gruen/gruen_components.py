@@ -104,8 +104,11 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         # A sentence without others to be compared with is not embedded.
         compared = [text.sentences if len(text.places) > 1 and not text.is_dialogue else [] for text in texts]
         embedded = _unique(compared)
-        # A dummy text, so that the signature reports the encoder.
-        embeddings, named, _ = encode(embedded or ["-"], settings)
+        if embedded:
+            embeddings, named, _ = encode(embedded, settings)
+        else:
+            embeddings = np.empty((0, 1))
+            named = settings.signed_encoder()
         signed |= named
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = []

@@ -69,7 +69,7 @@ def rouge_sums(texts: Sequence[str], sizes: np.ndarray) -> tuple[np.ndarray, np.
     # Each text is split once.
     scorer = rouge_scorer.RougeScorer([_ROUGE], tokenizer=SimpleNamespace(tokenize=words.__getitem__))
     sums = []
-    for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
-        pairs = itertools.combinations(texts[end - size : end], 2)
+    for members in split_list(list(texts), sizes):
+        pairs = itertools.combinations(members, 2)
         sums.append(sum(scorer.score(*pair)[_ROUGE].fmeasure for pair in pairs))
     return np.array(sums, dtype=np.float64), sizes * (sizes - 1) // 2

@@ -775,10 +775,36 @@ class TextSets(NamedTuple):
     sizes: np.ndarray
     nested: bool
 
+    @property
+    def starts(self) -> np.ndarray:
+        """The flat index of the first text of each set: (m,)."""
+        return starts_of(self.sizes)
+
+    @property
+    def owners(self) -> np.ndarray:
+        """The set of each text: (n,)."""
+        return owners_of(self.sizes)
+
     def where(self, index: int) -> str:
         """Name the text at a flat index for an error."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def starts_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the flat index of the first text of each set: (m,)."""
+    return np.cumsum(sizes) - sizes
+
+
+def owners_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the set of each text: (n,)."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def find_different(items: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """List the different items of n, in order of first appearance, and the place of each item among them: (n,)."""
+    places = {item: i for i, item in enumerate(dict.fromkeys(items))}
+    return list(places), np.fromiter(map(places.__getitem__, items), np.int64, len(items))
 
 
 def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
@@ -939,7 +965,7 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+def parse_contexts(contexts: Any, sets: TextSets, name: str = "contexts") -> list[str]:
     """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
 
     One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
@@ -947,12 +973,19 @@ def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
     """
     if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
         contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    values = as_list(contexts, name, "a list with a string, or None, for each set")
     if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+        raise ValueError(f"{name} must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
     texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
+    check_characters(texts, lambda i: f"{name}[{i}]")
     return [text if text.strip() else "" for text in texts]
+
+
+def list_vectors(values: Any, sets: TextSets, name: str = "") -> Any:
+    """Return the vectors of sets, in a list or an array; one flat set may have a bare vector."""
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    return [rows] if is_vector and len(sets.sizes) == 1 and not sets.nested else rows
 
 
 def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
@@ -962,10 +995,7 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     """
     name = "context_embeddings"
     n_sets = len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
+    rows = list_vectors(values, sets)
     is_missing = np.zeros(n_sets, dtype=bool)
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
@@ -1000,7 +1030,7 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     for size in np.unique(sizes).tolist():
         same = np.flatnonzero(sizes == size)
         step = max(1, max_rows // size)
@@ -1016,7 +1046,7 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
-    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+    return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
@@ -1042,14 +1072,173 @@ def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
             raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+    return find_different(labels)[1]
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:
     """Rank texts by their content, for an order that does not depend on theirs: (n,), int64, equal for equal texts."""
     ranks = {text: i for i, text in enumerate(sorted(set(texts)))}
     return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_intervals.py: Means of scores over items, with their confidence intervals.
+
+# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
+Bounds = tuple[float, float | Callable[[float], float]]
+# The range of a score that has none.
+UNBOUNDED = (-math.inf, math.inf)
+# Skewness below this does not change an interval, and the inverse of its correction divides by it.
+_LEAST_SKEWNESS = 1e-6
+
+
+class Estimate(NamedTuple):
+    """An estimate from independent units.
+
+    n : number of units
+    value : the estimate
+    error : its standard error; NaN for fewer than two units, 0 if the units do not differ
+    skewness : of the units
+    """
+
+    n: int
+    value: float
+    error: float
+    skewness: float
+
+    @classmethod
+    def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
+        """Make an estimate from the deviations of its n units, ndarray of shape (n,).
+
+        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
+        """
+        n = len(deviations)
+        square = float((deviations**2).sum())
+        if n < 2:
+            return cls(n, value, math.nan, math.nan)
+        if square <= n * (ROUNDING * value) ** 2:
+            return cls(n, value, 0.0, 0.0)
+        cube = float((deviations**3).sum())
+        return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
+
+    def interval(self, level: float, bounds: Bounds = UNBOUNDED, size: float = math.inf) -> list[float] | None:
+        """Compute Hall's confidence interval, whose cubic transformation removes the skewness of t.
+
+        For units without skewness it is Student's; docs/intervals.md has its coverage.
+
+        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
+        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
+        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
+        54, 221-228.
+        """
+        if not self.error > 0:
+            return None
+        from scipy.special import stdtrit
+
+        t = float(stdtrit(self.n - 1, (1 + level) / 2))
+        low = self.value - self._untransformed(t) * self.error
+        high = self.value - self._untransformed(-t) * self.error
+        lowest = bounds[0]
+        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
+        return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
+
+    def transformed_t(self) -> float:
+        """Return the t statistic of a truth of 0, by Hall's transformation."""
+        a = self.skewness / math.sqrt(self.n)
+        t = self.value / self.error
+        return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
+
+    def _untransformed(self, y: float) -> float:
+        a = self.skewness / math.sqrt(self.n)
+        if abs(a) < _LEAST_SKEWNESS:
+            return y
+        return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
+
+
+def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
+    """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
+
+    A mean is the ratio of sums of values and their numbers, if units are of several items, such as the samples of a
+    prompt. NaN without any unit.
+    """
+    if not len(sums):
+        return Estimate(0, math.nan, math.nan, math.nan)
+    ratio = float(sums.sum() / totals.sum())
+    return Estimate.of(ratio, (sums - ratio * totals) / totals.mean())
+
+
+def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
+    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; by default its own."""
+    if units is None or not len(values):
+        return ratio_estimate(values, np.ones(len(values)))
+    index = np.unique(units, return_inverse=True)[1]
+    return ratio_estimate(np.bincount(index, values), np.bincount(index))
+
+
+class ScoreSummary(NamedTuple):
+    """Summary of the scores of a call: their mean, with its confidence interval.
+
+    units : ndarray of shape (m,), equal for items that are not independent
+    level : of the confidence intervals; None for none
+    bounds : range of the score
+    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
+    """
+
+    units: np.ndarray
+    level: float | None
+    bounds: Bounds
+    sizes: np.ndarray | None = None
+
+    def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
+        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
+
+        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
+        """
+        known = ~np.isnan(values)
+        scores = [None if math.isnan(value) else value for value in values.tolist()]
+        result: dict[str, Any] = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
+        if self.level is not None:
+            sizes = np.empty(0) if self.sizes is None else self.sizes[known]
+            size = mean_over_sets(sizes) or math.inf
+            estimate = mean_estimate(values[known], self.units[known])
+            result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
+        return result
+
+    def of_reciprocals(self, name: str, values: np.ndarray, prefix: str) -> dict[str, Any]:
+        """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
+
+        These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
+        without one. What is 1 over 0 is None.
+        """
+        known = ~np.isnan(values)
+        _, index = np.unique(self.units[known], return_inverse=True)
+        sums = np.bincount(index, values[known])
+        counts = np.bincount(index)
+        estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
+        scores = [1 / value if value > 0 else None for value in values.tolist()]
+        result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
+        if self.level is not None:
+            interval = None if estimate is None else estimate.interval(self.level, (1.0, math.inf))
+            result[f"{prefix}confidence_interval"] = interval
+        return result
+
+
+def mean_over_sets(scores: np.ndarray) -> float | None:
+    """Average the scores of sets; None if there is no score."""
+    return float(scores.mean()) if scores.size else None
+
+
+def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
+    """Read a string or an integer for each item: ndarray of shape (n_items,), equal for equal ones.
+
+    Without labels, each item is a unit. Errors call an item by the noun.
+    """
+    if labels is None:
+        return np.arange(n_items)
+    rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
+    if len(rows) != n_items:
+        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
+    return number_labels(rows, lambda i: f"confidence_by[{i}]")
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1061,6 +1250,13 @@ _SETS_OF_TEXTS = (
 )
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
+# What a setting that names a model of pairs begins with.
+NLI, PAIRS = "nli:", "pairs:"
+
+
+def is_pair_model(value: Any) -> bool:
+    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
+    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
 class Declared(NamedTuple):
@@ -1072,6 +1268,10 @@ class Declared(NamedTuple):
     given : its scope: CALL, ITEM, TEXT or PAIR
     numbers : the range of its values, if these are numbers or arrays; None for labels or texts
     help : "`type`: what it does", in which {item} is what the metric scores
+    reader : function of the given values, the sets and the name, which returns what `take` takes; by default the items
+        of a list
+    is_optional : whether an item may have None
+    are_shares : whether the values of the texts of a set sum to 1
     """
 
     default: Any
@@ -1079,6 +1279,43 @@ class Declared(NamedTuple):
     given: str = CALL
     numbers: tuple[float, float] | None = None
     help: str = ""
+    reader: Callable[[Any, TextSets, str], Any] | None = None
+    is_optional: bool = False
+    are_shares: bool = False
+
+    def is_given(self, value: Any) -> bool:
+        """Tell whether a value is one for each item, text or pair; a model of pairs is one for the call."""
+        return self.given != CALL and value is not None and not is_pair_model(value)
+
+    def parse(self, values: Any, sets: TextSets, name: str) -> Any:
+        """Read what is given for m sets of n texts: n values, by text, or m values or matrices."""
+        if self.reader is not None:
+            return self.reader(values, sets, name)
+        if self.are_shares:
+            return parse_probabilities(values, sets, name)
+        return flatten(values, sets, name, "value") if self.given == TEXT else list(values)
+
+    def take(self, values: Any, owners: np.ndarray, rows: np.ndarray, places: np.ndarray) -> Any:
+        """Take the part of s subsets of k texts each from what `parse` returned, in the form that `compute` takes.
+
+        owners : ndarray of shape (s,), the set of each subset
+        rows, places : ndarrays of shape (s, k), the indices of its texts among all texts, and within the set
+        """
+        if self.given == ITEM:
+            return [values[i] for i in owners.tolist()]
+        if self.given == PAIR:
+            return [values[i][np.ix_(part, part)] for i, part in zip(owners.tolist(), places, strict=True)]
+        if self.are_shares:
+            return scale_shares(values[rows])
+        if isinstance(values, list):
+            return [[values[i] for i in row] for row in rows.tolist()]
+        return values[rows.ravel()]
+
+
+def scale_shares(weights: np.ndarray) -> list[list[float]]:
+    """Scale the weights of texts (s, k) to shares of their subsets, which sum to 1."""
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    return shares.tolist()
 
 
 def setting(
@@ -1088,10 +1325,13 @@ def setting(
     help: str,
     given: str = CALL,
     numbers: tuple[float, float] | None = None,
+    reader: Callable[[Any, TextSets, str], Any] | None = None,
+    is_optional: bool = False,
+    are_shares: bool = False,
     **bounds: Any,
 ) -> Any:
     """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers, help)
+    declared = Declared(default, partial(check, **bounds), given, numbers, help, reader, is_optional, are_shares)
     return field(default=default, metadata={"declared": declared})
 
 
@@ -1227,19 +1467,12 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_results.py: Signatures, and means of scores with their confidence intervals.
+# core_results.py: What a result is made of: its names and its signature.
 
 VERSION = "0.10.0"
 
 # Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
-
-# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
-Bounds = tuple[float, float | Callable[[float], float]]
-# The range of a score that has none.
-UNBOUNDED = (-math.inf, math.inf)
-# Skewness below this does not change an interval, and the inverse of its correction divides by it.
-_LEAST_SKEWNESS = 1e-6
 
 
 class ItemResult(NamedTuple):
@@ -1343,155 +1576,6 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
 
 
-def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
-    """Read a string or an integer for each item: ndarray of shape (n_items,), equal for equal ones.
-
-    Without labels, each item is a unit. Errors call an item by the noun.
-    """
-    if labels is None:
-        return np.arange(n_items)
-    rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
-    if len(rows) != n_items:
-        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
-    return number_labels(rows, lambda i: f"confidence_by[{i}]")
-
-
-class Estimate(NamedTuple):
-    """An estimate from independent units.
-
-    n : number of units
-    value : the estimate
-    error : its standard error; NaN for fewer than two units, 0 if the units do not differ
-    skewness : of the units
-    """
-
-    n: int
-    value: float
-    error: float
-    skewness: float
-
-    @classmethod
-    def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
-        """Make an estimate from the deviations of its n units, ndarray of shape (n,).
-
-        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
-        """
-        n = len(deviations)
-        square = float((deviations**2).sum())
-        if n < 2:
-            return cls(n, value, math.nan, math.nan)
-        if square <= n * (ROUNDING * value) ** 2:
-            return cls(n, value, 0.0, 0.0)
-        cube = float((deviations**3).sum())
-        return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
-
-    def interval(self, level: float, bounds: Bounds = UNBOUNDED, size: float = math.inf) -> list[float] | None:
-        """Compute Hall's confidence interval, whose cubic transformation removes the skewness of t.
-
-        For units without skewness it is Student's; docs/intervals.md has its coverage.
-
-        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
-        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
-        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
-        54, 221-228.
-        """
-        if not self.error > 0:
-            return None
-        from scipy.special import stdtrit
-
-        t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low = self.value - self._untransformed(t) * self.error
-        high = self.value - self._untransformed(-t) * self.error
-        lowest = bounds[0]
-        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
-        return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
-
-    def transformed_t(self) -> float:
-        """Return the t statistic of a truth of 0, by Hall's transformation."""
-        a = self.skewness / math.sqrt(self.n)
-        t = self.value / self.error
-        return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
-
-    def _untransformed(self, y: float) -> float:
-        a = self.skewness / math.sqrt(self.n)
-        if abs(a) < _LEAST_SKEWNESS:
-            return y
-        return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
-
-
-def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
-    """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
-
-    A mean is the ratio of sums of values and their numbers, if units are of several items, such as the samples of a
-    prompt. NaN without any unit.
-    """
-    if not len(sums):
-        return Estimate(0, math.nan, math.nan, math.nan)
-    ratio = float(sums.sum() / totals.sum())
-    return Estimate.of(ratio, (sums - ratio * totals) / totals.mean())
-
-
-def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
-    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; by default its own."""
-    if units is None or not len(values):
-        return ratio_estimate(values, np.ones(len(values)))
-    index = np.unique(units, return_inverse=True)[1]
-    return ratio_estimate(np.bincount(index, values), np.bincount(index))
-
-
-class ScoreSummary(NamedTuple):
-    """Summary of the scores of a call: their mean, with its confidence interval.
-
-    units : ndarray of shape (m,), equal for items that are not independent
-    level : of the confidence intervals; None for none
-    bounds : range of the score
-    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
-    """
-
-    units: np.ndarray
-    level: float | None
-    bounds: Bounds
-    sizes: np.ndarray | None = None
-
-    def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
-
-        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
-        """
-        known = ~np.isnan(values)
-        scores = [None if math.isnan(value) else value for value in values.tolist()]
-        result: dict[str, Any] = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
-        if self.level is not None:
-            sizes = np.empty(0) if self.sizes is None else self.sizes[known]
-            size = mean_over_sets(sizes) or math.inf
-            estimate = mean_estimate(values[known], self.units[known])
-            result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
-        return result
-
-    def of_reciprocals(self, name: str, values: np.ndarray, prefix: str) -> dict[str, Any]:
-        """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
-
-        These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
-        without one. 1 over 0 is None.
-        """
-        known = ~np.isnan(values)
-        _, index = np.unique(self.units[known], return_inverse=True)
-        sums = np.bincount(index, values[known])
-        counts = np.bincount(index)
-        estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
-        scores = [1 / value if value > 0 else None for value in values.tolist()]
-        result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
-        if self.level is not None:
-            interval = None if estimate is None else estimate.interval(self.level, (1.0, math.inf))
-            result[f"{prefix}confidence_interval"] = interval
-        return result
-
-
-def mean_over_sets(scores: np.ndarray) -> float | None:
-    """Average the scores of sets; None without scores."""
-    return float(scores.mean()) if scores.size else None
-
-
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
@@ -1587,7 +1671,7 @@ class Windows(NamedTuple):
 
     def average(self, rows: np.ndarray) -> np.ndarray:
         """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
+        starts = starts_of(self.counts)
         tokens = np.maximum(self.lengths, 1)
         shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
         return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
@@ -1687,6 +1771,20 @@ _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 _CACHED_NUMBERS = 131_072
 
 
+def in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _read_embeddings(values: Any, sets: TextSets, name: str) -> Any:
+    return in_type_of(values, parse_embeddings(values, sets, name))
+
+
 class UnknownWordsWarning(UserWarning):
     """Texts consist of words that the model does not know."""
 
@@ -1740,6 +1838,13 @@ class EncoderSettings(Settings):
         """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
 
+    def signed_encoder(self, files: Any = None) -> dict[str, str]:
+        """Return the entries of a signature for the encoder, which is not loaded; its files are found if not given."""
+        if self.is_given:
+            return {"model": f"given({caller_name(self.model)})"}
+        windows = {"long_texts": "windows"} if self.long_texts == "windows" else {}
+        return {"model": (files or find_encoder(self.model)).identity, **windows}
+
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
         find_device(self.device)
@@ -1767,20 +1872,25 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=TEXT,
         numbers=UNBOUNDED,
+        reader=_read_embeddings,
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
     contexts: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. The component "
-        "along the embedding of the context is removed from that of each text. A text that equals its context is "
-        "unlike all others. A model that reads pairs of texts reads the context before both.",
+        reader=parse_contexts,
+        is_optional=True,
+        help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
+        "the component of its embedding along that of its context. A blank context is none. A text that equals "
+        "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
     )
     context_embeddings: Any = setting(
         None,
         given=ITEM,
         numbers=UNBOUNDED,
+        reader=list_vectors,
+        is_optional=True,
         help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
         "the contexts.",
     )
@@ -1813,18 +1923,17 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
     the cache cannot be used.
     """
-    different = list(dict.fromkeys(texts))
+    different, places = find_different(texts)
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model)})"}
+        signed = settings.signed_encoder()
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
     name = f"the embeddings by model {signed['model']}:"
     precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
-    place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
+    return Encoded(parse_embeddings(rows[places], flat, name), signed, precision)
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
@@ -1865,7 +1974,7 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     n, d = rows.shape
     projected = np.empty_like(rows)
     directions = unit_vectors(contexts)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
@@ -1920,10 +2029,9 @@ def is_other_script(text: str) -> bool:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
     files = find_encoder(settings.model)
-    signed = {"model": files.identity, **windows}
+    signed = settings.signed_encoder(files)
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
@@ -2056,15 +2164,19 @@ class TextMetric:
     # Set by evaluate.EvaluationModule.
     name: str
     writer: Any
+    inputs_description: str
     num_process: int
     _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # evaluate makes a copy of the method for each instance.
-        of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
-        of_metric.__signature__ = self._signature()
+        # evaluate makes a copy of each method for each instance, and appends the help of the metric to its docstring.
+        methods: tuple[Any, ...] = (self.compute, self.add, self.add_batch)
+        for method in methods:
+            shared = inspect.getdoc(getattr(TextMetric, method.__name__))
+            method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
+        methods[0].__func__.__signature__ = self._signature()
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -2096,11 +2208,7 @@ class TextMetric:
         return shared.replace(parameters=[*inputs, *settings])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score `predictions` together with everything added before.
-
-        Args:
-            predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
-            compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
+        """Score `predictions`, if any, together with everything added before.
 
         Returns the result, or None on any process but the first.
         """
@@ -2117,12 +2225,11 @@ class TextMetric:
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Keep a batch of texts, or of sets of texts, for a later `compute`.
+        """Keep a batch for a later `compute`, whose help follows.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts; the same form in all batches. references: what to
-            compare them with, in a metric that does; otherwise unused.
-
+            predictions: as for `compute`, in the same form in all batches.
+            references: as for `compute`, in a metric that has them; otherwise unused.
         """
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
 
@@ -2141,12 +2248,11 @@ class TextMetric:
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Keep one text, or one set of texts, for a later `compute`.
+        """Keep one text, set of texts or question for a later `compute`, whose help follows.
 
         Args:
-            prediction: a text, or a set of texts; the same form in all calls. reference: what to compare it with, in a
-            metric that does; otherwise unused.
-
+            prediction: an entry of the predictions of `compute`, in the same form in all calls.
+            reference: an entry of its references, in a metric that has them; otherwise unused.
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction = kwargs.pop("predictions", prediction)
@@ -2156,6 +2262,12 @@ class TextMetric:
     def bounds_under(self, settings: Settings) -> Bounds:
         """Return the range of the score under some settings, which a metric may override."""
         return self.bounds
+
+    def results_under(self, settings: Settings) -> list[ItemResult]:
+        """List the results that have an entry for each item under some settings; `scores` comes first."""
+        passed = settings.passed().keys()
+        results = [result for result in self.item_results if passed >= set(result.needs)]
+        return [ItemResult("scores", bounds=self.bounds_under(settings)), *results]
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
@@ -2178,16 +2290,20 @@ class SetMetric(TextMetric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
         result, signed = self._score(sets, settings, summary)
-        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
-        return result | {"signature": signature(self.name, **signed)}
+        return self._signed(result, signed, sets.sizes, settings)
+
+    def _signed(
+        self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
+    ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
+        text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
+        return result | {"signature": text}
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # core_pairs.py: Models that read two texts together, and the pairs of texts that they read.
 
 Pairs = Sequence[tuple[str, str]]
-# Prefixes of settings that name such a model.
-NLI, PAIRS = "nli:", "pairs:"
 # Pairs in a batch by default.
 _PAIR_BATCH_SIZE = 32
 
@@ -2214,11 +2330,11 @@ class PairModel(NamedTuple):
 
         if not pairs:
             return np.empty((0, len(self.labels)))
-        places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+        different, places = find_different(pairs)
         with model_registry().lock:
-            ids = self.model.tokenizer(*map(list, zip(*places, strict=True)), truncation=False, verbose=False)
+            ids = self.model.tokenizer(*map(list, zip(*different, strict=True)), truncation=False, verbose=False)
             logits = self.model.predict(
-                list(places),
+                different,
                 batch_size=settings.batch_size or _PAIR_BATCH_SIZE,
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
@@ -2227,11 +2343,11 @@ class PairModel(NamedTuple):
         limit = self.model.tokenizer.model_max_length
         if (lengths > limit).any():
             warn(
-                f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
+                f"{np.count_nonzero(lengths > limit)} of {len(different)} pairs of texts are longer than the "
                 f"{limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()})."
             )
-        return logits.reshape(len(places), len(self.labels))[[places[pair] for pair in pairs]]
+        return logits.reshape(len(different), len(self.labels))[places]
 
     def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs in both orders: (e, 2, c)."""
@@ -2246,11 +2362,6 @@ class PairModel(NamedTuple):
             names = ", ".join(map(repr, self.labels))
             raise ValueError(f"{self.parameter}: {self.identity} has no class named {label!r}: it has {names}.")
         return self.labels.index(label)
-
-
-def is_pair_model(value: Any) -> bool:
-    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
-    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
 def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
@@ -2287,9 +2398,8 @@ def with_contexts(sets: TextSets, contexts: Any) -> list[str]:
     """Put the context of its set, such as the question, before each text; see `parse_contexts`."""
     if contexts is None:
         return sets.texts
-    owners = np.repeat(np.arange(len(sets.sizes)), sets.sizes).tolist()
     prefixes = [f"{context} " if context else "" for context in parse_contexts(contexts, sets)]
-    return [prefixes[owner] + text for owner, text in zip(owners, sets.texts, strict=True)]
+    return [prefixes[owner] + text for owner, text in zip(sets.owners.tolist(), sets.texts, strict=True)]
 
 
 def all_pairs(sizes: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from .core import (
     caller_name,
     describe,
     embed_sets,
+    find_different,
     first_maximum,
     flatten,
     load_pair_model,
@@ -127,8 +128,7 @@ def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
     """Call a user-supplied function, once for each different pair."""
-    unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-    ordered = list(unique)
+    ordered, places = find_different(pairs)
     answers = [np.empty(0, dtype=bool)]
     for start in range(0, len(ordered), LIMITS.pairs_per_call):
         left, right = map(list, zip(*ordered[start : start + LIMITS.pairs_per_call], strict=True))
@@ -140,4 +140,4 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
         if array.shape != (len(left),) or array.dtype != np.bool_:
             raise ValueError(f"same must return {len(left)} booleans, one for each pair. Got {describe(answer)}.")
         answers.append(array)
-    return np.concatenate(answers)[[unique[pair] for pair in pairs]]
+    return np.concatenate(answers)[places]

@@ -56,6 +56,7 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         None,
         given=TEXT,
         numbers=(0, 1),
+        are_shares=True,
         help="shaped like `predictions`: probability of each text within its set. Each set sums to 1. Default: "
         "uniform, the discrete semantic entropy.",
     )

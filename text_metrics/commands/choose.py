@@ -179,7 +179,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Choose texts of the file; returns the exit code."""
     options = parse_options(words)
     source = Source(options.data, **cli.form_of(options))
-    columns = [Column("contexts", options.context_key)] if options.context_key else []
+    columns = [Column("contexts", options.context_key, is_optional=True)] if options.context_key else []
     if quality := options.columns.get("quality"):
         columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
     if classes := options.columns.get("classes"):

@@ -37,6 +37,7 @@ from text_metrics.files.storage import check_outputs, parse_path, write_text
 from text_metrics.files.systems import check_one_system, count_repeats, warn_of_repeats
 from text_metrics.files.written import mark
 from text_metrics.loading import load_metric
+from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.formats import count, estimate, number, with_p
 from text_metrics.statistics import TIE, paired_test
 from text_metrics.texts import PROMPT, Marks, to_signature
@@ -139,22 +140,15 @@ def score(
     items: list[Any] = [list(unit.texts) for unit in units]
     sizes = np.array(list(map(len, items)))
     are_texts = getattr(metric, "items", None) == TEXTS
-    if are_texts:
-        items = list(itertools.chain.from_iterable(items))
-    elif all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
+    if not are_texts and all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
         # A metric of another package may be one of texts.
         items = [unit.texts[0] for unit in units]
-    if k is None:
-        result = metric.compute(predictions=items, **settings)
-    else:
-        # Its import takes a second.
-        from text_metrics.questions.rarefied import rarefied
-
-        result = rarefied(metric, items, k, **settings)
+    result = score_sets(metric, items, settings, k)
     values = result.get(name)
-    if not isinstance(values, list) or len(values) != len(items):
+    n_items = sizes.sum() if are_texts else len(items)
+    if not isinstance(values, list) or len(values) != n_items:
         got = f"{len(values)} of them" if isinstance(values, list) else "none"
-        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(items)} items. Got {got}.")
+        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {n_items} items. Got {got}.")
     scores = np.array(values, dtype=np.float64)
     scores = mean_by_set(scores, sizes) if are_texts else scores
     return scores, str(result.get("signature", metric.name)), float(sizes.mean() if k is None else k)

@@ -29,7 +29,7 @@ from text_metrics.core_api import (
     tied_ranks,
 )
 from text_metrics.loading import load_metric
-from text_metrics.questions.rarefied import rarefied
+from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.caveats import MOST, find_caveats, find_short_texts
 from text_metrics.reporting.inputs import SETTINGS, Inputs, read_sets
 from text_metrics.reporting.lengths import cut_to_shortest, word_counts
@@ -321,10 +321,7 @@ def score(
     embedding_settings = {**encoder, "contexts": contexts}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
-        metric = load_metric(name)
-        if k is None:
-            return metric.compute(predictions=sets, **settings)
-        return rarefied(metric, sets, k, **settings)
+        return score_sets(load_metric(name), sets, settings, k)
 
     scores: dict[str, tuple[Any, str]] = {}
     by_set = None
@@ -335,8 +332,7 @@ def score(
         else:
             # GRUEN has models of its own.
             gruen_settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-            texts = list(chain.from_iterable(sets))
-            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **gruen_settings)
+            result = score_sets(load_metric(GRUEN), sets, {"progress": progress, **gruen_settings})
             ratings = np.array(result["scores"])
             signed = result["signature"]
         scores["quality"] = (mean_by_set(ratings, sizes), signed)

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from torch import distributed
 
 import text_metrics
-from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers, warn
+from text_metrics.core_api import Signature, describe, result_numbers, warn
+from text_metrics.questions.sets import score_sets
 from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
@@ -25,8 +25,8 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
     metric.settings.read(settings, metric.name)
     for name, declared in metric.settings.declared().items():
         value = settings.get(name)
-        is_known = is_pair_model(value) or (name in columns and isinstance(value, str))
-        if name in settings and declared.given != CALL and not is_known:
+        is_column = name in columns and isinstance(value, str)
+        if declared.is_given(value) and not is_column:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
 
@@ -101,10 +101,7 @@ def read_prompt(prompt: Any, name: str) -> str:
 
 def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Score sets, or their texts by a metric of texts; its interval takes texts of a set as dependent."""
-    if metric.items != TEXTS:
-        return metric.compute(predictions=sets, **settings)
-    owners = [i for i, members in enumerate(sets) for _ in members]
-    return metric.compute(predictions=list(chain.from_iterable(sets)), confidence_by=owners, **settings)
+    return score_sets(metric, sets, settings)
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
