@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.chat_server import serve
 from tests.commands import run_command
-from tests.conftest import ROOT
+from tests.conftest import ROOT, own_data
 from tests.files import pipe_of, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.metrics._core.core_encoder import load_encoder
@@ -50,34 +50,13 @@ def result_of(run, tmp_path):
 
 # Cleaning.
 
-# An answer, and raw outputs that give it.
-CLEANED = [
-    ("", "", "  \n ", "<|endoftext|>Paris", "A:  A:", "..."),
-    ("disney", "disney<|endoftext|><|endoftext|><|endoftext|>", "disney<|endoftext|>Paris"),
-    ("dog", "dog", "a dog</s>", "a dog<|im_end|>\n<|im_start|>user", "a dog<|eot_id|>", "dog\r\ncat", "1. the dog"),
-    ("dog", "1) dog", "(12) dog", "b) dog", "- dog", "• dog", "A: dog", "Answer: the dog.", "the dog", "dog, ", "dog!"),
-    ("dog", "**a dog**", "`dog`", "(a dog)", "(a) dog", '1. "The dog."<|endoftext|>'),
-    ("hot dog", "\n\n a  hot\tdog \nmustard", "hot\xa0dog"),
-    ("guard", '"guard"', "“guard”", '"guard', 'guard"'),
-    ("morning after pill", "'morning after pill'"),
-    ("passenger", "*passenger*"),
-    ("copilot", "-copilot"),
-    ("ant", "an ant"),
-    ("Dog", "The Dog"),
-    ("showtime", "showtime."),
-    ("no idea", "no idea..."),
-    ("8 p.m.", "8 p.m.", "8 p.m..", "8 p.m"),
-    ("in the U.S.", "in the U.S."),
-    ("answer with a 'word'", "A: \"an answer with a 'word'.\""),
-]
-UNCHANGED = ["'Tis to make hay", "dogs' and cats'", "'dogs' and 'cats'", "dog (or cat)", "-5 degrees", "2am"]
-UNCHANGED += ["3.5 miles", "8:00 am", "10 dogs", "a", "theatre", "another dog", "really?"]
-
 
 def test_cleaning():
-    for answer, *raws in CLEANED:
+    examples = own_data("cleaned_answers.json")
+    # An answer, and raw outputs that give it.
+    for answer, *raws in examples["cleaned"]:
         assert [clean(raw) for raw in raws] == [answer] * len(raws)
-    for answer in UNCHANGED:
+    for answer in examples["unchanged"]:
         assert clean(answer) == answer
 
 

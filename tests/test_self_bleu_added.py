@@ -1,7 +1,6 @@
 """What self_bleu adds on request: repetition=, vocabulary_size= (EAD) and homogenization= (mean ROUGE-L of pairs)."""
 
 import itertools
-import json
 import sys
 import zlib
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from tests.conftest import ROOT, SETS, approx
+from tests.conftest import SETS, approx, own_data
 from tests.references import diversity as reference
 from tests.test_self_bleu import GROUPS
 from text_metrics.metrics._core import core_ngrams
@@ -22,7 +21,7 @@ ADDED = {"compression_ratio", *(f"self_repetition_{n}" for n in range(1, 5))}
 
 def test_equals_the_package_diversity(load):
     """Values of the package diversity 0.3.1, with where they come from."""
-    sets = json.loads((ROOT / "tests/data/repetition_examples.json").read_text(encoding="utf-8"))["sets"]
+    sets = own_data("repetition_examples.json")["sets"]
     result = load("self_bleu").compute(predictions=[row["texts"] for row in sets], details=True, repetition=True)
     for detail, expected in zip(result["details"], sets, strict=True):
         for n in range(1, 5):
