@@ -140,6 +140,15 @@ def approx(value, tolerance=1e-6):
 
 
 @pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run commands in a folder of their own: each call returns an exit code, what was printed, and stderr."""
+    from tests.commands import run_command
+
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: (run_command(monkeypatch, *words), *capsys.readouterr())
+
+
+@pytest.fixture
 def encoded_texts(monkeypatch):
     """The texts that the default model reads, as it happens."""
     from text_metrics.metrics._core import core_encoder, core_models

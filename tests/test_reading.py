@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.chat_server import serve
-from tests.commands import run_command
 from tests.files import read_data, read_jsonl, write_data, write_jsonl
 from text_metrics.files.listing import data_files, named_files
 from text_metrics.files.rows import Source
@@ -23,16 +22,11 @@ BLEU_BY_ID = BLEU + BY_ID
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder with a/data.jsonl; returns its exit code, what it printed, and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """Run commands in a folder with a/data.jsonl."""
     Path("a").mkdir()
     write_jsonl(Path("a/data.jsonl"), ROWS)
-
-    def run_once(*words):
-        return run_command(monkeypatch, *words), *capsys.readouterr()
-
-    return run_once
+    return run
 
 
 def pairs_of(folder):

@@ -158,9 +158,7 @@ def test_kinds_are_in_one_order():
     assert texts.parse_kinds(None) == []
 
 
-@pytest.mark.parametrize(
-    "piece", ["a <think>", "<think>a</think>", "<s></s>", "<|im_start|>user\n", "`", "<s ", "</s>"]
-)
-def test_time_is_linear(piece):
-    code = f"from text_metrics.texts import strip; strip({piece!r} * 20000)"
+def test_time_is_linear():
+    pieces = ["a <think>", "<think>a</think>", "<s></s>", "<|im_start|>user\n", "`", "<s ", "</s>"]
+    code = f"from text_metrics.texts import strip; [strip(piece * 20_000) for piece in {pieces!r}]"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
