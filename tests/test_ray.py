@@ -134,7 +134,7 @@ def kill_one(marks, is_time, killed):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, monkeypatch):
+def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, monkeypatch):
     rows = [{**row, "note": f"n{i % 9}", "good": [0.5, 1, i / 80]} for i, row in enumerate(make_rows(80))]
     rows[50]["good"] = [0.5, 1]
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
@@ -142,20 +142,19 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, mo
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    shutil.copytree(tiny_model, tmp_path / "models" / "tiny")
-    more = ["--column", "quality=good", "--cluster-key", "note", "--set", "model=models/tiny"]
+    more = ["--column", "quality=good", "--cluster-key", "note", "--set", "kernel=ngram"]
     # Paths are relative to the folder of the command, for workers too.
     monkeypatch.chdir(tmp_path)
     assert score(Path("here/data.jsonl"), *more, metric="vendi_embed") == EXIT_BAD_ROWS
 
-    changed = changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MARKED)
+    changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MARKED)
     marks = tmp_path / "marks"
     parts = tmp_path / "there" / "out.jsonl.parts"
     killed = []
     killer = threading.Thread(target=kill_one, args=(marks, lambda: any(parts.glob("part-????????")), killed))
     killer.daemon = True
     killer.start()
-    assert score(Path("there/data.jsonl"), *more, *on(cluster, 2), metric=changed) == EXIT_BAD_ROWS
+    assert score(Path("there/data.jsonl"), *more, *on(cluster, 2), metric="./vendi_embed") == EXIT_BAD_ROWS
     killer.join(timeout=10)
     # A worker was killed in the middle of its batch; all other workers finished theirs.
     assert killed
