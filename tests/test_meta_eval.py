@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from scripts.results import evidence
+from scripts.results import evidence, people_sets
 from tests.commands import run_command
 from tests.conftest import METRICS, ROOT, own_data
 from tests.files import write_jsonl
@@ -240,6 +240,17 @@ def test_originals_are_held_against_poorer_kinds(tmp_path):
     assert shares.loc["fewer"].to_dict() == {"nonsensical": 1, "shuffled nouns": 0}
     assert shares.loc["tied"].to_dict() == {"nonsensical": 0.5, "shuffled nouns": 0.5}
     assert actual.loc[actual["metric"] == "fewer", ["share_low", "share_high"]].iloc[0].tolist() == [1, 1]
+
+
+def test_contexts_are_drawn_together(rng):
+    contexts = pd.Series(["a", "b", "a", "c", "c", "c"])
+    first, *drawn = people_sets.resamples(contexts)
+    assert first.tolist() == list(range(6))
+    for places in drawn[:50]:
+        counts = np.bincount(places, minlength=6)
+        assert counts[0] == counts[2]
+        assert counts[3] == counts[4] == counts[5]
+        assert counts[0] + counts[1] + counts[3] == 3
 
 
 # The whole, on our own pairs.

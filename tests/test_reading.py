@@ -115,9 +115,8 @@ def test_scores_beside_the_data_change_no_number(run):
     shutil.copytree("a", "clean")
     write_jsonl(Path("a/other.jsonl"), [{**row, "text": f"{row['text']} and more"} for row in ROWS])
     shutil.copy("a/other.jsonl", "clean")
-    for metric in ("self_bleu", "self_bleu"):
-        code, _, shown = run("score", "a/data.jsonl", "--metric", metric, *BY_ID)
-        assert code == 0, shown
+    code, _, shown = run("score", "a/data.jsonl", "--metric", "self_bleu", *BY_ID)
+    assert code == 0, shown
     numbers = {}
     for path in ("clean/*.jsonl", "a/*.jsonl", "a"):
         code, out, shown = run("score", path, *BLEU_BY_ID, "--out", f"{Path(path).parts[0]}.jsonl", "--restart")
