@@ -107,8 +107,8 @@ def check_scores(load, logged, rows, callback):
         ("self_bleu", {"predictions": sets, "max_order": 2}),
         ("gruen", {"predictions": texts}),
     ):
-        assert logged[f"eval_{name}"] == pytest.approx(load(name).compute(**given)[name], abs=1e-6)
-    assert logged["eval_neg_self_bleu"] == -logged["eval_self_bleu"]
+        assert logged[f"eval_samples_{name}"] == pytest.approx(load(name).compute(**given)[name], abs=1e-6)
+    assert logged["eval_samples_neg_self_bleu"] == -logged["eval_samples_self_bleu"]
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
     callback = build_callback()
     trainer = make(tmp_path / "out", tokenizer, [callback])
     trainer.train()
-    logged = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry]
+    logged = [entry for entry in trainer.state.log_history if "eval_samples_vendi_embed" in entry]
     assert [entry["step"] for entry in logged] == [2, 4]
     assert all("eval_runtime" in entry for entry in logged)
     rows = read_jsonl(tmp_path / "out" / "samples.jsonl")
@@ -132,7 +132,7 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
 
     # An evaluation of the same weights samples the same texts, and replaces its rows.
     again = trainer.evaluate()
-    assert again["eval_vendi_embed"] == logged[-1]["eval_vendi_embed"]
+    assert again["eval_samples_vendi_embed"] == logged[-1]["eval_samples_vendi_embed"]
     assert read_jsonl(tmp_path / "out" / "samples.jsonl") == rows
     words = ["--system-key", "step", "--id-key", "prompt", "--text-key", "texts", "--quality", "none", "--quiet"]
     report = ["report", tmp_path / "out" / "samples.jsonl", "--out", tmp_path / "report", *words]
@@ -186,16 +186,16 @@ def test_best_checkpoint_by_the_samples(tmp_path):
     tokenizer = build_tokenizer()
     callback = build_callback({"vendi_embed": {"kernel": "ngram"}})
     saved = {"save_strategy": "steps", "save_steps": 2, "load_best_model_at_end": True}
-    trainer = causal_trainer(tmp_path, tokenizer, [callback], metric_for_best_model="vendi_embed", **saved)
+    trainer = causal_trainer(tmp_path, tokenizer, [callback], metric_for_best_model="samples_vendi_embed", **saved)
     callback.log = trainer.log
     trainer.train()
-    scores = [e["eval_vendi_embed"] for e in trainer.state.log_history if {"eval_vendi_embed", "eval_loss"} <= e.keys()]
+    scores = [e["eval_samples_vendi_embed"] for e in trainer.state.log_history if {"eval_samples_vendi_embed", "eval_loss"} <= e.keys()]
     assert scores[0] != scores[1]
     best = tmp_path / f"checkpoint-{2 if scores[0] > scores[1] else 4}"
     assert trainer.state.best_model_checkpoint == str(best)
     # What the function `log` got is an entry of its own.
-    alone = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry and "eval_loss" not in entry]
-    assert [entry["eval_vendi_embed"] for entry in alone] == scores
+    alone = [entry for entry in trainer.state.log_history if "eval_samples_vendi_embed" in entry and "eval_loss" not in entry]
+    assert [entry["eval_samples_vendi_embed"] for entry in alone] == scores
     assert "|kernel:ngram|" in callback.signatures["vendi_embed"]
 
 
