@@ -14,6 +14,7 @@ from transformers import TrainerState
 import text_metrics
 from tests.conftest import ROOT
 from tests.trainer_run import PROMPTS, TEXTS, build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
+from text_metrics.training.rewards import REWARDS
 
 SIZE = 4
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]
@@ -208,31 +209,38 @@ def make_reward(name, settings):
     return text_metrics.for_rewards(text_metrics.load(name), **settings)
 
 
-def train(folder, name, settings, n_generations=4, per_process=8, prompts=PROMPTS * 2, seed=5):
-    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
+def build_trainer(folder, rewards, prompts=PROMPTS * 2, algorithm="GRPO", **arguments):
+    """Build a trainer of TRL of a tiny model."""
+    import trl
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
 
+    tokenizer = build_tokenizer()
+    sizes = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 8}
+    steps = {"max_steps": 2, "learning_rate": 0.01, "logging_steps": 1, "save_strategy": "no", "seed": 5}
+    arguments = on_cpu(folder, **(sizes | steps | arguments))
+    rows = Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)})
+    return getattr(trl, f"{algorithm}Trainer")(
+        model=build_causal(tokenizer),
+        reward_funcs=rewards,
+        args=getattr(trl, f"{algorithm}Config")(bf16=False, gradient_checkpointing=False, **arguments),
+        train_dataset=rows,
+        eval_dataset=rows.select(range(2)),
+        processing_class=tokenizer,
+    )
+
+
+def train(folder, name, settings, **arguments):
+    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
     seen = []
 
     def record(prompts, completions, **columns):
         seen.append([prompts, completions])
         return [0.0] * len(completions)
 
-    tokenizer = build_tokenizer()
-    model = build_causal(tokenizer)
-    before = [weights.clone() for weights in model.parameters()]
-    sizes = {"per_device_train_batch_size": per_process, "num_generations": n_generations, "max_completion_length": 8}
-    steps = {"max_steps": 2, "learning_rate": 0.01, "logging_steps": 1, "save_strategy": "no", "seed": seed}
-    trainer = GRPOTrainer(
-        model=model,
-        reward_funcs=[make_reward(name, settings), record],
-        args=GRPOConfig(bf16=False, gradient_checkpointing=False, **on_cpu(folder, **sizes, **steps)),
-        train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
-        processing_class=tokenizer,
-    )
+    trainer = build_trainer(folder, [make_reward(name, settings), record], **arguments)
+    before = [weights.clone() for weights in trainer.model.parameters()]
     trainer.train()
-    changed = any(not torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
+    changed = any(not torch.equal(*pair) for pair in zip(before, trainer.model.parameters(), strict=True))
     return {"log": trainer.state.log_history, "seen": seen, "changed": changed}
 
 
@@ -276,7 +284,7 @@ BROKEN = [
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 10]},
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12], "logs": True},
 ]
-TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "per_process": 2}
+TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "per_device_train_batch_size": 2}
 
 
 @pytest.fixture(scope="module")
@@ -321,13 +329,64 @@ def check_log(load, runs, **settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "prompts"), [(5, PROMPTS * 2), (0, PROMPTS[:2] * 4)])
-def test_grpo_trainer_learns_from_the_rewards(load, tmp_path, seed, prompts):
+@pytest.mark.parametrize(
+    ("algorithm", "seed", "prompts", "set_size"),
+    [
+        ("GRPO", 5, PROMPTS * 2, SIZE),
+        ("GRPO", 0, PROMPTS[:2] * 4, SIZE),
+        ("GRPO", 3, PROMPTS[:2] * 4, None),
+        ("RLOO", 0, PROMPTS[:2] * 4, None),
+    ],
+)
+def test_a_trainer_learns_from_the_rewards(load, tmp_path, algorithm, seed, prompts, set_size):
     pytest.importorskip("trl", reason="trl is not installed")
-    run = train(tmp_path, "vendi_embed", BY_NGRAMS, seed=seed, prompts=prompts)
-    # With the seed 0, two sets of one prompt are neighbours.
-    assert any(len(set(prompts)) == 1 for prompts, _ in run["seen"]) == (seed == 0)
+    settings = {"set_size": set_size, "kernel": "ngram"}
+    # Without a reference model, which is not there.
+    arguments = {"seed": seed, "prompts": prompts, "algorithm": algorithm, "beta": 0.0}
+    run = train(tmp_path, "vendi_embed", settings, **arguments)
+    # With two prompts, two sets of one prompt are neighbours.
+    assert any(len(set(prompts)) == 1 for prompts, _ in run["seen"]) == (seed != 5)
     check_log(load, [run], kernel="ngram")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_eval", [1, 2])
+def test_an_evaluation_may_have_fewer_generations(tmp_path, n_eval):
+    """It may come before the first step, and an evaluation of one text has no reward."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    rewards = [text_metrics.for_rewards("vendi_embed", kernel="ngram", name="diversity"), rate_by_length]
+    evaluation = {"num_generations_eval": n_eval, "eval_strategy": "steps", "eval_steps": 1, "eval_on_start": True}
+    trainer = build_trainer(tmp_path, rewards, per_device_eval_batch_size=2, **evaluation)
+    trainer.train()
+    logged = [entry for entry in trainer.state.log_history if "eval_rewards/diversity/mean" in entry]
+    assert [entry["step"] for entry in logged] == [0, 1, 2]
+    for entry in logged:
+        mean = entry["eval_rewards/diversity/mean"]
+        assert mean is None or math.isnan(mean) if n_eval == 1 else 0 <= mean <= 1
+    trained = [entry["rewards/diversity/mean"] for entry in trainer.state.log_history if "loss" in entry]
+    assert len(trained) == 2
+    assert all(math.isfinite(value) for value in trained)
+
+
+@pytest.mark.slow
+def test_the_trainer_says_how_many_completions_are_a_set(tmp_path):
+    pytest.importorskip("trl", reason="trl is not installed")
+    seen = []
+
+    def record(completions, **columns):
+        seen.append(completions)
+        return [0.0] * len(completions)
+
+    reward = text_metrics.for_rewards("vendi_embed", SIZE, kernel="ngram")
+    trainer = build_trainer(tmp_path, [reward, record], num_generations=8, max_steps=1)
+    with pytest.warns(UserWarning, match="set_size=4 is wrong"):
+        trainer.train()
+    (expected,) = text_metrics.contributions("vendi_embed", seen[0], set_size=8, kernel="ngram")
+    logged = trainer.state.log_history[0]
+    assert logged["rewards/vendi_embed_contribution_kernel_ngram/mean"] == pytest.approx(np.mean(expected), abs=1e-5)
+    pairs = text_metrics.for_rewards("vendi_embed", kernel="ngram")
+    with pytest.raises(ValueError, match="needs 3 completions"):
+        build_trainer(tmp_path, [pairs], num_generations=2).train()
 
 
 @pytest.mark.slow
@@ -336,6 +395,35 @@ def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes)
     runs = [of_rank[-1] for of_rank in two_processes]
     assert all(len(texts) == 2 for run in runs for _, texts in run["seen"])
     check_log(load, runs, kernel="ngram")
+
+
+# Eight texts with nothing in common.
+DIFFERENT = [
+    "The kettle boils.",
+    "A boat is on the sea.",
+    "Her cat sleeps all day.",
+    "We vote on Sunday.",
+    "Snow fell in the Alps.",
+    "He plays the violin.",
+    "Prices rose by a tenth.",
+    "The bridge is closed.",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "reward"), [(name, reward) for name, rewards in REWARDS.items() for reward in rewards if name != "gruen"]
+)
+def test_rewards_of_the_page_prefer_good_texts_that_differ(load, name, reward):
+    """No good text is worth less than a bad one, nor two repeats as much as two different texts."""
+    page = (ROOT / "docs/training.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith(f'| `"{reward}"`')]
+    assert f"`{name}`" in row
+    ratings = [1.0, 0.1] * 4
+    function = text_metrics.for_rewards(load(name), reward=reward, quality=lambda: ratings)
+    rewards = function(completions=DIFFERENT, prompts=["say something"] * 8)
+    assert min(rewards[::2]) > 2 * max(rewards[1::2]) > 0
+    repeated = function(completions=[DIFFERENT[0], *DIFFERENT[1:7], DIFFERENT[0]], prompts=["say something"] * 8)
+    assert repeated[0] < min(repeated[2:7:2])
 
 
 SAME = {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}
@@ -456,15 +544,15 @@ def test_harmless_ratings_end_no_training(load):
     """What TRL takes as a reward is a rating, if it is in [0, 1]."""
     given, expected = zip(*HARMLESS, strict=True)
     values = expected_rewards(load, "vendi_embed", {"kernel": "ngram"})
-    products = [
-        None if rating is None else pytest.approx(rating * v) for rating, v in zip(expected, values, strict=True)
-    ]
+    products = []
+    for rating, value in zip(expected, values, strict=True):
+        products.append(None if rating is None else pytest.approx(rating * max(value, 0)))
     for ratings in (list(given), given):
         reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
         assert call(reward) == products
     for ratings in (torch.full((12,), 0.5), np.full(12, 0.5)):
         reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
-        assert call(reward) == pytest.approx([value / 2 for value in values])
+        assert call(reward) == pytest.approx([max(value, 0) / 2 for value in values])
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "gruen"])
