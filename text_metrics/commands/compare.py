@@ -68,6 +68,8 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
                 check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
             repeats.update(count_repeats(units))
         systems += sets_by_system.items()
+    if options.systems:
+        systems = _select_systems(systems, options.systems)
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
@@ -84,6 +86,14 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
                 problem = f"must have one {options.cluster_key}. Got {cluster!r} and {partner_cluster!r}"
                 raise ValueError(f"{where}: {key} {prompt!r:.80} {problem}.")
     return systems, repeats
+
+
+def _select_systems(systems: list[System], names: Sequence[str]) -> list[System]:
+    """Return two systems by name; raises a ValueError for a name that none has, or twice the same."""
+    by_name = dict(systems)
+    if len(set(names)) < 2 or not by_name.keys() >= set(names):
+        raise ValueError(f"--systems must be two of {', '.join(by_name)}. Got {' and '.join(names)}.")
+    return [(name, by_name[name]) for name in names]
 
 
 def choose_size(metric: Any, sides: Sequence[Sequence[Unit]]) -> tuple[np.ndarray, int | None]:
@@ -237,6 +247,8 @@ def parse_options() -> cli.Options:
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to: its rows make a set")
     pairing.add_argument("--by-line", action="store_true", help="each row is a set; equal rows belong together")
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval")
+    help = "compare these two of the systems of --system-key, such as two steps of a training"
+    parser.add_argument("--systems", nargs=2, metavar=("A", "B"), help=help)
     cli.add_one_system(parser)
     cli.add_columns(parser)
     cli.add_settings(parser)
