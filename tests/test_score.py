@@ -19,7 +19,7 @@ from tests.conftest import SETS, approx, metrics_of
 from tests.files import compress, read_data, read_jsonl, write_data, write_jsonl
 from text_metrics import METRICS
 from text_metrics.commands.score import main
-from text_metrics.console import EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_IN_USE, EXIT_LIMIT, EXIT_USAGE
 from text_metrics.jobs import job, scoring
 from text_metrics.metrics._core.core_results import result_values
 
@@ -471,7 +471,7 @@ def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(job.Job, "score_piece", meanwhile)
     assert score(data) == 0
-    assert codes == [EXIT_USAGE] * 2
+    assert codes == [EXIT_IN_USE] * 2
     assert "is in use by another process" in capsys.readouterr().err
 
 

@@ -21,12 +21,27 @@ from text_metrics.files.storage import without_secrets
 EXIT_USAGE = 2
 EXIT_BAD_ROWS = 3
 EXIT_LIMIT = 5
+EXIT_IN_USE = 6
 EXIT_INTERRUPTED = 130
+# What each code means, in all commands; docs/watch.md has this table.
+EXIT_CODES = {
+    0: "done",
+    1: "some requests to a chat model have no answer",
+    EXIT_USAGE: "the command, a setting or a file is invalid",
+    EXIT_BAD_ROWS: "done, but some rows were skipped",
+    EXIT_LIMIT: "done, but a number is beyond its limit, or null",
+    EXIT_IN_USE: "another process works on the same output",
+    EXIT_INTERRUPTED: "interrupted: the same command continues",
+}
 # The extras that bring libraries.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
+
+
+class InUseError(ValueError):
+    """Another process has locked a file."""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -54,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
+    """Make the main function of a command return one of EXIT_CODES: 2 after a ValueError, OSError or ImportError."""
 
     @wraps(main)
     def run(*arguments: Any) -> int:
@@ -73,6 +88,8 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             extra = _EXTRAS.get(error.name or "")
             advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
             return _end(advice if extra else str(error))
+        except InUseError as error:
+            return _end(str(error), EXIT_IN_USE)
         except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:

@@ -40,7 +40,7 @@ def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: b
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
-    parser.add_argument("--group-key", type=_refuse, help=argparse.SUPPRESS)
+    parser.add_argument("--group-key", type=_refuse, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_strip(parser: argparse.ArgumentParser) -> None:
@@ -134,6 +134,18 @@ def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the 
     parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
 
 
+def add_limits(parser: argparse.ArgumentParser, numbers: str) -> None:
+    """Add --fail-under and --fail-over, which may be given many times; `numbers` says what they limit."""
+    for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
+        help = f"end with exit code 5 if this number is {direction} the value: {numbers}"
+        parser.add_argument(option, action="append", default=[], type=_limit, metavar="NAME=VALUE", help=help)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    return name, float(value)
+
+
 def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the intervals") -> None:
     """Add --confidence."""
     parser.add_argument("--confidence", type=float, default=0.95, help=help)
@@ -160,7 +172,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -
         raise ValueError("--system-key requires --id-key.")
     if "confidence" in values:
         parse_level(options.confidence, "--confidence")
-    for name in ("batch_size", "set_size", "workers", "keep"):
+    for name in ("batch_size", "set_size", "workers", "keep", "last"):
         value = values.get(name)
         if isinstance(value, int) and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")

@@ -1361,13 +1361,13 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
 class Estimate(NamedTuple):
     """An estimate from independent units.
 
-    n : number of units
+    n : number of units; of a difference of means, the degrees of freedom of Welch's test + 1
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
     """
 
-    n: int
+    n: float
     value: float
     error: float
     skewness: float
