@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from text_metrics.choosing.subset import choose
     from text_metrics.questions.contributions import contributions
     from text_metrics.questions.groups import between_groups
     from text_metrics.questions.rarefied import rarefied
@@ -23,6 +24,7 @@ __all__ = [
     "Scorer",
     "__version__",
     "between_groups",
+    "choose",
     "contributions",
     "describe",
     "for_rewards",
@@ -42,6 +44,7 @@ _LAZY = {
     "SampleCallback": "text_metrics.training.samples",
     "Scorer": "text_metrics.scorer",
     "between_groups": "text_metrics.questions.groups",
+    "choose": "text_metrics.choosing.subset",
     "contributions": "text_metrics.questions.contributions",
     "describe": "text_metrics.reporting.scores",
     "for_rewards": "text_metrics.training.rewards",

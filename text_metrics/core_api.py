@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from text_metrics.metrics._core.core_inputs import parse_embeddings as parse_embeddings
     from text_metrics.metrics._core.core_inputs import parse_probabilities as parse_probabilities
     from text_metrics.metrics._core.core_inputs import parse_sets as parse_sets
+    from text_metrics.metrics._core.core_inputs import parse_values as parse_values
     from text_metrics.metrics._core.core_inputs import split_list as split_list
     from text_metrics.metrics._core.core_language import find_unread as find_unread
     from text_metrics.metrics._core.core_metric import one_thread as one_thread
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from text_metrics.metrics._core.core_settings import TEXT as TEXT
     from text_metrics.metrics._core.core_settings import Declared as Declared
     from text_metrics.metrics._core.core_settings import Settings as Settings
+    from text_metrics.metrics._core.core_settings import setting as setting
     from text_metrics.metrics._core.core_settings import suggest as suggest
     from text_metrics.metrics._core.core_spectra import eigenvalue_shares as eigenvalue_shares
     from text_metrics.metrics._core.core_spectra import gram_sums as gram_sums
@@ -132,6 +134,7 @@ _MODULES = {
         "parse_embeddings",
         "parse_probabilities",
         "parse_sets",
+        "parse_values",
         "split_list",
     ),
     "_core.core_language": ("find_unread",),
@@ -191,6 +194,7 @@ _MODULES = {
         "PAIR",
         "Settings",
         "TEXT",
+        "setting",
         "suggest",
     ),
     "_core.core_spectra": (
