@@ -1,11 +1,13 @@
 """The gate between nights: limits, exit codes, the history of summaries, and unpaired comparisons."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from tests import programs
 from tests.commands import run_command
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.console import EXIT_IN_USE, EXIT_LIMIT, EXIT_USAGE
@@ -213,3 +215,34 @@ def test_what_is_in_use_has_a_code_of_its_own(run, rng, tmp_path):
     with locked(tmp_path / "n1.jsonl.self_bleu.jsonl.parts" / "lock"):
         assert run("score", data)[0] == EXIT_IN_USE
     assert run("score", data)[0] == 0
+
+
+# Without a home and its caches, as in a container.
+HOMELESS = """
+import json, sys
+import text_metrics
+from text_metrics.__main__ import main
+from text_metrics.files.storage import write_jsonl
+from pathlib import Path
+sets = json.loads(sys.argv[1])
+for name in "ab":
+    write_jsonl(Path(f"{name}.jsonl"), [{"id": i, "texts": members} for i, members in enumerate(sets)])
+keys = ["--text-key", "texts"]
+assert main(["score", "a.jsonl", "--metric", "vendi_embed", *keys, "--history", "nights.jsonl"]) == 0
+assert main(["choose", "a.jsonl", *keys, "--keep", "2"]) == 0
+assert main(["report", "a.jsonl", "b.jsonl", *keys, "--id-key", "id", "--out", "report"]) == 0
+print("scored", text_metrics.load("self_bleu").compute(predictions=["a b", "a c"], max_order=1)["self_bleu"])
+text_metrics.load("self_bleu").add_batch(predictions=["a b"])
+"""
+
+
+def test_commands_need_no_home(tmp_path):
+    (tmp_path / "home").write_text("a file is no folder, for any user")
+    sets = [["The sea is cold.", "A dog barks at night."], ["She sings in the park.", "He paints a small boat."]]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+    done = programs.run(HOMELESS, json.dumps(sets), cwd=tmp_path, env=env)
+    assert "scored" in done.stdout, done.stderr
+    # The last line stores a batch, which needs a folder.
+    assert done.stderr.splitlines()[-1].startswith("ValueError")
+    assert "HF_HOME" in done.stderr
+    assert (tmp_path / "report" / "index.html").exists()

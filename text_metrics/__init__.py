@@ -72,12 +72,14 @@ def __dir__() -> list[str]:
 
 
 def load(name: str, **settings: Any) -> Any:
-    """Load a metric by `evaluate.load`, from the installed folder; its evaluators are imported when they are used.
+    """Load a metric of this package; the evaluators of `evaluate` are imported when they are used.
+
+    It scores as the one of `evaluate.load`, which copies the code into the cache of Hugging Face; no copy is made here.
 
     Parameters
     ----------
     name : one of METRICS
-    **settings : passed to `evaluate.load`, such as `num_process` and `process_id`
+    **settings : as for `evaluate.load`, such as `num_process` and `process_id`
 
     Returns
     -------
@@ -94,4 +96,7 @@ def load(name: str, **settings: Any) -> Any:
         raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
     from text_metrics.loading import import_evaluate
 
-    return import_evaluate().load(str(FOLDER / name), **settings)
+    main_class = import_evaluate().loading.import_main_class(f"{__name__}.metrics.{name}.{name}")
+    metric = main_class(**settings)
+    metric.download_and_prepare()
+    return metric

@@ -24,7 +24,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -2138,6 +2138,9 @@ class TextMetric:
     maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
+    config_name: str
+    data_dir: str
+    _data_dir_root: str
     writer: Any
     num_process: int
     _feature_names: Callable[[], list[str]]
@@ -2148,6 +2151,12 @@ class TextMetric:
         # evaluate makes a copy of the method for each instance.
         of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
         of_metric.__signature__ = self._signature()
+
+    def _build_data_dir(self) -> str:
+        """Return the folder of what is added, which is needed for that only: a call is scored in memory."""
+        with suppress(OSError):
+            return super()._build_data_dir()  # type: ignore[misc]
+        return os.path.join(self._data_dir_root, self.name, self.config_name)
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -2207,7 +2216,12 @@ class TextMetric:
             compare them with, in a metric that does; otherwise unused.
 
         """
-        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+        batch = self._canonical(predictions, references)
+        try:
+            super().add_batch(**batch, **kwargs)  # type: ignore[misc]
+        except OSError as error:
+            problem = f"batches cannot be stored in {self.data_dir} ({error.strerror or error})"
+            raise ValueError(f"{problem}: set HF_HOME to another folder, or pass all texts to compute.") from error
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.
