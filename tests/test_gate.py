@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -217,6 +218,35 @@ def test_what_is_in_use_has_a_code_of_its_own(run, rng, tmp_path):
     assert run("score", data)[0] == 0
 
 
+@pytest.mark.parametrize("command", ["score", "choose", "report"])
+def test_quiet_commands_and_private_rows(run, tmp_path, monkeypatch, capsys, command):
+    secret = 123456789
+    rows = [{"id": 1, "texts": ["a b", "a c"]}, {"id": 2, "texts": ["d e", secret]}, {"id": 3, "texts": ["x y", "z"]}]
+    data = write_jsonl(tmp_path / "a.jsonl", rows)
+    words = {
+        "score": ("--metric", "self_bleu", "--setting", "max_order=1", "--out", "out.jsonl"),
+        "choose": ("--keep", "1", "--column", "classes=texts", "--out", "out.jsonl"),
+        "report": ("--by-line", "--quality", "none", "--out", "."),
+    }[command]
+    if command == "report":
+        (tmp_path / "report").mkdir()
+        monkeypatch.chdir(tmp_path / "report")
+    words = (command, data, "--text-key", "texts", *words)
+    assert run_command(monkeypatch, *words) == 3
+    shown = capsys.readouterr().err
+    assert "Read " in shown
+    assert str(secret) in shown
+    words = (*words, "--quiet", "--no-texts", *(() if command == "report" else ("--restart",)))
+    assert run_command(monkeypatch, *words) == 3
+    shown = capsys.readouterr().err
+    assert "row 2" in shown
+    assert "Read " not in shown
+    assert str(secret) not in shown
+    (bad,) = Path().glob("*bad.jsonl")
+    assert "row" in bad.read_text()
+    assert str(secret) not in bad.read_text()
+
+
 # Without a home and its caches, as in a container.
 HOMELESS = """
 import json, sys
@@ -229,6 +259,7 @@ for name in "ab":
     write_jsonl(Path(f"{name}.jsonl"), [{"id": i, "texts": members} for i, members in enumerate(sets)])
 keys = ["--text-key", "texts"]
 assert main(["score", "a.jsonl", "--metric", "vendi_embed", *keys, "--history", "nights.jsonl"]) == 0
+assert main(["score", "b.jsonl", "--metric", "self_bleu", *keys]) == 0
 assert main(["choose", "a.jsonl", *keys, "--keep", "2"]) == 0
 assert main(["report", "a.jsonl", "b.jsonl", *keys, "--id-key", "id", "--out", "report"]) == 0
 print("scored", text_metrics.load("self_bleu").compute(predictions=["a b", "a c"], max_order=1)["self_bleu"])
@@ -238,10 +269,13 @@ text_metrics.load("self_bleu").add_batch(predictions=["a b"])
 
 def test_commands_need_no_home(tmp_path):
     (tmp_path / "home").write_text("a file is no folder, for any user")
-    sets = [["The sea is cold.", "A dog barks at night."], ["She sings in the park.", "He paints a small boat."]]
+    sets = [["The sea is cold.", "A dog barks."], ["She sings.", "He paints a small boat."]]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
     done = programs.run(HOMELESS, json.dumps(sets), cwd=tmp_path, env=env)
     assert "scored" in done.stdout, done.stderr
+    # A warning is of the texts, not of a line of code.
+    assert "\nWarning: " in done.stderr
+    assert "UserWarning" not in done.stderr
     # The last line stores a batch, which needs a folder.
     assert done.stderr.splitlines()[-1].startswith("ValueError")
     assert "HF_HOME" in done.stderr

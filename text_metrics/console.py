@@ -7,8 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -37,6 +36,9 @@ EXIT_CODES = {
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
+# The numbers of a message, and what stands between two counts.
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_OF = " of "
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
@@ -109,24 +111,48 @@ def input_checked() -> Iterator[None]:
 
 @contextmanager
 def _warned_once() -> Iterator[None]:
-    """Print warnings that differ in numbers only once, and at the end how often each came."""
-    seen = Counter[str]()
+    """Print warnings that differ in numbers only once, and at the end how often each came, with its counts added up.
+
+    They have no line of code, which is not the user's.
+    """
+    seen: dict[str, list[str]] = {}
+    formatted = warnings.formatwarning
     with warnings.catch_warnings():
         show = warnings.showwarning
 
         def show_once(message: Any, *arguments: Any, **named: Any) -> None:
-            kind = re.sub(r"\d[\d.,]*", "...", str(message))
-            seen[kind] += 1
-            if seen[kind] == 1:
+            messages = seen.setdefault(_NUMBER.sub("...", str(message)), [])
+            messages.append(str(message))
+            if len(messages) == 1:
                 show(message, *arguments, **named)
 
         warnings.showwarning = show_once
+        warnings.formatwarning = lambda message, *_arguments, **_named: f"Warning: {message}\n"
         try:
             yield
         finally:
-            for kind, n in seen.items():
-                if n > 1:
-                    print(f"This warning came {n} times: {kind}", file=sys.stderr)
+            warnings.formatwarning = formatted
+            for messages in seen.values():
+                if len(messages) > 1:
+                    total = _add_counts(messages)
+                    print(f"This warning came {len(messages)} times, in all: {total}", file=sys.stderr)
+
+
+def _add_counts(messages: Sequence[str]) -> str:
+    """Merge messages that differ in their numbers: counts, as in "3 of 8 texts", are added up.
+
+    Other numbers are shown if they are equal in all messages.
+    """
+    between = _NUMBER.split(messages[0])
+    merged = between[0]
+    for i, values in enumerate(zip(*map(_NUMBER.findall, messages), strict=False)):
+        is_count = _OF in (between[i], between[i + 1]) and "." not in "".join(values)
+        if is_count:
+            value = f"{sum(int(value.replace(',', '')) for value in values):,}"
+        else:
+            value = values[0] if len(set(values)) == 1 else "..."
+        merged += value + between[i + 1]
+    return merged
 
 
 class Notices:

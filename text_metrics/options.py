@@ -11,6 +11,7 @@ from typing import Any
 from text_metrics import METRICS, load, texts
 from text_metrics.core_api import parse_level
 from text_metrics.files.columns import OPTIONS, parse_cell
+from text_metrics.files.reading import current
 from text_metrics.files.sets import Keys
 from text_metrics.files.storage import parse_path
 
@@ -112,7 +113,22 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
     parser.add_argument("--out", type=Path, help=help)
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
     parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    help = "show no text of a row that is skipped, neither in <out>.bad.jsonl nor on stderr"
+    parser.add_argument("--no-texts", action="store_true", help=help)
+    add_quiet(parser)
+
+
+class _Quiet(argparse.Action):
+    """Print no notes from now on."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.quiet = current().is_quiet = True
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add --quiet."""
+    help = "show no progress, and not which files were read and written: only results, warnings and errors"
+    parser.add_argument("--quiet", action=_Quiet, nargs=0, default=False, help=help)
 
 
 def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:

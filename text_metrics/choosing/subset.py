@@ -16,7 +16,6 @@ from text_metrics.core_api import (
     flatten,
     format_sizes,
     number_labels,
-    one_thread,
     parse_count,
     parse_number,
     parse_sets,
@@ -94,6 +93,9 @@ def choose(texts: Any, keep: int | None = None, **settings: Any) -> dict[str, An
     TypeError, ValueError
         If an argument is invalid, as for `compute`.
     """
+    # It imports `evaluate`.
+    from text_metrics.core_api import one_thread
+
     if keep is not None:
         settings["keep"] = keep
     parsed = ChoiceSettings.read(settings, "choose")

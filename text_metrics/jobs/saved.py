@@ -245,7 +245,8 @@ class SavedJob:
         if lacks_lines(summary):
             lines = f"{summary['n_bad_lines']:,} lines are in {count(summary['n_bad'], 'row')} that cannot be read"
             print(f"No mean is given, because {lines}: correct them, such as an open quote.", file=sys.stderr)
-        print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
+        if not self.options.quiet:
+            print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
         if summary["n_bad"]:
             print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
         return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
