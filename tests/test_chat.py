@@ -12,6 +12,7 @@ from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics import __main__ as cli
+from text_metrics.console import EXIT_IN_USE
 from text_metrics.jobs.chat import Chat, Journal, Request, few_shot
 from text_metrics.options import add_chat, chat_options
 
@@ -206,7 +207,7 @@ def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
         assert run_command(monkeypatch, *words) == 0
         assert len(server.requests) == (2 if command == "probe ask" else 1)
     ((code, shown),) = ends
-    assert (code, f"{out}.journal is in use by another process" in shown) == (2, True)
+    assert (code, f"{out}.journal is in use by another process" in shown) == (EXIT_IN_USE, True)
 
 
 # The journal.

@@ -13,7 +13,6 @@ from text_metrics.metrics._core import core_spectra
 from text_metrics.metrics._core.core_inputs import parse_sets
 from text_metrics.metrics._core.core_similarity import parse_similarity
 from text_metrics.metrics.vendi_embed.vendi_embed_definite import definite_similarities
-from text_metrics.metrics.vendi_embed.vendi_embed_leave_one_out import vendi_without_each
 from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
 
 # From 0 to infinity, close together where formulas meet.

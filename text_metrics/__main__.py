@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
-from text_metrics.console import Parser
+from text_metrics.console import EXIT_CODES, Parser
 
 # The modules in `text_metrics.commands` whose `main` runs them, and their purposes.
 COMMANDS = {
@@ -37,7 +37,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if name in COMMANDS:
         sys.argv = [f"text-metrics {name}", *options]
         return importlib.import_module(f"text_metrics.commands.{COMMANDS[name][0]}").main()
-    about = f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}"
+    codes = "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+    about = f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}\nExit codes: {codes}"
     parser = Parser(about, prog="text-metrics")
     parser.add_argument("--version", action="version", version=f"text-metrics {text_metrics.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

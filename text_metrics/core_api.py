@@ -25,6 +25,7 @@ from text_metrics.metrics._core.core_inputs import (
     number_labels,
     owners_of,
     parse_sets,
+    parse_values,
     split_list,
 )
 from text_metrics.metrics._core.core_intervals import (
@@ -80,6 +81,7 @@ from text_metrics.metrics._core.core_settings import (
     TEXT,
     Settings,
     scale_shares,
+    setting,
     suggest,
 )
 from text_metrics.metrics._core.core_warnings import warn

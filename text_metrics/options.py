@@ -11,6 +11,7 @@ from typing import Any
 from text_metrics import METRICS, load, texts
 from text_metrics.core_api import parse_level
 from text_metrics.files.columns import OPTIONS, parse_cell
+from text_metrics.files.reading import current
 from text_metrics.files.sets import Keys
 from text_metrics.files.storage import parse_path
 
@@ -40,7 +41,7 @@ def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: b
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
-    parser.add_argument("--group-key", type=_refuse, help=argparse.SUPPRESS)
+    parser.add_argument("--group-key", type=_refuse, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_strip(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +113,22 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
     parser.add_argument("--out", type=Path, help=help)
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
     parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    help = "show no text of a row that is skipped, neither in <out>.bad.jsonl nor on stderr"
+    parser.add_argument("--no-texts", action="store_true", help=help)
+    add_quiet(parser)
+
+
+class _Quiet(argparse.Action):
+    """Print no notes from now on."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.quiet = current().is_quiet = True
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add --quiet."""
+    help = "show no progress, and not which files were read and written: only results, warnings and errors"
+    parser.add_argument("--quiet", action=_Quiet, nargs=0, default=False, help=help)
 
 
 def add_rows(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
@@ -159,6 +175,18 @@ def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the 
     parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
 
 
+def add_limits(parser: argparse.ArgumentParser, numbers: str) -> None:
+    """Add --fail-under and --fail-over, which may be given many times; `numbers` says what they limit."""
+    for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
+        help = f"end with exit code 5 if this number is {direction} the value: {numbers}"
+        parser.add_argument(option, action="append", default=[], type=_limit, metavar="NAME=VALUE", help=help)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    return name, float(value)
+
+
 def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the intervals") -> None:
     """Add --confidence."""
     parser.add_argument("--confidence", type=float, default=0.95, help=help)
@@ -185,7 +213,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -
         raise ValueError("--system-key requires --id-key.")
     if "confidence" in values:
         parse_level(options.confidence, "--confidence")
-    for name in ("batch_size", "set_size", "workers", "keep"):
+    for name in ("batch_size", "set_size", "workers", "keep", "last"):
         value = values.get(name)
         if isinstance(value, int) and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")

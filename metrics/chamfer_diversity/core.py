@@ -23,7 +23,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -1095,13 +1095,13 @@ _LEAST_SKEWNESS = 1e-6
 class Estimate(NamedTuple):
     """An estimate from independent units.
 
-    n : number of units
+    n : number of units; of a difference of means, the degrees of freedom of Welch's test + 1
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
     """
 
-    n: int
+    n: float
     value: float
     error: float
     skewness: float
@@ -2163,6 +2163,9 @@ class TextMetric:
     maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
+    config_name: str
+    data_dir: str
+    _data_dir_root: str
     writer: Any
     inputs_description: str
     num_process: int
@@ -2177,6 +2180,12 @@ class TextMetric:
             shared = inspect.getdoc(getattr(TextMetric, method.__name__))
             method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
         methods[0].__func__.__signature__ = self._signature()
+
+    def _build_data_dir(self) -> str:
+        """Return the folder of what is added, which is needed for that only: a call is scored in memory."""
+        with suppress(OSError):
+            return super()._build_data_dir()  # type: ignore[misc]
+        return os.path.join(self._data_dir_root, self.name, self.config_name)
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -2231,7 +2240,12 @@ class TextMetric:
             predictions: as for `compute`, in the same form in all batches.
             references: as for `compute`, in a metric that has them; otherwise unused.
         """
-        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+        batch = self._canonical(predictions, references)
+        try:
+            super().add_batch(**batch, **kwargs)  # type: ignore[misc]
+        except OSError as error:
+            problem = f"batches cannot be stored in {self.data_dir} ({error.strerror or error})"
+            raise ValueError(f"{problem}: set HF_HOME to another folder, or pass all texts to compute.") from error
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.

@@ -305,11 +305,11 @@ class Choose(Case):
         return inputs.one_set(n)["embeddings"], np.random.default_rng(1).random(n), -(-n // 10)
 
     def ours(self, given: Any) -> Any:
-        from text_metrics.choosing.greedy import choose
+        from text_metrics.choosing.greedy import choose_greedily
 
         embeddings, quality, wanted = given
         n = len(quality)
-        return choose(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
+        return choose_greedily(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
 
     def theirs(self, given: Any) -> Any:
         embeddings, quality, wanted = given
@@ -327,6 +327,22 @@ class Choose(Case):
             crossed += np.square(vectors @ vectors[best])
             chosen.append(best)
         return chosen
+
+
+class ChooseGroups(Case):
+    title = "4 of 8 × 384 chosen of each of n / 8 groups, as by `choose`"
+    params = SIDES[:1], [4_000, 40_000]
+
+    def make(self, n: int) -> Any:
+        sizes = np.full(-(-n // 8), 8)
+        n_texts = int(sizes.sum())
+        quality = np.random.default_rng(1).random(n_texts)
+        return inputs.one_set(n_texts)["embeddings"], quality, sizes, np.full(len(sizes), 4), np.arange(n_texts)
+
+    def ours(self, given: Any) -> Any:
+        from text_metrics.choosing.greedy import choose_greedily
+
+        return choose_greedily(*given)
 
 
 class Load(Case):

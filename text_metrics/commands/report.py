@@ -20,12 +20,14 @@ from pathlib import Path
 
 from text_metrics.console import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.core_api import parse_choice, parse_level
+from text_metrics.files.columns import without_value
 from text_metrics.files.listing import named_files
 from text_metrics.files.storage import check_outputs, parse_json, parse_path, write_jsonl
 from text_metrics.options import (
     add_confidence,
     add_keys,
     add_one_system,
+    add_quiet,
     add_settings,
     check_strip,
     parse_pairs,
@@ -69,7 +71,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
     parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_quiet(parser)
     options = parser.parse_args(words)
     options.files = named_files(options.files)
     if options.system_key is not None and len(options.files) > 1:
@@ -118,6 +120,8 @@ def main(words: Sequence[str] | None = None) -> int:
     inputs = read_inputs(options)
     notices = Notices()
     for row in inputs.bad:
+        if options.no_texts:
+            row["error"] = without_value(row["error"])
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
     for name, marks in inputs.marks.items():

@@ -42,6 +42,9 @@ _WITHOUT_EFFECT = (
     "fail_under",
     "fail_over",
     "confidence",
+    "history",
+    "against",
+    "last",
     # It only decides whether the file is accepted.
     "one_system",
 )
@@ -102,8 +105,13 @@ class SavedJob:
         reads = listing.data_files(data) if listing.is_pattern(data) else [data]
         writes = [out] if is_summary else [out, self._summary]
         writes.append(self.bad)
+        history = getattr(options, "history", None)
+        if history is not None:
+            writes.append(history)
+            if options.against != history:
+                reads.append(options.against)
         settings = options.settings | {"metric": options.metric}
-        files.check_outputs(map(str, reads), writes, settings, self.folder)
+        files.check_outputs([str(path) for path in reads if path is not None], writes, settings, self.folder)
         is_written_by_job = {
             # Where it is the output, `finished` checks it.
             self._summary: is_summary or "command" in first_value(self._summary),
@@ -237,7 +245,8 @@ class SavedJob:
         if lacks_lines(summary):
             lines = f"{summary['n_bad_lines']:,} lines are in {count(summary['n_bad'], 'row')} that cannot be read"
             print(f"No mean is given, because {lines}: correct them, such as an open quote.", file=sys.stderr)
-        print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
+        if not self.options.quiet:
+            print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
         if summary["n_bad"]:
             print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
         return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0
