@@ -254,8 +254,8 @@ def _people(people: People, names: list[str]) -> Table:
         "Share beyond chance,\u00a0%": _shares([part for part, _ in rows]),
         "p": [p_value(part.p, part.least_p) for part, _ in rows],
     }
-    halves = ", with random halves of the people" if len(rows) > len(names) else ""
-    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}{halves}; p unadjusted."
+    divided = ", with people divided at random" if len(rows) > len(names) else ""
+    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}{divided}; p unadjusted."
     return Table(caption, pd.DataFrame(columns))
 
 
