@@ -289,36 +289,50 @@ def test_tables_are_escaped():
 DOCUMENT = r"""\documentclass[twocolumn]{article}
 \usepackage[T1]{fontenc}
 \usepackage{booktabs,graphicx}
+PACKAGES
 \begin{document}
 \input{methods}
+Table~\ref{tab:scores}
 \input{table}
 \includegraphics[width=\columnwidth]{figures/diversity.pdf}
 \includegraphics[width=\columnwidth]{figures/quality.pdf}
-\sbox0{TABULAR}
+\sbox0{\vbox{\hbox{FIRST}\hbox{SECOND}}}
 \typeout{WIDTHS \the\wd0 \space \the\columnwidth}
-\bibliographystyle{plain}
+\bibliographystyle{STYLE}
 \bibliography{refs}
+\appendix
+\input{tables}
+\input{signatures}
 \end{document}
 """
 
 
-@pytest.mark.parametrize("columns", [(), ("vendi_embed", "n_classes", "quality")])
-def test_a_paper_compiles(report, tmp_path, columns):
-    """With names that TeX could read as markup; a table of three columns fits a column of two."""
+@pytest.mark.parametrize(
+    ("columns", "packages", "style"),
+    [((), "", "plain"), (("vendi_embed", "self_bleu"), r"\usepackage{natbib}", "plainnat")],
+)
+def test_a_paper_compiles(report, tmp_path, columns, packages, style):
+    """With names that TeX could read as markup, with and without natbib; its table fits one of two columns."""
     if shutil.which("pdflatex") is None or subprocess.run(["kpsewhich", "booktabs.sty"]).returncode:
         pytest.skip("TeX is not installed: apt-get install texlive-latex-base texlive-latex-recommended")
     names = ["[0.5] 100 %", "*a_b & $c [x]", "\\input{x} ~^#"]
     write_pages(parse(changed(report, systems=names)), tmp_path, columns)
     table = (tmp_path / "table.tex").read_text(encoding="utf-8")
-    tabular = re.search(r"\\setlength.*?\\end\{tabular\}", table, re.DOTALL)[0]
-    (tmp_path / "paper.tex").write_text(DOCUMENT.replace("TABULAR", tabular), encoding="utf-8")
+    assert table.count(r"\begin{table}") == 1
+    first, second = re.findall(r"\\setlength.*?\\end\{tabular\}", table, re.DOTALL)
+    document = DOCUMENT
+    for word, text in {"PACKAGES": packages, "FIRST": first, "SECOND": second, "STYLE": style}.items():
+        document = document.replace(word, text)
+    (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
     for program in (["pdflatex", "-halt-on-error", "paper"], ["bibtex", "paper"], *[["pdflatex", "paper"]] * 2):
         done = subprocess.run(program, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:]
     assert "undefined" not in done.stdout
     assert (tmp_path / "paper.pdf").exists()
     width, column = (float(part) for part in re.search(r"WIDTHS ([\d.]+)pt ([\d.]+)pt", done.stdout).groups())
-    assert (width <= column) == bool(columns)
+    assert width <= column
+    log = (tmp_path / "paper.log").read_text(encoding="latin-1")
+    assert "multiply defined" not in log
 
 
 def test_the_methods_cite_what_the_references_have(report, alone, tmp_path):

@@ -19,6 +19,7 @@ from text_metrics.reporting.markup import latex, latex_escaped, markdown, one_li
 from text_metrics.reporting.pictures import pictures
 from text_metrics.reporting.plots import COLORS, themed
 from text_metrics.reporting.results import MEASURES, Likeness, Mean, Metric, Partition, People, Report, Similarity
+from text_metrics.reporting.sentences import COMPACT
 
 _FOLDER = Path(__file__).parent / "templates"
 _ENVIRONMENT = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -183,7 +184,7 @@ def scores(
     if not all(metric.is_reliable for metric in metrics):
         caption += f" {UNRELIABLE} says nothing about this system: see what could mislead."
     if any(metric.title == MEASURES["quality"].title for metric in metrics):
-        caption += " Compact GRUEN has no coherence, and is not the score of the GRUEN paper."
+        caption += f" {COMPACT}"
     if pairs:
         cells = _cells([(pair.mean, pair.interval) for pair in pairs])
         columns["Pairs, all texts\u00a0↑"] = [cells[i] for i in order]
@@ -193,7 +194,7 @@ def scores(
 def tests(report: Report, metrics: Sequence[Metric]) -> Table:
     """Return the paired tests of some metrics, a row for each pair of systems."""
     names = report.systems
-    columns = {"Pair": [f"{names[test.a]} − {names[test.b]}" for test in metrics[0].tests]}
+    columns = {"Pair": [f"{names[test.a]}\n− {names[test.b]}" for test in metrics[0].tests]}
     for metric in metrics:
         digits = decimals((test.difference, test.interval) for test in metric.tests)
         columns[metric.title] = [

@@ -5,7 +5,7 @@ from text_metrics.reporting.formats import count, decimals, estimate, listed, nu
 from text_metrics.reporting.results import LENGTHS, Likeness, Metric, Pair, Report
 
 # The report has the default variant of gruen.
-COMPACT = "Compact GRUEN has no coherence, and is not the score of the GRUEN paper."
+COMPACT = "Compact GRUEN leaves out coherence, and is not the score of the GRUEN paper."
 # From docs/quality.md, which has the intervals.
 NONSENSE = "It cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
 
@@ -180,7 +180,7 @@ def _alike(report: Report, likeness: Likeness) -> str:
     if whole.p < level:
         # Some of several systems may be the same.
         differ = "not all of them say the same" if pairs else "what they say differs"
-        answer = f"{differ} ({p}), by {percent(whole.share)} of what is possible beyond chance"
+        answer = f"{differ} ({p}); the difference is {percent(whole.share)} of what is possible beyond chance"
     elif whole.equal_share > 0 and (whole.share or 0) < 0:
         answer = f"{answer}; they are more alike than by chance, as they share texts ({equal})"
     answer = (
