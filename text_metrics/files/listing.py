@@ -170,7 +170,7 @@ def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, 
     """
     named: list[tuple[str | None, Path]] = []
     for word in words:
-        name, _, path = word.partition("=")
+        name, path = _split_name(word)
         if name and path and "/" not in name and not Path(word).exists():
             named.append((name, parse_path(path)))
         elif "://" in word or Path(word).exists():
@@ -188,6 +188,17 @@ def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, 
     if len(set(names)) < len(names):
         raise ValueError(f"each system needs a name of its own: pass NAME=path. Got {', '.join(names)}.")
     return dict(zip(names, (path for _, path in named), strict=True))
+
+
+def _split_name(word: str) -> tuple[str, str]:
+    """Split NAME=path at the last `=` whose path exists, so that a name may be `T=0.3`; or else at the first one."""
+    places = [i for i, character in enumerate(word) if character == "="]
+    for i in reversed(places):
+        path = word[i + 1 :]
+        if path and ("://" in path or glob.glob(path) or Path(path).exists()):
+            return word[:i], path
+    name, _, path = word.partition("=")
+    return name, path
 
 
 def _is_own(path: Path, takes_answers: bool) -> bool:
