@@ -626,7 +626,21 @@ def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
     """
     embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
     padding = mask == 0
-    return network["encoder"](network["norm"](embeddings), src_key_padding_mask=padding if padding.any() else None)
+    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
+    return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
+
+
+def attention_bias(padding: Any, dtype: Any) -> Any:
+    """Return what is added to the attention of b sequences of t tokens: (b * heads, t, t), -inf towards padding.
+
+    torch would make the same of `src_key_padding_mask`, and import sympy to check its shape. No row is copied.
+
+    padding : bool tensor of shape (b, t)
+    """
+    import torch
+
+    rows = torch.zeros_like(padding, dtype=dtype).masked_fill_(padding, -torch.inf)
+    return rows.repeat_interleave(_N_HEADS, 0).unsqueeze(1).expand(-1, padding.shape[1], -1)
 
 
 def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
@@ -1769,8 +1783,8 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 # Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
-# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
-_CACHED_NUMBERS = 131_072
+# Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
+_CACHED_NUMBERS = 65_536
 
 
 def in_type_of(given: Any, values: np.ndarray) -> Any:
@@ -1975,27 +1989,27 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     """
     n, d = rows.shape
     projected = np.empty_like(rows)
-    directions = unit_vectors(contexts)
     set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
         part = slice(start, start + n_block)
         owners = set_of[part]
+        first = owners[0]
+        directions = unit_vectors(contexts[first : owners[-1] + 1])
+        given = rows[part].astype(np.float64, copy=False)
         vectors, rest, products = buffers[:, : len(owners)]
-        vectors[:] = rows[part]
-        vectors /= _row_lengths(vectors, products)
-        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.divide(given, _row_lengths(given, products), out=vectors)
+        np.take(directions, owners - first, axis=0, out=rest, mode="clip")
         np.multiply(vectors, rest, out=products)
         rest *= products.sum(axis=1, keepdims=True)
         np.subtract(vectors, rest, out=rest)
         lengths = _row_lengths(rest, products)
         is_context = lengths <= error
-        lengths[is_context] = 1
-        rest /= lengths
         if is_context.any():
+            lengths[is_context] = 1
             np.copyto(rest, vectors, where=is_context)
-        projected[part] = rest
+        np.divide(rest, lengths, out=projected[part])
     return projected
 
 
