@@ -250,7 +250,7 @@ def test_what_names_no_model_of_pairs_is_a_value_of_texts_for_all(value, tmp_pat
     assert "similarity is per pair of texts" in capsys.readouterr().err
     with pytest.raises(ValueError, match=f"has no {value!r}"):
         Scorer("vendi_embed", "texts", similarity=value)({"texts": [["a", "b"]]})
-    with pytest.raises(ValueError, match="^similarity must be matrices"):
+    with pytest.raises(ValueError, match=r"^similarity must be matrices"):
         read_metric("vendi_embed", {"similarity": value}, "a trainer")
 
 

@@ -25,6 +25,7 @@ from text_metrics.metrics._core.core_inputs import (
     number_labels,
     owners_of,
     parse_sets,
+    parse_values,
     split_list,
 )
 from text_metrics.metrics._core.core_intervals import (
@@ -80,6 +81,7 @@ from text_metrics.metrics._core.core_settings import (
     TEXT,
     Settings,
     scale_shares,
+    setting,
     suggest,
 )
 from text_metrics.metrics._core.core_warnings import warn
@@ -87,6 +89,7 @@ from text_metrics.metrics._core.core_windows import token_batches
 
 # By module, the names that are imported at their first use.
 _LAZY = {
+    "_core.core_metric": ("one_thread",),
     "probeval.probeval_formats": ("WRONG", "count_answers", "pair_rows", "parse_row"),
     "probeval.probeval_protoqa": ("ranked_scores",),
     "probeval.probeval_released": ("parse_target", "read_answers", "warn_of_unclustered"),

@@ -42,11 +42,11 @@ from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
 from .core_warnings import warn
 from .core_windows import split_windows, token_batches
 
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+# Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
-# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
-_CACHED_NUMBERS = 131_072
+# Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
+_CACHED_NUMBERS = 65_536
 
 
 def in_type_of(given: Any, values: np.ndarray) -> Any:
@@ -89,8 +89,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
-        "`evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -98,8 +97,8 @@ class EncoderSettings(Settings):
         parse_choice,
         choices=("windows", "cut"),
         help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
-        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
-        'sentence does. `"cut"`: the rest is cut off, with a warning.',
+        '`"windows"`: the mean of the embeddings of consecutive windows, weighted by tokens. `"cut"`: the rest is cut '
+        "off, with a warning.",
     )
 
     @property
@@ -114,7 +113,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
 
     def signed_encoder(self, files: Any = None) -> dict[str, str]:
@@ -216,7 +215,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
-    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    """Encode the texts of sets, or check given embeddings, and project out the contexts."""
     contexts = None
     if settings.embeddings is not None:
         encoded = Encoded(
@@ -252,27 +251,27 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     """
     n, d = rows.shape
     projected = np.empty_like(rows)
-    directions = unit_vectors(contexts)
     set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
         part = slice(start, start + n_block)
         owners = set_of[part]
+        first = owners[0]
+        directions = unit_vectors(contexts[first : owners[-1] + 1])
+        given = rows[part].astype(np.float64, copy=False)
         vectors, rest, products = buffers[:, : len(owners)]
-        vectors[:] = rows[part]
-        vectors /= _row_lengths(vectors, products)
-        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.divide(given, _row_lengths(given, products), out=vectors)
+        np.take(directions, owners - first, axis=0, out=rest, mode="clip")
         np.multiply(vectors, rest, out=products)
         rest *= products.sum(axis=1, keepdims=True)
         np.subtract(vectors, rest, out=rest)
         lengths = _row_lengths(rest, products)
         is_context = lengths <= error
-        lengths[is_context] = 1
-        rest /= lengths
         if is_context.any():
+            lengths[is_context] = 1
             np.copyto(rest, vectors, where=is_context)
-        projected[part] = rest
+        np.divide(rest, lengths, out=projected[part])
     return projected
 
 
@@ -361,7 +360,7 @@ def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
 
 
 def _reader(model: Any) -> tuple[Any, float]:
-    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    """Return the tokenizer of a model, and the most tokens of a text that it reads, without special ones."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf

@@ -15,7 +15,7 @@ from .core_numbers import INTEGERS, NUMBERS, ROUNDED_SUM, describe, parse_matrix
 
 @dataclass
 class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
+    """Batch sizes: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     pairs_per_call : pairs that a user-supplied function sees together
@@ -314,7 +314,7 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
     return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 

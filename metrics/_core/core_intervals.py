@@ -20,13 +20,13 @@ _LEAST_SKEWNESS = 1e-6
 class Estimate(NamedTuple):
     """An estimate from independent units.
 
-    n : number of units
+    n : number of units; of a difference of means, the degrees of freedom of Welch's test + 1
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
     """
 
-    n: int
+    n: float
     value: float
     error: float
     skewness: float

@@ -65,7 +65,7 @@ class PairModel(NamedTuple):
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
-        """Return the index of a class, or raise a ValueError if the model has none of this name."""
+        """Return the index of a class; raises a ValueError if the model lacks it."""
         if label not in self.labels:
             names = ", ".join(map(repr, self.labels))
             raise ValueError(f"{self.parameter}: {self.identity} has no class named {label!r}: it has {names}.")

@@ -11,7 +11,7 @@ from .core_settings import wrap_entry
 
 VERSION = "0.10.0"
 
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 
@@ -78,7 +78,7 @@ class Signature(NamedTuple):
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
-        """Replace the values of settings in their places, and put new settings before the version."""
+        """Replace the values of settings, and insert new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         version = merged.pop("version", None)
         if version is not None:
@@ -86,7 +86,7 @@ class Signature(NamedTuple):
         return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
-        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        """Return both values of each setting, and of "metric", that differs; None if one lacks it."""
         mine = {"metric": self.metric, **self.entries}
         theirs = {"metric": other.metric, **other.entries}
         names = mine | theirs
@@ -99,7 +99,7 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
-    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+    """Format the results that all metrics have, intervals and the signature, and the errors, for the help of a metric.
 
     `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
     interval, by the prefix of the name of the interval.

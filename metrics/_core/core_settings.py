@@ -111,7 +111,7 @@ def setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
+    """Base class of the settings of a metric, with the settings that all have; defaults are not checked.
 
     Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
@@ -124,8 +124,8 @@ class Settings:
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -143,7 +143,7 @@ class Settings:
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+        """Bring data files of the settings beside the code of the metric at load; none by default."""
 
     @property
     def pooled_by(self) -> str | None:
@@ -189,7 +189,7 @@ class Settings:
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
+        """Return the signature entries of the confidence interval; empty without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
     def check_exclusive(self, *names: str) -> None:
@@ -235,6 +235,6 @@ def wrap_entry(entry: str) -> str:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    """Return the end of a message about an unknown name: a suggestion, or a full stop."""
     close = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {close[0]!r}?" if close else "."

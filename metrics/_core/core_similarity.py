@@ -66,7 +66,7 @@ class SourceSettings(EmbeddedSetSettings):
 
 
 def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
+    """Read given similarities by `parse_similarity`, or compute them by the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
     "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts

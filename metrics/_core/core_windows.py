@@ -1,4 +1,4 @@
-"""Texts to what a model reads at a time: windows of long texts, and batches of sequences."""
+"""Windows of long texts, and batches of sequences."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
+    """Windows of n texts: a text that fits is one window.
 
     parts : list of p strings, text after text
     lengths : ndarray of shape (p,), tokens of each part without special ones
@@ -36,7 +36,7 @@ class Windows(NamedTuple):
 
 
 def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+    """Split texts of more than `room` tokens, without special ones, at ends of sentences.
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """

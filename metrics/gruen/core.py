@@ -24,7 +24,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -69,7 +69,7 @@ def describe(value: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the name of its type if it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -101,7 +101,7 @@ def parse_level(value: Any, name: str = "confidence") -> float:
 
 
 def parse_flag(value: Any, name: str) -> bool:
-    """Read True or False, also as 1 and 0: any other value would be taken for one of them."""
+    """Read True or False, or 1 or 0; other values would pass as one of them by truth."""
     if isinstance(value, (np.bool_, *INTEGERS)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
@@ -184,7 +184,7 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_cache.py: An on-disk cache of embeddings, one SQLite file per model, that processes may share.
 
-# How long to wait for others that write.
+# Seconds to wait for other writers.
 LOCK_SECONDS = 60.0
 # Part of the file name.
 _VERSION = 5
@@ -193,7 +193,7 @@ _CHECKSUM_BYTES = 4
 
 
 class Cache:
-    """Rows of numbers, (d,), float32, by text.
+    """Float32 rows of shape (d,), by text.
 
     `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
     not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
@@ -205,7 +205,7 @@ class Cache:
         self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Return the rows of those texts that are stored."""
+        """Return the stored rows, by text."""
         rows = {}
         with self._open() as connection:
             for text in texts:
@@ -219,7 +219,7 @@ class Cache:
         return rows
 
     def put(self, rows: dict[str, np.ndarray]) -> None:
-        """Store all rows or, if that fails, none; a row that is there stays."""
+        """Store all rows atomically; existing rows are not overwritten."""
         values = []
         for text, row in rows.items():
             key = _key(text)
@@ -244,7 +244,7 @@ class Cache:
 
 
 def cache_folder(value: Any, name: str) -> Path:
-    """Read the path of the folder of a cache, which need not exist."""
+    """Read the path of a cache folder, which need not exist."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
     return Path(os.path.expanduser(os.fspath(value)))
@@ -260,7 +260,7 @@ def _with_checksum(key: bytes, row: bytes) -> bytes:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_models.py: Models: names, folders, the Hub, digests, devices; what a process has loaded, and its threads after a fork.
+# core_models.py: Models: names, folders, the Hub, digests and devices; the registry of a process, and its threads after a fork.
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -306,7 +306,7 @@ def model_registry() -> Any:
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
-    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    """Load an object once in a process, and return it by its key; thread-safe."""
     registry = model_registry()
     with registry.lock:
         if key not in registry.models:
@@ -408,7 +408,7 @@ def _packaged_default() -> ModelFiles:
     folder = Path(get_model_path())
     for name, expected in _DEFAULT_FILES.items():
         path = folder / name
-        digest = file_digest(path) if path.is_file() else "that of no file"
+        digest = file_digest(path) if path.is_file() else "unknown: the file is missing"
         if digest != expected:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "
@@ -461,7 +461,7 @@ def file_digest(path: Path) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, made of torch's own modules; also with low-rank adapters.
+# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, in torch's own modules, with optional low-rank adapters.
 
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
@@ -488,7 +488,7 @@ _UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
 
 
 class MiniLM:
-    """The default sentence encoder, with what `encode` needs of a SentenceTransformer.
+    """The default sentence encoder, with the interface of a SentenceTransformer that `encode` uses.
 
     network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
     tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
@@ -555,7 +555,7 @@ def load_minilm(files: Any, device: str) -> MiniLM:
 
 
 def read_weights(path: Path) -> dict[str, Any]:
-    """Read the weights of BERT, mapped into memory, by the names that they have in the network here."""
+    """Map the weights of BERT into memory, by their names in our network."""
     import torch
     from safetensors import safe_open
 
@@ -575,7 +575,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in our network, and to its rows there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -588,7 +588,7 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 
 def build_network(weights: dict[str, Any]) -> Any:
-    """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
+    """Build the network, an nn.ModuleDict without gradients, around its weights without copying them."""
     from torch import nn
     from torch.nn import functional
 
@@ -619,13 +619,27 @@ def build_network(weights: dict[str, Any]) -> Any:
 
 
 def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
-    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384). Those of padding mean nothing.
+    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384); padding is undefined.
 
     ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
     """
     embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
     padding = mask == 0
-    return network["encoder"](network["norm"](embeddings), src_key_padding_mask=padding if padding.any() else None)
+    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
+    return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
+
+
+def attention_bias(padding: Any, dtype: Any) -> Any:
+    """Return what is added to the attention of b sequences of t tokens: (b * heads, t, t), -inf towards padding.
+
+    torch would make the same of `src_key_padding_mask`, and import sympy to check its shape. No row is copied.
+
+    padding : bool tensor of shape (b, t)
+    """
+    import torch
+
+    rows = torch.zeros_like(padding, dtype=dtype).masked_fill_(padding, -torch.inf)
+    return rows.repeat_interleave(_N_HEADS, 0).unsqueeze(1).expand(-1, padding.shape[1], -1)
 
 
 def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
@@ -646,7 +660,7 @@ def cut_tokens(ids: list[int]) -> list[int]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_weights.py: Weights files beside the code of a metric: `evaluate` copies code to its cache, and no data files.
+# core_weights.py: Weights files beside the code of a metric: `evaluate` copies no data files to its cache.
 
 # Seconds.
 _SPACE_TIMEOUT = 5
@@ -747,7 +761,7 @@ def _read_adapters(path: Path, device: str) -> MiniLM:
 
 @dataclass
 class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
+    """Batch sizes: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     pairs_per_call : pairs that a user-supplied function sees together
@@ -1046,7 +1060,7 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
     return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 
@@ -1096,13 +1110,13 @@ _LEAST_SKEWNESS = 1e-6
 class Estimate(NamedTuple):
     """An estimate from independent units.
 
-    n : number of units
+    n : number of units; of a difference of means, the degrees of freedom of Welch's test + 1
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
     """
 
-    n: int
+    n: float
     value: float
     error: float
     skewness: float
@@ -1338,7 +1352,7 @@ def setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
+    """Base class of the settings of a metric, with the settings that all have; defaults are not checked.
 
     Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
@@ -1351,8 +1365,8 @@ class Settings:
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -1370,7 +1384,7 @@ class Settings:
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+        """Bring data files of the settings beside the code of the metric at load; none by default."""
 
     @property
     def pooled_by(self) -> str | None:
@@ -1416,7 +1430,7 @@ class Settings:
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
+        """Return the signature entries of the confidence interval; empty without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
     def check_exclusive(self, *names: str) -> None:
@@ -1462,7 +1476,7 @@ def wrap_entry(entry: str) -> str:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    """Return the end of a message about an unknown name: a suggestion, or a full stop."""
     close = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {close[0]!r}?" if close else "."
 
@@ -1472,7 +1486,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 VERSION = "0.10.0"
 
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 
@@ -1539,7 +1553,7 @@ class Signature(NamedTuple):
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
-        """Replace the values of settings in their places, and put new settings before the version."""
+        """Replace the values of settings, and insert new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         version = merged.pop("version", None)
         if version is not None:
@@ -1547,7 +1561,7 @@ class Signature(NamedTuple):
         return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
-        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        """Return both values of each setting, and of "metric", that differs; None if one lacks it."""
         mine = {"metric": self.metric, **self.entries}
         theirs = {"metric": other.metric, **other.entries}
         names = mine | theirs
@@ -1560,7 +1574,7 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
-    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+    """Format the results that all metrics have, intervals and the signature, and the errors, for the help of a metric.
 
     `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
     interval, by the prefix of the name of the interval.
@@ -1606,7 +1620,7 @@ def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_warnings.py: Warnings that point to the line of the user.
+# core_warnings.py: Warnings that point to the user's line.
 
 # Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
 # user; and the library's, between two functions of this package.
@@ -1625,7 +1639,7 @@ _NOT_OF_THE_USER = frozenset(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+    """Warn at the user's line: the first frame outside of this package and of packages that call it.
 
     Without such a line, as in a thread, it is the outermost one.
     """
@@ -1644,12 +1658,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the name of the top-level package of a frame, or that of its module."""
+    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_windows.py: Texts to what a model reads at a time: windows of long texts, and batches of sequences.
+# core_windows.py: Windows of long texts, and batches of sequences.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -1659,7 +1673,7 @@ _WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
+    """Windows of n texts: a text that fits is one window.
 
     parts : list of p strings, text after text
     lengths : ndarray of shape (p,), tokens of each part without special ones
@@ -1679,7 +1693,7 @@ class Windows(NamedTuple):
 
 
 def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+    """Split texts of more than `room` tokens, without special ones, at ends of sentences.
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
@@ -1765,11 +1779,11 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 # ----------------------------------------------------------------------------------------------------------------------
 # core_encoder.py: Sentence embeddings of texts, by the default model, sentence-transformers or a user's encoder; without contexts.
 
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+# Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
-# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
-_CACHED_NUMBERS = 131_072
+# Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
+_CACHED_NUMBERS = 65_536
 
 
 def in_type_of(given: Any, values: np.ndarray) -> Any:
@@ -1812,8 +1826,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
-        "`evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -1821,8 +1834,8 @@ class EncoderSettings(Settings):
         parse_choice,
         choices=("windows", "cut"),
         help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
-        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
-        'sentence does. `"cut"`: the rest is cut off, with a warning.',
+        '`"windows"`: the mean of the embeddings of consecutive windows, weighted by tokens. `"cut"`: the rest is cut '
+        "off, with a warning.",
     )
 
     @property
@@ -1837,7 +1850,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
 
     def signed_encoder(self, files: Any = None) -> dict[str, str]:
@@ -1939,7 +1952,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
-    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    """Encode the texts of sets, or check given embeddings, and project out the contexts."""
     contexts = None
     if settings.embeddings is not None:
         encoded = Encoded(
@@ -1975,27 +1988,27 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     """
     n, d = rows.shape
     projected = np.empty_like(rows)
-    directions = unit_vectors(contexts)
     set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
         part = slice(start, start + n_block)
         owners = set_of[part]
+        first = owners[0]
+        directions = unit_vectors(contexts[first : owners[-1] + 1])
+        given = rows[part].astype(np.float64, copy=False)
         vectors, rest, products = buffers[:, : len(owners)]
-        vectors[:] = rows[part]
-        vectors /= _row_lengths(vectors, products)
-        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.divide(given, _row_lengths(given, products), out=vectors)
+        np.take(directions, owners - first, axis=0, out=rest, mode="clip")
         np.multiply(vectors, rest, out=products)
         rest *= products.sum(axis=1, keepdims=True)
         np.subtract(vectors, rest, out=rest)
         lengths = _row_lengths(rest, products)
         is_context = lengths <= error
-        lengths[is_context] = 1
-        rest /= lengths
         if is_context.any():
+            lengths[is_context] = 1
             np.copyto(rest, vectors, where=is_context)
-        projected[part] = rest
+        np.divide(rest, lengths, out=projected[part])
     return projected
 
 
@@ -2084,7 +2097,7 @@ def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
 
 
 def _reader(model: Any) -> tuple[Any, float]:
-    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    """Return the tokenizer of a model, and the most tokens of a text that it reads, without special ones."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf
@@ -2108,7 +2121,7 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str, buffer: Any
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_language.py: Texts that models of English prose do not read: other languages, by py3langid, and source code.
+# core_language.py: Detect texts that models of English prose cannot read: other languages, by py3langid, and source code.
 
 # A shorter text does not tell its language; a longer one tells it by its beginning.
 _LEAST_LETTERS, _READ_CHARACTERS = 20, 1000
@@ -2161,7 +2174,7 @@ def _is_other_language(text: str) -> bool:
 
 
 def _has_english_words(text: str) -> bool:
-    """Tell whether one in twelve letters is of a frequent word of English alone, and hardly any is not ASCII."""
+    """Tell whether frequent words of English alone have one in twelve letters, and hardly any letter is not ASCII."""
     n_other = sum(letter.isalpha() and not letter.isascii() for letter in text)
     if n_other > _MOST_OTHER_LETTERS * _n_letters(text):
         return False
@@ -2249,6 +2262,9 @@ class TextMetric:
     maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
+    config_name: str
+    data_dir: str
+    _data_dir_root: str
     writer: Any
     inputs_description: str
     num_process: int
@@ -2263,6 +2279,12 @@ class TextMetric:
             shared = inspect.getdoc(getattr(TextMetric, method.__name__))
             method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
         methods[0].__func__.__signature__ = self._signature()
+
+    def _build_data_dir(self) -> str:
+        """Return the folder of what is added, which is needed for that only: a call is scored in memory."""
+        with suppress(OSError):
+            return super()._build_data_dir()  # type: ignore[misc]
+        return os.path.join(self._data_dir_root, self.name, self.config_name)
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -2279,7 +2301,7 @@ class TextMetric:
         )
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
-        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        """Bring data files beside the copy of the code that `evaluate` makes; it calls this at load."""
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
@@ -2317,7 +2339,12 @@ class TextMetric:
             predictions: as for `compute`, in the same form in all batches.
             references: as for `compute`, in a metric that has them; otherwise unused.
         """
-        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+        batch = self._canonical(predictions, references)
+        try:
+            super().add_batch(**batch, **kwargs)  # type: ignore[misc]
+        except OSError as error:
+            problem = f"batches cannot be stored in {self.data_dir} ({error.strerror or error})"
+            raise ValueError(f"{problem}: set HF_HOME to another folder, or pass all texts to compute.") from error
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.
@@ -2387,7 +2414,7 @@ class SetMetric(TextMetric):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_vectors.py: Word vectors of the user's, read once in a process, with a name for the signature.
+# core_vectors.py: User-supplied word vectors, read once in a process, with a name for the signature.
 
 # Larger numbers have no square in float64.
 _LARGEST_ENTRY = 1e100
@@ -2429,7 +2456,7 @@ class WordVectors:
 
 
 def load_vectors(vectors: Any) -> WordVectors:
-    """Load word vectors, or return those that this process has loaded.
+    """Load word vectors, once in a process.
 
     They are the path of a fastText (.bin) or word2vec (.bin, .vec, .txt, also .gz) file, or of a file that gensim saved
     (.kv, .model); or a mapping from words to vectors, such as gensim's KeyedVectors. Raises a TypeError or ValueError

@@ -106,7 +106,7 @@ def inner_tokens(mask: "torch.Tensor") -> "torch.Tensor":
 
 
 def build_heads(weights: dict[str, Any]) -> Any:
-    """Build the heads around their weights, which it does not copy: an nn.ModuleDict."""
+    """Build the heads, an nn.ModuleDict, around their weights without copying them."""
     import torch
     from torch import nn
 
@@ -187,7 +187,7 @@ class CompactBackbone(Backbone):
 
 
 def _rename(text: str) -> str:
-    """Put other names for those that are words, except in a title; characters keep their places."""
+    """Replace names that are common words by other names, except in a title; the length does not change."""
     words = text.split()
     names = _NAMES.findall(text)
     is_sentence = text.rstrip().endswith((".", "!", "?"))
@@ -201,7 +201,7 @@ def _rename(text: str) -> str:
 
 
 def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
-    """Return the different words of a text that hold the spans, in order."""
+    """Return the different words of a text that contain the spans, in order."""
     words = [match.span() for match in re.finditer(r"\S+", text)]
     around = []
     for low, high in words:

@@ -157,7 +157,7 @@ def total(components: dict[str, Component], texts: list[Text], parity: bool) -> 
 
 
 def describe_text(i: int, components: dict[str, Component], texts: list[Text]) -> dict[str, Any]:
-    """Return the details of one text; what was not scored is None or empty."""
+    """Return the details of one text; None or empty for components that were not scored."""
     described: dict[str, Any] = {
         name: float(components[name].points[i]) if name in components else None for name in COMPONENTS
     }

@@ -16,7 +16,7 @@ import types
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain, count
@@ -60,7 +60,7 @@ def describe(value: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the name of its type if it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -92,7 +92,7 @@ def parse_level(value: Any, name: str = "confidence") -> float:
 
 
 def parse_flag(value: Any, name: str) -> bool:
-    """Read True or False, also as 1 and 0: any other value would be taken for one of them."""
+    """Read True or False, or 1 or 0; other values would pass as one of them by truth."""
     if isinstance(value, (np.bool_, *INTEGERS)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
@@ -177,7 +177,7 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 
 @dataclass
 class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
+    """Batch sizes: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     pairs_per_call : pairs that a user-supplied function sees together
@@ -476,7 +476,7 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
     return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 
@@ -526,13 +526,13 @@ _LEAST_SKEWNESS = 1e-6
 class Estimate(NamedTuple):
     """An estimate from independent units.
 
-    n : number of units
+    n : number of units; of a difference of means, the degrees of freedom of Welch's test + 1
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
     """
 
-    n: int
+    n: float
     value: float
     error: float
     skewness: float
@@ -768,7 +768,7 @@ def setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
+    """Base class of the settings of a metric, with the settings that all have; defaults are not checked.
 
     Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
@@ -781,8 +781,8 @@ class Settings:
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -800,7 +800,7 @@ class Settings:
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+        """Bring data files of the settings beside the code of the metric at load; none by default."""
 
     @property
     def pooled_by(self) -> str | None:
@@ -846,7 +846,7 @@ class Settings:
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
+        """Return the signature entries of the confidence interval; empty without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
     def check_exclusive(self, *names: str) -> None:
@@ -892,7 +892,7 @@ def wrap_entry(entry: str) -> str:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    """Return the end of a message about an unknown name: a suggestion, or a full stop."""
     close = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {close[0]!r}?" if close else "."
 
@@ -902,7 +902,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 VERSION = "0.10.0"
 
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
 
@@ -969,7 +969,7 @@ class Signature(NamedTuple):
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
-        """Replace the values of settings in their places, and put new settings before the version."""
+        """Replace the values of settings, and insert new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         version = merged.pop("version", None)
         if version is not None:
@@ -977,7 +977,7 @@ class Signature(NamedTuple):
         return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
-        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        """Return both values of each setting, and of "metric", that differs; None if one lacks it."""
         mine = {"metric": self.metric, **self.entries}
         theirs = {"metric": other.metric, **other.entries}
         names = mine | theirs
@@ -990,7 +990,7 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
-    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+    """Format the results that all metrics have, intervals and the signature, and the errors, for the help of a metric.
 
     `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
     interval, by the prefix of the name of the interval.
@@ -1096,6 +1096,9 @@ class TextMetric:
     maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
+    config_name: str
+    data_dir: str
+    _data_dir_root: str
     writer: Any
     inputs_description: str
     num_process: int
@@ -1110,6 +1113,12 @@ class TextMetric:
             shared = inspect.getdoc(getattr(TextMetric, method.__name__))
             method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
         methods[0].__func__.__signature__ = self._signature()
+
+    def _build_data_dir(self) -> str:
+        """Return the folder of what is added, which is needed for that only: a call is scored in memory."""
+        with suppress(OSError):
+            return super()._build_data_dir()  # type: ignore[misc]
+        return os.path.join(self._data_dir_root, self.name, self.config_name)
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -1126,7 +1135,7 @@ class TextMetric:
         )
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
-        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        """Bring data files beside the copy of the code that `evaluate` makes; it calls this at load."""
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
@@ -1164,7 +1173,12 @@ class TextMetric:
             predictions: as for `compute`, in the same form in all batches.
             references: as for `compute`, in a metric that has them; otherwise unused.
         """
-        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+        batch = self._canonical(predictions, references)
+        try:
+            super().add_batch(**batch, **kwargs)  # type: ignore[misc]
+        except OSError as error:
+            problem = f"batches cannot be stored in {self.data_dir} ({error.strerror or error})"
+            raise ValueError(f"{problem}: set HF_HOME to another folder, or pass all texts to compute.") from error
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.
@@ -1316,7 +1330,7 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_warnings.py: Warnings that point to the line of the user.
+# core_warnings.py: Warnings that point to the user's line.
 
 # Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
 # user; and the library's, between two functions of this package.
@@ -1335,7 +1349,7 @@ _NOT_OF_THE_USER = frozenset(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+    """Warn at the user's line: the first frame outside of this package and of packages that call it.
 
     Without such a line, as in a thread, it is the outermost one.
     """
@@ -1354,5 +1368,5 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the name of the top-level package of a frame, or that of its module."""
+    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -100,7 +100,7 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
 def classify(pairs: Pairs, rule: str, settings: EncoderSettings) -> tuple[np.ndarray, str]:
     """Find the pairs of texts that say the same by a sequence-classification model: (e,), bool; and its name.
 
-    By "nli:<model>", those of which each text entails the other, as semantic entropy does (Farquhar et al. 2024); by
+    By "nli:<model>", two texts that entail each other, as semantic entropy does (Farquhar et al. 2024); by
     "pairs:<model>", those to which a model with two classes gives the second a probability above one half, where the
     order of the texts matters. Raises a ValueError if the model cannot be found, or lacks these classes.
     """

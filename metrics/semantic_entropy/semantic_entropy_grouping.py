@@ -1,4 +1,4 @@
-"""Classes of texts that say the same, from which pairs of texts do.
+"""Group texts into classes, given the pairs that say the same.
 
 The items that are grouped are the different texts of each set. Sets of equal size are grouped side by side, from blocks
 of the rows of their matrices.
@@ -48,7 +48,7 @@ class Classes(NamedTuple):
         return self.numbers - np.repeat(starts_of(self.counts), self.sizes)
 
     def sums(self, values: np.ndarray | None = None) -> np.ndarray:
-        """Add up values (n,) over the texts of each class, or count them: an array set after set."""
+        """Sum values (n,) over the texts of each class, or count them: an array set after set."""
         return np.bincount(self.numbers, values, minlength=int(self.counts.sum()))
 
 

@@ -137,7 +137,7 @@ def _order_two_without_each(values: "torch.Tensor", leverages: "torch.Tensor", n
 
 
 def _noise_without_each(values: "torch.Tensor", leverages: "torch.Tensor", level: float) -> "torch.Tensor":
-    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), 0 where there is none.
+    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), padded with 0.
 
     The eigenvalues of A separate them: in ascending order, the i-th is between those before and at i of A. There they
     are the roots of 1 - x·(A - m)⁻¹x, which falls with m between two eigenvalues of A. Arguments are as for order 1.
@@ -161,7 +161,7 @@ def _noise_without_each(values: "torch.Tensor", leverages: "torch.Tensor", level
             is_below_root = outside - (leverages * middle / (poles - middle)).sum(-1, keepdim=True) > 0
             low = torch.where(is_below_root, middle, low)
             high = torch.where(is_below_root, high, middle)
-        # Where there is no root below the level, the search ends at it.
+        # Without a root below the level, the search ends at it.
         roots.append(torch.where(high < level, high, 0.0))
     return torch.cat(roots, dim=-1)
 

@@ -100,7 +100,7 @@ def ask_clusters(chat: Chat, references: Rows) -> Rows:
 
 
 SAME_CONTENT = "same content: who has read one of them learns nothing new from the other"
-# What is added to the columns of a row of texts.
+# Columns that are added to a row of texts.
 COLUMNS = ("classes", "classes_signature")
 # The classes of texts that the model is not asked about: blank texts, and the text of a set without any other text.
 _BLANK = "(blank)"

@@ -173,6 +173,11 @@ def missing(key: str | None, values: Any) -> str:
     return f"has no {key!r}{problem}: {names}"[:SHOWN]
 
 
+def without_value(error: str) -> str:
+    """Cut the value that was got, which may be a text, off an error of a row."""
+    return error.partition(" Got ")[0]
+
+
 def delimiter_hint(names: list[str], used: str = ",") -> str:
     """Name the likely delimiter of a table whose only column has it in its name."""
     likely = [mark for mark in ";\t|," if mark != used and len(names) == 1 and mark in names[0]]

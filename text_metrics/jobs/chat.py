@@ -173,7 +173,7 @@ class Chat:
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
     def _answer(self, key: str, request: Request) -> Any:
-        """Return the parsed answer to a request; None, with a message, if there is none, or if all requests stop."""
+        """Return the parsed answer to a request; None, with a message, if it fails or all requests stop."""
         import openai
 
         if key in self._journal.answers:

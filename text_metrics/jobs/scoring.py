@@ -11,6 +11,7 @@ from text_metrics.console import input_checked
 from text_metrics.core_api import QUESTIONS, TEXTS, result_numbers, result_values, rows_of
 from text_metrics.files.columns import ID, Column, columns_of, to_arguments
 from text_metrics.files.sets import Reader, Unit
+from text_metrics.gate import DRIFT, check_limits, ends
 from text_metrics.jobs.job import Rows
 from text_metrics.loading import load_metric
 from text_metrics.options import Options
@@ -84,24 +85,26 @@ class RowScorer:
         return by_unit
 
 
-def check_limits(options: Options, numbers: Iterable[str]) -> None:
+def check_numbers(scorer: RowScorer, numbers: Iterable[str]) -> None:
     """Raise a ValueError if a limit names neither a number of a result nor one that every summary has."""
-    counts = ["n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
+    options = scorer.options
+    names = [*numbers, "n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
     if options.id_key is not None:
-        counts += ["n_joined", "n_repeated"]
+        names += ["n_joined", "n_repeated"]
     if not options.one_set:
-        counts += ["n_units", "confidence"]
-    names = dict.fromkeys(chain(numbers, counts))
-    for name, _ in chain(options.fail_under, options.fail_over):
-        if name not in names:
-            raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
+        names += ["n_units", "confidence"]
+        for name in scorer.bounds:
+            names += ends(None, name.removesuffix("scores"))
+    if options.against is not None:
+        names += DRIFT
+    check_limits(options, names)
 
 
 def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str, Any], Rows]:
     """Return the facts that the summary needs of the scores of `RowScorer.score`, and the rows with their results."""
     scores, result = scored
     numbers = dict(result_numbers(result))
-    check_limits(scorer.options, numbers)
+    check_numbers(scorer, numbers)
     sums = {}
     for name in scorer.bounds:
         sums[name] = np.array([_sum(results[name]) for results in scores])
@@ -115,7 +118,7 @@ def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str,
         "lists": {},
     }
     if scorer.options.one_set:
-        # There are no rows to write the lists to.
+        # A single set has no rows to write the lists to.
         facts["lists"] = result_lists(result)
         return facts, []
     return facts, [_join(scorer, unit, results) for unit, results in zip(units, scores, strict=True)]
@@ -135,7 +138,7 @@ def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple
     """Return the facts that the summary needs of sums, and no rows."""
     n_texts = sum(len(unit.texts) for unit in units)
     result = scorer.metric.score_sums(sums, n_texts, scorer.settings)
-    check_limits(scorer.options, dict(result_numbers(result)))
+    check_numbers(scorer, dict(result_numbers(result)))
     return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
 
 

@@ -68,7 +68,7 @@ def report(
             # A blank answer beside others is wrong.
             if any(normalize(answer["text"]) for answer in answered):
                 files[name][question["id"]] = answered
-        # Those at the end were cleaned.
+        # Cleaning has removed special tokens at the end.
         warn_of_marks(still, (SPECIAL,), f"different answers of {name}")
         if not files[name]:
             raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")

@@ -53,7 +53,7 @@ def score_contributions(
 
 
 def _one_by_one(scorer: SubsetScorer, whole: np.ndarray) -> np.ndarray:
-    """Return the score of its set without each text, (n,); NaN where there is none."""
+    """Return the score of its set without each text, (n,); NaN if undefined."""
     scores = np.full(len(scorer.sets.texts), np.nan)
     for members, rows in batches_by_size(scorer.sets.sizes, _TEXTS_AT_ONCE):
         size = rows.shape[1]

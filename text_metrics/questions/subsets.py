@@ -33,13 +33,13 @@ class Subsets(NamedTuple):
     weights: np.ndarray | None = None
 
     def part(self, places: Any) -> "Subsets":
-        """Return those at some places, a slice or indices."""
+        """Select items by a slice or by indices."""
         weights = None if self.weights is None else self.weights[places]
         return Subsets(self.owners[places], self.rows[places], weights)
 
 
 class SubsetScorer:
-    """Score subsets of m sets of n texts by calls of `compute`, with what is given for their texts.
+    """Score subsets of m sets of n texts by calls of `compute`, with the arguments of their texts.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SubsetScorer:
     def caching(self, **settings: Any) -> Iterator[None]:
         """Score the whole sets, and cache the embeddings and judged pairs, so that each text is encoded once.
 
-        settings : replace those of the constructor
+        settings : override the settings of the constructor
         """
         self.settings |= settings
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
@@ -104,7 +104,7 @@ class SubsetScorer:
         return str(Signature.parse(self.whole["signature"]).merge(**entries))
 
     def fix_classes(self) -> None:
-        """Give the classes of the whole sets to their subsets, and drop the settings that find classes."""
+        """Pass the classes of the whole sets to their subsets, and drop the settings that find classes."""
         kept = [name for name, declared in self.declared.items() if declared.are_shares or name in _OF_RESULT]
         self.settings = {name: value for name, value in self.settings.items() if name in kept}
         self.settings["classes"] = None
@@ -114,7 +114,7 @@ class SubsetScorer:
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.
 
-        settings : replace those of the constructor
+        settings : override the settings of the constructor
         """
         varying = self.given.keys() | set(_OF_RESULT)
         common = {name: value for name, value in self.settings.items() if name not in varying}
@@ -132,7 +132,7 @@ class SubsetScorer:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
                 arguments = common | given | settings
                 with warnings.catch_warnings():
-                    # Those of the whole sets were shown.
+                    # Warnings of the whole sets were shown.
                     warnings.simplefilter("ignore", UserWarning)
                     result = self.metric.compute(predictions=predictions, **arguments)
                 yield part.owners, result
