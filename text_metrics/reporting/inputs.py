@@ -316,7 +316,7 @@ def _parse(sets: Any, name: str) -> TextSets:
     return parsed
 
 
-def read_inputs(options: Options, tables: Mapping[Path, Table] = {}) -> Inputs:
+def read_inputs(options: Any, tables: Mapping[Path, Table] = {}) -> Inputs:
     """Read all files, or the tables of their names, and pair the systems; raises a ValueError for a wrong file."""
     keys = Keys(options.text_key, options.id_key, options.system_key)
     form = form_of(options)
