@@ -127,7 +127,10 @@ def results_in_help(metric):
 def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
     texts = [f"{first} {second}" for first in WORDS[:5] for second in WORDS[4:8]]
     people = ["the dog", "a dog", "a cat runs", "the park"]
-    rows = [{"text": text, "quality": round(0.04 * i, 2), "people": people} for i, text in enumerate(texts)]
+    quality = [round(0.04 * i, 2) for i in range(len(texts))]
+    rows = [{"text": text, "quality": value, "people": people} for text, value in zip(texts, quality, strict=True)]
+    # A row may hold several texts.
+    rows[5:9] = [{"text": texts[5:9], "quality": quality[5:9], "people": people}]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     is_question = load(metric).items == "questions"
     seen = set()
@@ -140,13 +143,17 @@ def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
         words += ["--reference-key", "people"] if is_question else []
         assert score(data, "--one-set", "--restart", *words, metric=metric, key="text", out="out.json", size=1) == 0
         _, _, summary = results_of(data, "out.json")
-        given |= {name: [[row[name] for row in rows]] for name in columns}
+        given |= {key: [quality] for key in columns}
         references = {"references": [people]} if is_question else {}
         expected = load(metric).compute(predictions=[texts], **references, **given)
         seen |= expected.keys()
         for name, value in result_values(expected):
             assert summary[name] == approx(value), (settings, name)
-        assert {"n_scores", "n_texts", "n_bad"} <= summary.keys()
+        assert summary["signature"] == expected["signature"]
+        assert (summary["n_scores"], summary["n_texts"], summary["n_bad"]) == (1, 20, 0)
+        # One score has no interval.
+        assert not [name for name in summary if "confidence" in name]
+        assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.json"]
     assert results_in_help(metric) - {name for name in results_in_help(metric) if "interval" in name} <= seen
 
 

@@ -180,7 +180,7 @@ class Doors:
         # The file has whole texts.
         assert [row["texts"] for row in read_jsonl(path)] == [example.texts] * 2
         said = " ".join(str(each.message) for each in caught)
-        return Shown(metrics["eval_vendi_embed"], said, callback.signatures["vendi_embed"], None)
+        return Shown(metrics["eval_samples_vendi_embed"], said, callback.signatures["vendi_embed"], None)
 
 
 DOORS = [name for name in vars(Doors) if not name.startswith("_") and name != "run"]

@@ -58,7 +58,7 @@ _LAZY = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return a name of the package at its first use, or the version, which is that of the signatures."""
+        """Import a public name at its first use, or return the version that signatures report."""
         if name == "__version__":
             return importlib.import_module("text_metrics.core_api").VERSION
         if name not in _LAZY:

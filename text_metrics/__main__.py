@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:
         _, name, *options = [*os.environ["COMP_LINE"].split(), ""]
         if any(options):
-            # They are those of the command, as if it were the program.
+            # The command's own options, as if it were the program.
             os.environ["_ARGCOMPLETE"] = "2"
         else:
             name = ""

@@ -47,7 +47,7 @@ class InUseError(ValueError):
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Show a description as it stands, and in the usage what is required."""
+    """Show a description verbatim, and only required arguments in the usage."""
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Add the usage, without the options that have defaults."""
@@ -56,13 +56,13 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help shows a docstring as it stands."""
+    """A parser whose help shows a docstring verbatim."""
 
     def __init__(self, description: str | None = None, **named: Any) -> None:
         super().__init__(description=description, formatter_class=HelpFormatter, **named)
 
     def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
-        """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
+        """Print completions if a shell asks for them; otherwise, parse the words."""
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
@@ -169,13 +169,13 @@ class Notices:
             tqdm.write(without_secrets(line), file=sys.stderr)
 
     def end(self, what: str) -> None:
-        """Say how many more there are of what."""
+        """Format the number and kind of the lines that were not printed."""
         if self._n > _SHOWN:
             print(f"And {self._n - _SHOWN:,} more {what}.", file=sys.stderr)
 
 
 def _describe(error: OSError) -> str:
-    """Describe an error of the system; all errors of writing name a file, except those of stdout."""
+    """Describe an error of the system; write errors name a file, unless stdout failed."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

@@ -43,6 +43,7 @@ from text_metrics.files.systems import check_one_system, count_repeats, warn_of_
 from text_metrics.files.written import mark
 from text_metrics.gate import check_limits, ends, missed_limits
 from text_metrics.loading import load_metric
+from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.formats import count, estimate, number, with_p
 from text_metrics.statistics import TIE, paired_test, unpaired_test
 from text_metrics.texts import PROMPT, Marks, to_signature
@@ -99,6 +100,8 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
                 check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
             repeats.update(count_repeats(units))
         systems += sets_by_system.items()
+    if options.systems:
+        systems = _select_systems(systems, options.systems)
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
@@ -121,6 +124,14 @@ def _check_pairs(options: cli.Options, systems: list[System]) -> None:
             if cluster != partner_cluster:
                 problem = f"must have one {options.cluster_key}. Got {cluster!r} and {partner_cluster!r}"
                 raise ValueError(f"{where}: {key} {prompt!r:.80} {problem}.")
+
+
+def _select_systems(systems: list[System], names: Sequence[str]) -> list[System]:
+    """Return two systems by name; raises a ValueError for a name that none has, or twice the same."""
+    by_name = dict(systems)
+    if len(set(names)) < 2 or not by_name.keys() >= set(names):
+        raise ValueError(f"--systems must be two of {', '.join(by_name)}. Got {' and '.join(names)}.")
+    return [(name, by_name[name]) for name in names]
 
 
 def choose_size(
@@ -191,22 +202,15 @@ def score(
     items: list[Any] = [list(unit.texts) for unit in units]
     sizes = np.array(list(map(len, items)))
     are_texts = getattr(metric, "items", None) == TEXTS
-    if are_texts:
-        items = list(itertools.chain.from_iterable(items))
-    elif all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
+    if not are_texts and all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
         # A metric of another package may be one of texts.
         items = [unit.texts[0] for unit in units]
-    if k is None:
-        result = metric.compute(predictions=items, **settings)
-    else:
-        # Its import takes a second.
-        from text_metrics.questions.rarefied import rarefied
-
-        result = rarefied(metric, items, k, **settings)
+    result = score_sets(metric, items, settings, k)
     values = result.get(name)
-    if not isinstance(values, list) or len(values) != len(items):
+    n_items = sizes.sum() if are_texts else len(items)
+    if not isinstance(values, list) or len(values) != n_items:
         got = f"{len(values)} of them" if isinstance(values, list) else "none"
-        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(items)} items. Got {got}.")
+        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {n_items} items. Got {got}.")
     scores = np.array(values, dtype=np.float64)
     scores = mean_by_set(scores, sizes) if are_texts else scores
     return scores, str(result.get("signature", metric.name)), float(sizes.mean() if k is None else k)
@@ -304,6 +308,8 @@ def parse_options() -> cli.Options:
     help = "the systems have different prompts; a row is a set, or the rows of one --id-key"
     parser.add_argument("--unpaired", action="store_true", help=help)
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval")
+    help = "compare these two of the systems of --system-key, such as two steps of a training"
+    parser.add_argument("--systems", nargs=2, metavar=("A", "B"), help=help)
     cli.add_one_system(parser)
     cli.add_columns(parser)
     cli.add_settings(parser)

@@ -1,4 +1,4 @@
-"""Report in one line the files that a command read, and those of a folder or pattern that it ignored."""
+"""Report in one line which files of a folder or pattern a command read, and which it ignored."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping

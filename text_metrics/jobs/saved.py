@@ -31,7 +31,7 @@ _MOST_LOST = 0.01
 _FORMATS = (".jsonl", ".parquet", ".csv")
 # The keys of each line of a file of bad rows.
 _BAD_KEYS = {"row", "error", "text"}
-# Options without effect on results: a job continues whatever these are.
+# Options without effect on results: a job continues with other values of these.
 _WITHOUT_EFFECT = (
     "out",
     "engine",
@@ -67,7 +67,7 @@ def _decisive(options: Options) -> dict[str, Any]:
 
 
 def lacks_lines(counts: Mapping[str, int]) -> bool:
-    """Tell whether invalid rows took so many lines that the others do not represent their file."""
+    """Tell whether invalid rows took too many lines for the others to represent their file."""
     n_lost = counts.get("n_bad_lines", 0) - counts["n_bad"]
     return n_lost > _MOST_LOST * (counts.get("n_rows", 0) + n_lost)
 
@@ -221,7 +221,7 @@ class SavedJob:
             self.bad.unlink()
 
     def remove(self) -> None:
-        """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
+        """Remove the pieces, their record last, and the folder if it is empty then."""
         for pattern in ("*part-*", _WRITTEN, _LOCK, JOB):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
