@@ -286,7 +286,9 @@ def read_frame(frame: Any, people: Any, strip: Sequence[str], **keys: str | None
     """
     if PROMPT in strip and keys["context"] is None:
         raise ValueError("strip: 'prompt' requires contexts, the column of the prompts that the texts answer.")
-    tables = {Path(name): Table(each, name) for name, each in (("table", frame), ("people", people)) if each is not None}
+    tables = {
+        Path(name): Table(each, name) for name, each in (("table", frame), ("people", people)) if each is not None
+    }
     options = argparse.Namespace(
         files={"table": Path("table")},
         people=None if people is None else Path("people"),

@@ -72,8 +72,8 @@ def _first(report: Report) -> str:
     if doubted:
         titles = [metric.title for metric in (main, *rest) if metric.name in doubted]
         answer += (
-            f" Its texts differ in length from those of others, on which {listed(titles, len(titles))} depend: see what "
-            "could mislead."
+            f" Its texts differ in length from those of others, on which {listed(titles, len(titles))} depend: see "
+            "what could mislead."
         )
     return answer
 
@@ -150,8 +150,8 @@ def _power(report: Report, main: Metric) -> str:
     others = "every other system" if len(report.systems) > 2 else "the other one"
     answer = (
         f"With {count(len(report.prompts), 'prompt')}, a system is found first if its mean {main.title} is truly "
-        f"{power.smallest_lead:.3g} above that of {others} (80\u00a0% power, after Holm's adjustment); smaller leads may be "
-        "missed."
+        f"{power.smallest_lead:.3g} above that of {others} (80\u00a0% power, after Holm's adjustment); smaller leads "
+        "may be missed."
     )
     if power.n_needed is not None:
         answer += f" A lead of {power.difference:g} needs about {count(power.n_needed, 'prompt')} like these."
