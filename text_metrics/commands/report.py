@@ -40,8 +40,18 @@ from text_metrics.reporting.results import MEASURES
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns", "column")
 # What is written into the folder of the report.
-_FILES = ("report.json", "index.html", "table.md", "bad.jsonl", "figures")
-_FILES += ("table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib")
+_FILES = (
+    "report.json",
+    "index.html",
+    "table.md",
+    "table.tex",
+    "tables.tex",
+    "methods.tex",
+    "signatures.tex",
+    "refs.bib",
+    "bad.jsonl",
+    "figures",
+)
 
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:

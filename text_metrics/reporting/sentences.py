@@ -42,11 +42,11 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
-    p = with_p(test.p_holm)
-    largest = max(p for p in p_values.values() if p is not None)
-    if with_p(largest) != p:
-        p = f"{p}; {with_p(largest).replace('=', '≤')} against every other system"
-    more = f", {difference} more than {systems[behind[0]]}, the next ({p}, after Holm's adjustment)"
+    shown = with_p(test.p_holm)
+    largest = with_p(max(p for p in p_values.values() if p is not None))
+    if largest != shown:
+        shown = f"{shown}; {largest.replace('=', '≤')} against every other system"
+    more = f", {difference} more than {systems[behind[0]]}, the next ({shown}, after Holm's adjustment)"
     return f"{systems[leader]} is first, with {mean}", more
 
 
