@@ -36,6 +36,11 @@ QUESTIONS = [
 ]
 
 
+def own_data(name):
+    """Read a JSON file of tests/data, of our own words."""
+    return json.loads((ROOT / "tests/data" / name).read_text(encoding="utf-8"))
+
+
 # Each property of tests/test_invariants.py holds for all metrics, by what they score; a new one falls under them.
 def metrics_of(*kinds):
     """Name the metrics that score sets, texts or questions; all metrics without a kind."""
@@ -135,6 +140,15 @@ def approx(value, tolerance=1e-6):
 
 
 @pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run commands in a folder of their own: each call returns an exit code, what was printed, and stderr."""
+    from tests.commands import run_command
+
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: (run_command(monkeypatch, *words), *capsys.readouterr())
+
+
+@pytest.fixture
 def encoded_texts(monkeypatch):
     """The texts that the default model reads, as it happens."""
     from text_metrics.metrics._core import core_encoder, core_models
@@ -191,7 +205,7 @@ def shared_data():
 def original_scores(request):
     """Sets of texts, with the values of the original packages: of our own words, and those of a paper."""
     if request.param == "examples":
-        return json.loads((ROOT / "tests/data/ngram_examples.json").read_text(encoding="utf-8"))["sets"]
+        return own_data("ngram_examples.json")["sets"]
     path = request.getfixturevalue("shared_data") / "goldens/ngram_goldens.json"
     return [row | {"texts": row["sentences"]} for row in json.loads(path.read_text(encoding="utf-8"))]
 

@@ -1,11 +1,8 @@
 """The chat protocol, against a real server with faults, and the journal that makes asking resumable."""
 
-import os
+import multiprocessing
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
 from argparse import ArgumentParser
 
@@ -15,7 +12,9 @@ from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics import __main__ as cli
-from text_metrics.jobs.chat import Chat, Journal, Request, add_arguments, few_shot
+from text_metrics.console import EXIT_IN_USE
+from text_metrics.jobs.chat import Chat, Journal, Request, few_shot
+from text_metrics.options import add_chat, chat_options
 
 
 def requests(*texts, sample=0):
@@ -31,9 +30,9 @@ def ask(tmp_path, capsys):
 
     def ask_once(url, requested, *options):
         parser = ArgumentParser()
-        add_arguments(parser, "file", "a file")
+        add_chat(parser, "file", "a file")
         words = ["file", "--out", tmp_path / "out.jsonl", "--model", "m", "--base-url", url, *options]
-        answers = Chat(parser.parse_args(list(map(str, words)))).ask(requested)
+        answers = Chat(**chat_options(parser.parse_args(list(map(str, words))))).ask(requested)
         return answers, int(None in answers), capsys.readouterr().err
 
     return ask_once
@@ -208,7 +207,7 @@ def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
         assert run_command(monkeypatch, *words) == 0
         assert len(server.requests) == (2 if command == "probe ask" else 1)
     ((code, shown),) = ends
-    assert (code, f"{out}.journal is in use by another process" in shown) == (2, True)
+    assert (code, f"{out}.journal is in use by another process" in shown) == (EXIT_IN_USE, True)
 
 
 # The journal.
@@ -230,17 +229,18 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
     journal = tmp_path / "out.jsonl.journal"
     workers = 2
     with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
-        command = [sys.executable, "-m", "text_metrics", "probe", "ask", questions, "--out", out, "--model", "m"]
-        command += ["--base-url", server.url, "--workers", str(workers), "--samples", "10"]
+        words = ["probe", "ask", questions, "--out", out, "--model", "m", "--base-url", server.url]
+        words = list(map(str, [*words, "--workers", workers, "--samples", 10]))
         retained: dict[str, str] = {}
         for answers in (5, 14):
-            running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            running = multiprocessing.get_context("fork").Process(target=cli.main, args=(words,))
+            running.start()
             deadline = time.monotonic() + 60
             while not journal.exists() or journal.read_bytes().count(b"\n") < answers:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            os.kill(running.pid, signal.SIGKILL)
-            running.wait()
+            running.kill()
+            running.join()
             before = {record["key"]: record["answer"] for record in read_jsonl(journal)}
             assert retained.items() <= before.items()
             retained = before
@@ -248,8 +248,7 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
         with journal.open("ab") as file:
             file.write(b'{"key": "0123", "answ')
         requested = len(server.requests)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert cli.main(words) == 0
         # Only what was in flight at a kill, and never reached the disk, is requested again.
         assert len(server.requests) - requested == 30 - len(retained)
         assert len(server.requests) <= 30 + 2 * workers

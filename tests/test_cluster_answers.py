@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-import sys
 
 import pandas as pd
 import pytest
@@ -27,15 +26,9 @@ def reply_by_last_word(question, _number=0):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process; returns its exit code and what it wrote to stderr."""
-
-    def run_once(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cluster_answers.py", *map(str, arguments), "--model", "m"])
-        code = cluster_answers.main()
-        return code, capsys.readouterr().err
-
-    return run_once
+def run(run):
+    """Run the command; returns its exit code and what it wrote to stderr."""
+    return lambda *words: run("cluster-answers", *words, "--model", "m")[::2]
 
 
 def clusters_of(row):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run_command
 from tests.conftest import SETS
 from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
@@ -24,16 +23,10 @@ PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in this process, in a folder with a good file; returns its exit code and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """Run commands in a folder with a good file; returns the exit code and stderr."""
     write_jsonl(Path("good.jsonl"), [{"texts": texts} for texts in SETS])
-
-    def run_once(name, *words):
-        code = run_command(monkeypatch, name, *words)
-        return code, capsys.readouterr().err
-
-    return run_once
+    return lambda *words: run(*words)[::2]
 
 
 def lines(*values):

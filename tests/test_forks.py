@@ -26,10 +26,10 @@ def two_threads():
 def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, monkeypatch):
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
     rng = np.random.default_rng(0)
-    texts = [" ".join(words) for words in rng.choice(["a", "dog", "runs", "far"], (64, 6))]
-    rows = rng.normal(size=(1500, 256))
+    texts = [" ".join(words) for words in rng.choice(["a", "dog", "runs", "far"], (32, 6))]
+    rows = rng.normal(size=(600, 256))
     tokenizer = build_tokenizer()
-    ids = rng.integers(3, len(tokenizer), (64, 6))
+    ids = rng.integers(3, len(tokenizer), (32, 6))
 
     def load_encoder():
         with monkeypatch.context() as patch:
@@ -37,7 +37,7 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
             return ways["encoder"]()
 
     def score_clusters():
-        answers = {"predictions": [texts[:9]], "references": [texts[20:50]]}
+        answers = {"predictions": [texts[:9]], "references": [texts[10:]]}
         return load("probeval").compute(clustering="xmeans", **answers)["scores"]
 
     def evaluate_in_training():
@@ -47,7 +47,7 @@ def test_a_child_scores_with_each_library_that_has_threads(load, two_threads, mo
     ways = {
         "encoder": lambda: load("vendi_embed").compute(predictions=texts, set_size=4)["scores"],
         "encoder that is not loaded": load_encoder,
-        "embeddings": lambda: load("chamfer_diversity").compute(predictions=["a"] * 1500, embeddings=rows)["scores"],
+        "embeddings": lambda: load("chamfer_diversity").compute(predictions=["a"] * 600, embeddings=rows)["scores"],
         "clusters": score_clusters,
         "rewards": lambda: text_metrics.for_rewards(load("vendi_embed"), 4)(completions=texts),
         "trainer": evaluate_in_training,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT, approx
+from tests.conftest import approx, own_data
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_language import find_unread
 from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_released, gruen_text
 
-EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
+EXAMPLES = own_data("gruen_examples.json")
 
 GOOD = "The doctor told me the news. She was kind, and she took her time."
 TEXTS = [
@@ -252,22 +252,8 @@ def test_a_text_without_sentences_scores_0(load):
 CODE = "def double(x):\n    y = 2 * x\n    return y\n\nprint(double(3))"
 
 
-@pytest.mark.parametrize(
-    ("texts", "other_language", "code"),
-    [
-        (["Der Arzt hat mir die Nachricht gesagt. Ich ging nach Hause.", GOOD], [0], []),
-        (["我喜欢猫，因为它们 很安静。狗也很好 玩，它们每天都想出去。", GOOD], [0], []),
-        ([GOOD, "Кошка спит на печи. Она любит тепло."], [1], []),
-        (["我喜欢这首歌，歌名是 the end of the road，它们很安静。狗也很好玩，它们每天都想出去。"], [0], []),
-        (["Der Arzt liest the Times, und dann geht er mit seinem alten Hund nach Hause.", GOOD], [0], []),
-        # Short texts are judged together, and by themselves say nothing.
-        (["Ja, sehr gut.", "Nein, danke.", "Vielleicht morgen.", GOOD], [0, 1, 2], []),
-        (["Ja, gut.", "Ça va, merci.", "🐈 🐕 🐎", ""], [], []),
-        (["Yes, very good.", "No, thank you.", "Maybe tomorrow.", "Casa Melissa has internet."], [], []),
-        ([CODE, f"Take this:\n\n```python\n{CODE}\n```\n\nIt doubles a number."], [], [0]),
-        (["Roses are red;\nviolets are blue;\nsugar is sweet,\nand so are you."], [], []),
-    ],
-)
+# Short texts are judged together, and by themselves say nothing.
+@pytest.mark.parametrize(("texts", "other_language", "code"), EXAMPLES["languages and code"])
 def test_texts_that_are_not_english_prose_are_found(texts, other_language, code):
     assert find_unread(texts) == (other_language, code)
 

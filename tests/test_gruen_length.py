@@ -1,7 +1,6 @@
 """gruen at the length that models write: repetition and lost focus are found, and prose is left alone."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -9,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT
+from tests.conftest import own_data
 from text_metrics.metrics.gruen.gruen_focus import bonds, ties
 from text_metrics.metrics.gruen.gruen_redundancy import find_repeats, shared_passages
 
-EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
+EXAMPLES = own_data("gruen_examples.json")
 STORY = EXAMPLES["story"]
 LECTURE = EXAMPLES["lecture"]
 
@@ -103,16 +102,7 @@ def joined(form):
     return form.format(text=text, half=" ".join(STORY[:4])) if "{" in form else form.join(bare)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "{text}", '"{text}"', "“{text}”", "'{text}'", "«{text}»", "({text})", "[{text}]", '("{text}")', "`{text}`",
-        "*{text}*", "**{text}**", "> {text}", '{{"answer": "{text}"}}', '{{"a": "{half}", "b": "{half}"}}',
-        '"{half}" "{half}"', "<p>{half}</p><p>{half}</p>", "<b>{half}</b> <i>{half}</i>", "{half}\\n{half}",
-        "\ufeff{half} {half}", "<br>", "</li><li>", "… ", "... ", "; ", " | ", ", ", " — ", " – ", ": ", " • ", "\\n",
-        "\n", "\n- ", " / ", "{half} &lt;br/&gt; {half}",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("form", EXAMPLES["forms that hide a loop"])
 def test_a_loop_cannot_hide(load, form):
     settings = {"components": ["non_redundancy"], "details": True}
     result = load("gruen").compute(predictions=[joined(form)], **settings)
@@ -120,7 +110,7 @@ def test_a_loop_cannot_hide(load, form):
     assert result["details"][0]["n_redundant_pairs"] >= 4
 
 
-@pytest.mark.parametrize("form", ['"{half}"', "({half})", "<p>{half}</p>", '{{"answer": "{half}"}}', "{half}"])
+@pytest.mark.parametrize("form", EXAMPLES["forms of what is said once"])
 def test_what_is_said_once_is_no_loop_in_any_form(load, form):
     assert load("gruen").compute(predictions=[joined(form)], components=["non_redundancy"])["gruen"] == 1.0
 
@@ -163,44 +153,13 @@ def test_a_loop_needs_no_content_words(load, loop):
     assert load("gruen").compute(predictions=[text], components=["non_redundancy"])["gruen"] == 0.0
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "They turned the same stone over and over and over and over again.",
-        "It was a very, very, very, very good year.",
-        "Zero plus zero plus zero plus zero is zero.",
-        "He spends one day a week with his sister in Leeds and one day a week with his sister in York.",
-        "The north side of the old bridge is wet and the south side of the old bridge is dry.",
-        "The more we learn about the sea the more we want to learn about the sky.",
-        "We sailed to the island at dawn and nobody saw us and so we sailed from the island at noon.",
-        "Some came for the music, some came for the food, and some came for the dancing.",
-        "She is one of the best cooks that I know and one of the worst drivers that I know.",
-    ],
-)
+@pytest.mark.parametrize("sentence", EXAMPLES["figures of speech"])
 def test_a_figure_of_speech_is_no_loop(load, sentence):
     assert load("gruen").compute(predictions=[f"{STORY[0]} {sentence}"], components=["non_redundancy"])["gruen"] == 1.0
 
 
-CATS = [
-    "Liger: A cross between a male lion and a female tiger.",
-    "Tigon: A cross between a male tiger and a female lion.",
-    "Leopon: A cross between a male leopard and a female lion.",
-    "Jaglion: A cross between a male jaguar and a female lion.",
-]
-STEPS = [f"Add two large cups of {food} to the bowl and stir well." for food in ("flour", "sugar", "milk", "butter")]
-HOURS = [
-    f"The {shop} in the old town opens at nine in the morning." for shop in ("bakery", "bank", "museum", "library")
-]
-LISTS = {"cats": CATS, "steps": STEPS, "hours": HOURS}
-LAYOUTS = {
-    "lines": "{0}\n{1}\n{2}\n{3}",
-    "numbers": "1. {0}\n2. {1}\n3. {2}\n4. {3}",
-    "one line": "1. {0} 2. {1} 3. {2} 4. {3}",
-    "bullets": "- {0}\n- {1}\n- {2}\n- {3}",
-    "table": "| one |\n|---|\n| {0} |\n| {1} |\n| {2} |\n| {3} |",
-    "html": "<ul><li>{0}</li><li>{1}</li><li>{2}</li><li>{3}</li></ul>",
-    "introduced": "Here is what you need to know.\n\n* {0}\n* {1}\n* {2}\n* {3}\n\nThat is all.",
-}
+LISTS = EXAMPLES["parallel items"]
+LAYOUTS = EXAMPLES["layouts of items"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

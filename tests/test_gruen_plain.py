@@ -9,24 +9,29 @@ import evaluate
 import pytest
 from safetensors.numpy import load_file
 
-from scripts.results.gruen_plain import SEED, corrupt, draw
+from scripts.results.gruen_plain import FRAMES, SEED, corrupt, draw
 from scripts.results.gruen_repetition import trivial
 from scripts.training import gruen_compact
 from scripts.training.gruen_texts import WORDS, Corruptor
 from tests.conftest import METRICS, ROOT
 
-SUITE = draw()
+CONSTRUCTIONS = tomllib.loads(FRAMES.read_text(encoding="utf-8"))["constructions"]
 
 
-def test_the_suite_is_large_and_always_the_same():
-    assert len({sentence for own in SUITE.values() for sentence in own}) >= 3000
-    assert draw() == SUITE
+@pytest.fixture(scope="module")
+def suite():
+    return draw()
 
 
-@pytest.mark.parametrize("construction", SUITE)
-def test_plain_sentences_are_above_their_corruptions(load, construction):
+def test_the_suite_is_large_and_always_the_same(suite):
+    assert len({sentence for own in suite.values() for sentence in own}) >= 3000
+    assert draw() == suite
+
+
+@pytest.mark.parametrize("construction", CONSTRUCTIONS)
+def test_plain_sentences_are_above_their_corruptions(load, suite, construction):
     chance = random.Random(SEED)
-    sentences = SUITE[construction][:12]
+    sentences = suite[construction][:12]
     texts = sentences + [corrupt(sentence, chance) for sentence in sentences]
     scores = load("gruen").compute(predictions=texts, components=["grammaticality"])["scores"]
     assert sum(scores[:12]) > sum(scores[12:]) + 1.2

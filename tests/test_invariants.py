@@ -76,7 +76,7 @@ def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settin
     items = items_of(metric)
     expected = score(metric, items, details=True, **settings)
     alone = [[i] for i in range(5)]
-    for order in ([4, 3, 2, 1, 0], list(range(5)) * 2, *alone):
+    for order in ([4, 3, 2, 1, 0] * 2, *alone):
         result = score(metric, [items[i] for i in order], details=True, **settings)
         assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
         for i, place in enumerate(order):
@@ -107,14 +107,17 @@ def test_how_items_are_run_changes_neither_score_nor_signature(load, name, setti
     items = items_of(metric)
     declared = metric.settings.declared()
     expected = score(metric, items, **settings)
-    runs = {"batch_size": (1, 3, 1000), "device": ("cpu",), "progress": (False,), "cache_dir": (tmp_path, tmp_path)}
-    runs["details"] = (True,)
-    for setting, values in runs.items():
-        for value in values if setting in declared else ():
-            result = score(metric, items, **settings, **{setting: value})
-            for key in ("scores", "by_order"):
-                assert result.get(key) == approx(expected.get(key), 1e-5), (setting, value)
-            assert result["signature"] == expected["signature"], (setting, value)
+    runs = [{"batch_size": 1, "device": "cpu"}, {"batch_size": 3, "details": True}, {"progress": False}]
+    # Into the cache, and out of it.
+    runs += [{"batch_size": 1000, "cache_dir": tmp_path}, {"cache_dir": tmp_path}]
+    for run in runs:
+        given = {setting: value for setting, value in run.items() if setting in declared}
+        if not given:
+            continue
+        result = score(metric, items, **settings, **given)
+        for key in ("scores", "by_order"):
+            assert result.get(key) == approx(expected.get(key), 1e-5), given
+        assert result["signature"] == expected["signature"], given
 
 
 @pytest.mark.discrete
@@ -195,18 +198,10 @@ def test_combine(load):
     assert together.compute(set_size=4) == result
     # References, of which these metrics have no use, do no harm.
     assert together.compute(predictions=FLAT_TEXTS, references=FLAT_TEXTS, set_size=4) == result
-    together.add_batch(FLAT_TEXTS, FLAT_TEXTS)
+    together.add_batch(FLAT_TEXTS[:6], FLAT_TEXTS[:6])
+    for text in FLAT_TEXTS[6:]:
+        together.add(text, text)
     assert together.compute(set_size=4) == result
-
-
-def test_references_of_other_metrics_do_no_harm(load):
-    metric = load("self_bleu")
-    expected = metric.compute(predictions=FLAT_TEXTS)
-    assert metric.compute(predictions=FLAT_TEXTS, references=FLAT_TEXTS) == expected
-    metric.add_batch(predictions=FLAT_TEXTS[:2], references=FLAT_TEXTS[:2])
-    metric.add(prediction=FLAT_TEXTS[2], reference=FLAT_TEXTS[2])
-    metric.add_batch(predictions=FLAT_TEXTS[3:])
-    assert metric.compute() == expected
 
 
 # Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.
@@ -271,11 +266,11 @@ def test_any_language(load, name, texts):
         assert math.isfinite(different)
 
 
-# Sets of four texts, of which one is longer than the models read.
+# Sets of four texts.
 FLAT = [
     *("b c d e f", "a b c a b", "e f g h", "The dog barks."),
     *("a b c d e", "a b c d e", "They closed the park.", "The park is closed."),
-    *(*SETS[0][:3], "A dog barks. " * 99),
+    *SETS[0],
 ]
 MARKDOWN = "# Dogs bark\n\nThey **run** in the park.\n\n- They sleep.\n- They eat."
 RANDOM = np.random.default_rng(0)
@@ -322,6 +317,8 @@ COMPANY = {
         "clustering": "human",
     },
 }
+# Of the texts that a model embeds, one must be longer than it reads.
+COMPANY |= {f"{name}.long_texts": {"predictions": [*FLAT[:-1], "A dog. " * 99]} for name in metrics_of("sets")}
 # What a value of a setting is passed with: alone, it is refused.
 TOGETHER = {
     "labels": {"matcher": "human"},
@@ -552,6 +549,19 @@ def test_help_card_and_signature_are_the_declaration(load, name):
         # In its canonical form.
         assert declared.default is None or declared.check(declared.default, setting) == declared.default
     assert metric.settings().passed() == {}
+
+
+@pytest.mark.parametrize("name", metrics_of())
+@pytest.mark.parametrize("method", ["compute", "add", "add_batch"])
+def test_help_lists_an_argument_a_line(load, name, method):
+    metric = load(name)
+    parameters = inspect.signature(getattr(metric, method)).parameters
+    expected = [argument for argument, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
+    sections = re.split(r"\n *Args:\n", inspect.getdoc(getattr(metric, method)))[1:]
+    # The others end with the help of `compute`, which has the settings of the metric.
+    assert len(sections) == (1 if method == "compute" else 2)
+    names = re.findall(r"^ {4}(\w+)", sections[0].partition("\n\n")[0], flags=re.MULTILINE)
+    assert names == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import choose, run_command, score
+from tests.commands import choose, score
 from tests.files import read_data, small_files, write_data, write_jsonl
 from text_metrics.files.storage import check_outputs
 
@@ -59,9 +59,8 @@ COMMANDS = {
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in this process, in a folder with all inputs; returns its exit code and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run, monkeypatch):
+    """Run commands in a folder with all inputs; returns the exit code and stderr."""
     monkeypatch.setenv("METRICS_TEST_DATA", ".")
     for name in FOLDERS:
         Path(name).mkdir(parents=True)
@@ -72,12 +71,7 @@ def run(tmp_path, monkeypatch, capsys):
         Path(name).write_text("what is read")
     Path("data.json").write_text(json.dumps([LINE]), encoding="utf-8")
     write_jsonl(Path("people.jsonl"), [{"id": "q1", "answers": ["dog"]}])
-
-    def run_once(name, *words):
-        code = run_command(monkeypatch, name, *words)
-        return code, capsys.readouterr().err
-
-    return run_once
+    return lambda *words: run(*words)[::2]
 
 
 def contents():

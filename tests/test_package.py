@@ -134,7 +134,11 @@ def test_the_version_is_that_of_the_signatures(load, capsys):
 def test_the_metrics_of_the_package_share_one_core():
     for name in text_metrics.METRICS:
         core = importlib.import_module(f"text_metrics.metrics.{name}.core")
-        for module, shared in (("core_inputs", "LIMITS"), ("core_results", "Estimate"), ("core_metric", "TextMetric")):
+        for module, shared in (
+            ("core_inputs", "LIMITS"),
+            ("core_intervals", "Estimate"),
+            ("core_metric", "TextMetric"),
+        ):
             original = importlib.import_module(f"text_metrics.metrics._core.{module}")
             assert getattr(core, shared) is getattr(original, shared)
     with pytest.raises(ModuleNotFoundError, match="absent"):
@@ -232,39 +236,6 @@ def test_the_wheel_works_elsewhere(load, fresh):
     assert "cluster-answers" in run([fresh / "env/bin/text-metrics", "--help"], fresh)
 
 
-# A program of a user. A line with a mistake ends with the kind of error that mypy must name, and no other line has any.
-PROGRAM = """
-import text_metrics
-from text_metrics import Scorer, SampleCallback, contributions
-
-print(text_metrics.__version__, text_metrics.METRICS, text_metrics.FOLDER / "gruen")
-result = text_metrics.load("vendi_embed").compute(predictions=["a", "b"])
-print(result["vendi_embed"])
-added: list[list[float | None]] = contributions("vendi_embed", [["a", "b"]], q=2)
-expected: dict[str, object] = text_metrics.rarefied("self_bleu", [["a", "b"]], 2, draws=9)
-print(text_metrics.between_groups("vendi_embed", [["a", "b"]], [[0, 1]])["between"])
-reward: list[float | None] = text_metrics.for_rewards("vendi_embed", 4)(completions=["a", "b", "c", "d"])
-metric = text_metrics.for_trainer("vendi_embed", object(), set_size=4)
-scores: dict[str, float] = metric(None)
-columns = Scorer("vendi_embed", "texts", q=2)({"texts": [["a", "b"]]})
-callback = SampleCallback("vendi_embed", ["Say a letter."], n=4)
-text_metrics.report({"one": [["a", "b"]]}, confidence=0.9).save("report")
-text_metrics.describe([["a", "b"]], confidence=0.9)
-
-text_metrics.laod("vendi_embed")  # attr-defined
-text_metrics.load(5)  # arg-type
-text_metrics.rarefied("self_bleu", [["a", "b"]])  # call-arg
-text_metrics.rarefied("self_bleu", [["a", "b"]], "2")  # arg-type
-text_metrics.between_groups("vendi_embed", [["a", "b"]])  # call-arg
-text_metrics.for_rewards("vendi_embed", "4")  # arg-type
-text_metrics.for_rewards("vendi_embed", 4)(["a", "b", "c", "d"])  # call-arg
-text_metrics.for_trainer("vendi_embed")  # call-arg
-text_metrics.for_trainer("vendi_embed", object()).scores  # attr-defined
-Scorer("vendi_embed")  # call-arg
-SampleCallback("vendi_embed", ["Say a letter."], n="4")  # arg-type
-text_metrics.report([["a", "b"]])  # arg-type
-added = text_metrics.describe  # assignment
-"""
 # What the wheel needs is not read, so that this takes seconds.
 MYPY = """
 [mypy]
@@ -279,13 +250,14 @@ follow_imports = silent
 def test_a_program_of_a_user_is_checked_by_mypy(fresh, request):
     """The package says by py.typed that it has types; otherwise, mypy knows none of its names."""
     (fresh / "mypy.ini").write_text(MYPY, encoding="utf-8")
-    (fresh / "program.py").write_text(PROGRAM, encoding="utf-8")
+    # A line with a mistake ends with the kind of error that mypy must name, and no other line has any.
+    program = shutil.copy(ROOT / "tests/data/typed_program.txt", fresh / "program.py")
     cache = request.config.cache.mkdir("mypy")
     words = [sys.executable, "-m", "mypy", "--config-file", fresh / "mypy.ini", "--cache-dir", cache, "--no-pretty"]
     words += ["--python-executable", fresh / "env/bin/python", "program.py"]
     done = subprocess.run(list(map(str, words)), cwd=fresh, capture_output=True, text=True, check=False)
     found = re.findall(r"^program\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, flags=re.MULTILINE)
-    lines = [line.partition("  # ")[2] for line in PROGRAM.splitlines()]
+    lines = [line.partition("  # ")[2] for line in program.read_text(encoding="utf-8").splitlines()]
     expected = [(str(number), kind) for number, kind in enumerate(lines, 1) if kind]
     assert found == expected, done.stdout + done.stderr
 

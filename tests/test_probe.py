@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chat_server import serve
-from tests.commands import run_command
-from tests.conftest import ROOT
+from tests.conftest import ROOT, own_data
 from tests.files import pipe_of, read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.metrics._core.core_encoder import load_encoder
@@ -31,17 +30,11 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
-    """Run the command in this process; returns its exit code, stdout and stderr."""
-    return lambda *words: (run_command(monkeypatch, "probe", *words), *capsys.readouterr())
-
-
-@pytest.fixture
 def result_of(run, tmp_path):
     """Run a report, which succeeds; returns the JSON that it writes, what it prints, and its notices."""
 
     def result(*words):
-        code, shown, said = run(*words, "--out", tmp_path / "result.json")
+        code, shown, said = run("probe", *words, "--out", tmp_path / "result.json")
         assert code == 0, said
         return json.loads((tmp_path / "result.json").read_text(encoding="utf-8")), shown, said
 
@@ -50,34 +43,13 @@ def result_of(run, tmp_path):
 
 # Cleaning.
 
-# An answer, and raw outputs that give it.
-CLEANED = [
-    ("", "", "  \n ", "<|endoftext|>Paris", "A:  A:", "..."),
-    ("disney", "disney<|endoftext|><|endoftext|><|endoftext|>", "disney<|endoftext|>Paris"),
-    ("dog", "dog", "a dog</s>", "a dog<|im_end|>\n<|im_start|>user", "a dog<|eot_id|>", "dog\r\ncat", "1. the dog"),
-    ("dog", "1) dog", "(12) dog", "b) dog", "- dog", "• dog", "A: dog", "Answer: the dog.", "the dog", "dog, ", "dog!"),
-    ("dog", "**a dog**", "`dog`", "(a dog)", "(a) dog", '1. "The dog."<|endoftext|>'),
-    ("hot dog", "\n\n a  hot\tdog \nmustard", "hot\xa0dog"),
-    ("guard", '"guard"', "“guard”", '"guard', 'guard"'),
-    ("morning after pill", "'morning after pill'"),
-    ("passenger", "*passenger*"),
-    ("copilot", "-copilot"),
-    ("ant", "an ant"),
-    ("Dog", "The Dog"),
-    ("showtime", "showtime."),
-    ("no idea", "no idea..."),
-    ("8 p.m.", "8 p.m.", "8 p.m..", "8 p.m"),
-    ("in the U.S.", "in the U.S."),
-    ("answer with a 'word'", "A: \"an answer with a 'word'.\""),
-]
-UNCHANGED = ["'Tis to make hay", "dogs' and cats'", "'dogs' and 'cats'", "dog (or cat)", "-5 degrees", "2am"]
-UNCHANGED += ["3.5 miles", "8:00 am", "10 dogs", "a", "theatre", "another dog", "really?"]
-
 
 def test_cleaning():
-    for answer, *raws in CLEANED:
+    examples = own_data("cleaned_answers.json")
+    # An answer, and raw outputs that give it.
+    for answer, *raws in examples["cleaned"]:
         assert [clean(raw) for raw in raws] == [answer] * len(raws)
-    for answer in UNCHANGED:
+    for answer in examples["unchanged"]:
         assert clean(answer) == answer
 
 
@@ -97,7 +69,7 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
     out = tmp_path / "answers.jsonl"
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
         command = ("ask", questions, "--out", out, "--model", "m", "--base-url", server.url)
-        code, _, shown = run(*command, "--samples", "4")
+        code, _, shown = run("probe", *command, "--samples", "4")
         assert code == 0, shown
         assert "3 of 3 questions" in shown
         lines = read_jsonl(out)
@@ -111,10 +83,10 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, tmp_path):
         (message,) = server.requests[0][0]["messages"]
         assert message["content"].endswith(("\n\nWhat boils water?", "\n\nSomeone boils water. Who does?"))
         # More samples, or another question, cost only what is more.
-        assert run(*command, "--samples", "5")[0] == 0
+        assert run("probe", *command, "--samples", "5")[0] == 0
         assert len(server.requests) == 15
         write_jsonl(questions, [{"id": "q0", "question": "Why?"}, *QUESTIONS])
-        assert run(*command, "--samples", "5")[0] == 0
+        assert run("probe", *command, "--samples", "5")[0] == 0
         assert len(server.requests) == 20
 
 
@@ -122,7 +94,7 @@ def test_released_targets_are_asked_and_bad_answers_are_named(run, tmp_path):
     out = tmp_path / "answers.jsonl"
     with serve(lambda question, number: "dog" if "boil" in question else "half \ud83d") as server:
         options = ("--model", "m", "--base-url", server.url, "--samples", 2, "--attempts", 2)
-        code, _, shown = run("ask", TARGETS, "--out", out, *options)
+        code, _, shown = run("probe", "ask", TARGETS, "--out", out, *options)
         assert code == 1
         assert shown.count("question 'q2': none of 2 answers can be parsed") == 2
         assert "1 of 3 questions" in shown
@@ -279,7 +251,7 @@ def test_polls_are_reported(run, result_of, tmp_path):
     q = np.array([81.5, 1, 1, 20.5]) / 104
     assert row["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
     write_jsonl(people, [{"id": "q1", "answers": shares}])
-    code, _, said = run(*words)
+    code, _, said = run("probe", *words)
     assert code == 2
     assert "'total'" in said
 
@@ -342,7 +314,7 @@ def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
     out = tmp_path / "out.jsonl"
     words = [write_jsonl(path, word) if isinstance(word, list) else word for word in words]
     server = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1") if words[0] == "ask" else ()
-    code, shown, said = run(*words, *server, "--out", out)
+    code, shown, said = run("probe", *words, *server, "--out", out)
     assert (code, shown) == (2, "")
     assert message in said
     assert not out.exists()
@@ -351,7 +323,7 @@ def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
 @pytest.mark.parametrize("answers", [[], [" \n", "\u3000"], {" ": 3}, ["<|endoftext|>Paris", '""']])
 def test_a_file_of_blank_answers_is_named(run, tmp_path, answers):
     given = write_jsonl(tmp_path / "a.jsonl", [{"id": name, "answers": answers} for name in ("q1", "q2")])
-    code, shown, said = run("report", TARGETS, f"b={PREDICTIONS}", given)
+    code, shown, said = run("probe", "report", TARGETS, f"b={PREDICTIONS}", given)
     assert code == 2
     assert "a: none of its 2 questions has an answer that is not blank" in said
     assert not shown
@@ -368,7 +340,7 @@ def test_more_people_are_closer_to_all(run, result_of, tmp_path, references):
     scores = result["scores"]
     assert scores == sorted(scores, reverse=True)
     assert scores[-1] > 0
-    code, _, said = run(*words, "--setting", "debias=true")
+    code, _, said = run("probe", *words, "--setting", "debias=true")
     assert (code, "debias" in said) == (2, True)
 
 
@@ -411,9 +383,7 @@ def test_sensitivity_on_released_targets(result_of, shared_data):
 def test_released_test_set(result_of, shared_data):
     folder = shared_data / "data" / "probeval" / "cfc_test"
     model = folder / "models" / "0715modelft_grad8lr5e-06sample200_temp1.0.jsonl"
-    command = ("report", folder / "targets.jsonl", f"tuned={model}", f"others={folder / 'human_predictions.json'}")
-    actual = by_name(result_of(*command, "--setting", "clustering=soft", "--rounds", 1)[0])
-    # Those of results/probe-models.csv, but that people's answers are cleaned, too, since 0.10 (0.827 before). The
-    # released second sample of people is the first one.
-    assert actual["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
-    assert actual["tuned"]["probeval"] == pytest.approx(0.8277, abs=0.0005)
+    command = ("report", folder / "targets.jsonl", f"tuned={model}", "--setting", "clustering=soft", "--rounds", 1)
+    (row,) = result_of(*command)[0]["rows"]
+    # That of results/probe-models.csv, but that people's answers are cleaned, too, since 0.10 (0.827 before).
+    assert row["probeval"] == pytest.approx(0.8277, abs=0.0005)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import text_metrics
-from tests.conftest import ROOT
+from tests.conftest import ROOT, own_data
 from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_wordnet
 from text_metrics.metrics.probeval.probeval_clusters import gmeans, hac, xmeans
@@ -495,7 +495,7 @@ def test_protoqa_scores(probeval, wordnet):
 
 
 def test_protoqa_rules_have_the_values_of_the_evaluator_s_own_tests():
-    for case in json.loads((DATA / "protoqa_evaluator.json").read_text(encoding="utf-8"))["cases"]:
+    for case in own_data("protoqa_evaluator.json")["cases"]:
         matches = []
         for answer in case["answers"]:
             matches.append([answer in cluster for cluster, _ in case["clusters"]])

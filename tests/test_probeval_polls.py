@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import ortho_group
 from sklearn.metrics import adjusted_rand_score
 
+from tests.conftest import own_data
 from tests.references import probeval as reference
 from tests.test_probeval import PROTOQA_PREDICTIONS
 from text_metrics.metrics.probeval import probeval_antonyms
@@ -82,22 +83,10 @@ def test_answers_are_drawn_from_integers_only(probeval, option):
 
 # Opposites.
 
-OPPOSITES = [
-    ("Yes", "No"), ("yes, definitely", "No, definitely not."), ("Yeah", "nope"), ("Strongly agree", "rather disagree"),
-    ("likely", "very unlikely"), ("satisfied", "dissatisfied"), ("a moral act", "immoral act"),
-    ("hot water", "the cold water"), ("Increased", "decreased"), ("sure", "I'm not sure"), ("I know", "I don’t know"),
-    ("smoker", "non-smoker"), ("with sugar", "without sugar"), ("always", "never"), ("not good", "not bad"),
-    ("supports it", "opposes it"), ("a man", "the woman"), ("it is", "it isn't"), ("can", "cannot"),
-]  # fmt: skip
-NOT_OPPOSITES = [
-    ("kettle", "a kettle"), ("not good", "bad"), ("dissatisfied", "not satisfied"), ("it", "unit"), ("yes", "yeah"),
-    ("day or night", "night"), ("agree", "strongly agree"), ("No", "no way"), ("hot water", "cold tea"), ("a", "the"),
-    ("Yes", "yes"), ("red", "blue"), ("not", "no"),
-]  # fmt: skip
-
-
+ANSWERS = own_data("probeval_answers.json")
+OPPOSITES = ANSWERS["opposite"]
 CASES = [(pair, True) for pair in OPPOSITES]
-CASES += [(pair, False) for pair in NOT_OPPOSITES]
+CASES += [(pair, False) for pair in ANSWERS["not opposite"]]
 
 
 @pytest.mark.parametrize(("pair", "expected"), CASES)

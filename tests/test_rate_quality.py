@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -17,14 +18,14 @@ SHUFFLED = "mat the on sat cat the"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(run):
     """Run the command on some lines; returns its exit code, what it wrote, and stderr."""
 
     def run_once(lines, *options):
-        texts = write_jsonl(tmp_path / "texts.jsonl", lines)
-        rated = tmp_path / "rated.jsonl"
-        code = run_command(monkeypatch, "rate-quality", texts, "--out", rated, *options)
-        return code, read_jsonl(rated) if rated.exists() else [], capsys.readouterr().err
+        texts = write_jsonl(Path("texts.jsonl"), lines)
+        rated = Path("rated.jsonl")
+        code, _, shown = run("rate-quality", texts, "--out", rated, *options)
+        return code, read_jsonl(rated) if rated.exists() else [], shown
 
     return run_once
 

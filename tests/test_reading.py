@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.chat_server import serve
-from tests.commands import run_command
 from tests.files import read_data, read_jsonl, write_data, write_jsonl
 from text_metrics.files.listing import data_files, named_files
 from text_metrics.files.rows import Source
@@ -23,16 +22,11 @@ BLEU_BY_ID = BLEU + BY_ID
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder with a/data.jsonl; returns its exit code, what it printed, and stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """Run commands in a folder with a/data.jsonl."""
     Path("a").mkdir()
     write_jsonl(Path("a/data.jsonl"), ROWS)
-
-    def run_once(*words):
-        return run_command(monkeypatch, *words), *capsys.readouterr()
-
-    return run_once
+    return run
 
 
 def pairs_of(folder):
@@ -121,9 +115,8 @@ def test_scores_beside_the_data_change_no_number(run):
     shutil.copytree("a", "clean")
     write_jsonl(Path("a/other.jsonl"), [{**row, "text": f"{row['text']} and more"} for row in ROWS])
     shutil.copy("a/other.jsonl", "clean")
-    for metric in ("self_bleu", "self_bleu"):
-        code, _, shown = run("score", "a/data.jsonl", "--metric", metric, *BY_ID)
-        assert code == 0, shown
+    code, _, shown = run("score", "a/data.jsonl", "--metric", "self_bleu", *BY_ID)
+    assert code == 0, shown
     numbers = {}
     for path in ("clean/*.jsonl", "a/*.jsonl", "a"):
         code, out, shown = run("score", path, *BLEU_BY_ID, "--out", f"{Path(path).parts[0]}.jsonl", "--restart")
@@ -197,7 +190,7 @@ def test_every_command_says_what_it_read(run):
         ("score", "a", *BLEU_BY_ID): ("2 files, 15 rows", ".hidden.jsonl"),
         ("choose", "a/*.jsonl", *BY_ID, "--keep", "1"): ("2 files, 15 rows",),
         ("compare", "a/data.jsonl", "a/data.jsonl", *BLEU_BY_ID): ("a/data.jsonl, 12 rows",),
-        ("report", "a/data.jsonl", *BY_ID, "--quality", "none", "--quiet"): ("a/data.jsonl, 12 rows",),
+        ("report", "a/data.jsonl", *BY_ID, "--quality", "none"): ("a/data.jsonl, 12 rows",),
         ("meta-eval", pairs, "--no-gruen"): ("pairs.jsonl, 4 rows",),
         ("probe", "annotators", "people.jsonl"): ("people.jsonl, 1 row.",),
     }.items():

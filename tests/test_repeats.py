@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import text_metrics
-from tests.commands import run_command
 from tests.files import read_data, read_jsonl, write_data, write_jsonl
 from text_metrics.commands.report import parse_options
 from text_metrics.reporting.inputs import read_inputs
@@ -16,17 +15,6 @@ BLEU = ("--metric", "self_bleu", "--setting", "max_order=2")
 BY_ID = ("--id-key", "id", "--text-key", "text")
 BLEU_BY_ID = BLEU + BY_ID
 WORDS = ("dog", "cat", "sea", "park", "house", "train", "lamp", "book")
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder of its own; returns its exit code, what it printed, and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_once(*words):
-        return run_command(monkeypatch, *words), *capsys.readouterr()
-
-    return run_once
 
 
 def texts_of(i, n=4):

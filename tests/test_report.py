@@ -13,7 +13,7 @@ from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
 from text_metrics.__main__ import main
 from text_metrics.commands.report import parse_options
-from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate
+from text_metrics.metrics._core.core_intervals import mean_estimate, ratio_estimate
 from text_metrics.reporting.inputs import read_inputs
 from text_metrics.reporting.lengths import count_words, cut
 from text_metrics.reporting.likeness import shuffled

@@ -19,7 +19,7 @@ from tests.conftest import SETS, approx, metrics_of
 from tests.files import compress, read_data, read_jsonl, write_data, write_jsonl
 from text_metrics import METRICS
 from text_metrics.commands.score import main
-from text_metrics.console import EXIT_BAD_ROWS, EXIT_LIMIT, EXIT_USAGE
+from text_metrics.console import EXIT_BAD_ROWS, EXIT_IN_USE, EXIT_LIMIT, EXIT_USAGE
 from text_metrics.jobs import job, scoring
 from text_metrics.metrics._core.core_results import result_values
 
@@ -127,7 +127,10 @@ def results_in_help(metric):
 def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
     texts = [f"{first} {second}" for first in WORDS[:5] for second in WORDS[4:8]]
     people = ["the dog", "a dog", "a cat runs", "the park"]
-    rows = [{"text": text, "quality": round(0.04 * i, 2), "people": people} for i, text in enumerate(texts)]
+    quality = [round(0.04 * i, 2) for i in range(len(texts))]
+    rows = [{"text": text, "quality": value, "people": people} for text, value in zip(texts, quality, strict=True)]
+    # A row may hold several texts.
+    rows[5:9] = [{"text": texts[5:9], "quality": quality[5:9], "people": people}]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     is_question = load(metric).items == "questions"
     seen = set()
@@ -140,13 +143,17 @@ def test_one_set_has_every_result_of_compute(load, tmp_path, nli_model, metric):
         words += ["--reference-key", "people"] if is_question else []
         assert score(data, "--one-set", "--restart", *words, metric=metric, key="text", out="out.json", size=1) == 0
         _, _, summary = results_of(data, "out.json")
-        given |= {name: [[row[name] for row in rows]] for name in columns}
+        given |= {key: [quality] for key in columns}
         references = {"references": [people]} if is_question else {}
         expected = load(metric).compute(predictions=[texts], **references, **given)
         seen |= expected.keys()
         for name, value in result_values(expected):
             assert summary[name] == approx(value), (settings, name)
-        assert {"n_scores", "n_texts", "n_bad"} <= summary.keys()
+        assert summary["signature"] == expected["signature"]
+        assert (summary["n_scores"], summary["n_texts"], summary["n_bad"]) == (1, 20, 0)
+        # One score has no interval.
+        assert not [name for name in summary if "confidence" in name]
+        assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.json"]
     assert results_in_help(metric) - {name for name in results_in_help(metric) if "interval" in name} <= seen
 
 
@@ -337,7 +344,10 @@ def test_repeated_messages_are_counted(tmp_path, capsys, monkeypatch):
     # A warning of each batch, whose numbers change.
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a b c", *["x"] * i]} for i in range(1, 40)])
     assert score(data, "--restart", metric="gruen", size=10) == 0
-    assert sum("texts have no sentence" in line for line in capsys.readouterr().err.splitlines()) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if "texts have no sentence" in line]
+    # All of them are added up; pytest records the first one.
+    assert len(lines) == 1
+    assert "780 of 819 texts" in lines[0]
 
 
 def test_bad_rows_of_csv(tmp_path, capsys):
@@ -471,7 +481,7 @@ def test_two_processes_do_not_share_a_job(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(job.Job, "score_piece", meanwhile)
     assert score(data) == 0
-    assert codes == [EXIT_USAGE] * 2
+    assert codes == [EXIT_IN_USE] * 2
     assert "is in use by another process" in capsys.readouterr().err
 
 

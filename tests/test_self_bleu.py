@@ -117,27 +117,21 @@ def test_a_single_text_has_what_compares_no_texts(load, aggregate):
     if aggregate == "sentence":
         assert result["details"][0]["text_scores"] == [None]
     assert result["details"][1] == approx(expected["details"][0])
+    nothing = load("self_bleu").compute(predictions=[alone], singletons="skip", **settings)
+    assert [nothing[name] for name in compared] == [None] * 6
 
     words = alone[0].split()
     row = result["details"][0]
     assert row["distinct_1"] == pytest.approx(3 / 5)
     assert row["entropy_2"] == pytest.approx(reference.entropy([words], 2))
     assert row["ead"] == pytest.approx(3 / (50 * (1 - (49 / 50) ** 5)))
-    assert 0 < row["compression_ratio"] < 1
+    assert row["compression_ratio"] == pytest.approx(reference.compression_ratio(alone))
     for name, plain in (("distinct_2", reference.distinct), ("entropy_2", reference.entropy)):
         groups = []
         for texts in (alone, pair):
             groups.append([text.split() for text in texts])
         of_sets = np.mean([plain(group, 2) for group in groups])
         assert result[name] == pytest.approx(plain(groups[0] + groups[1], 2) if aggregate == "corpus" else of_sets)
-
-
-def test_sets_of_one_text_alone(load):
-    result = load("self_bleu").compute(predictions=[["a b"], ["a a"]], singletons="skip", max_order=1, confidence=0.9)
-    assert (result["self_bleu"], result["self_bleu_1"], result["confidence_interval"]) == (None, None, None)
-    assert result["distinct_1"] == 0.75
-    pooled = load("self_bleu").compute(predictions=[["a b"], ["a a"]], singletons="skip", aggregate="corpus")
-    assert (pooled["self_bleu"], pooled["distinct_1"]) == (None, 0.5)
 
 
 def test_only_bleu_is_that_of_each_text_in_sentence_mode(load):
@@ -165,8 +159,11 @@ def test_identical_texts_repeat_all_and_different_texts_nothing(load):
 
 @pytest.mark.parametrize("aggregate", ["set", "corpus", "sentence"])
 def test_texts_without_tokens_score_zero(load, aggregate):
-    result = load("self_bleu").compute(predictions=["", "   "], aggregate=aggregate)
-    assert [result[key] for key in ("self_bleu", "distinct_1", "entropy_1")] == [0.0, 0.0, 0.0]
+    settings = {"aggregate": aggregate, "repetition": True, "vocabulary_size": 9, "homogenization": True}
+    result = load("self_bleu").compute(predictions=["", "   "], **settings)
+    names = ("self_bleu", "distinct_1", "entropy_1", "self_repetition_1", "ead", "rouge_l")
+    assert [result[name] for name in names] == [0.0] * 6
+    assert 0 < result["compression_ratio"] < 1
 
 
 def test_smoothing_decides_what_a_missing_match_counts(load):

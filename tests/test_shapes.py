@@ -6,36 +6,14 @@ import shlex
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, own_data
 from tests.files import read_jsonl
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.score import main as score
 
 SHAPES = ROOT / "tests/data/shapes"
-SMALL = [
-    ["Read a long novel by the window.", "Bake bread with the radio on.", "Read a long novel near the window."],
-    ["Dust, glue and old paper.", "Like dry leaves in a wooden box.", "Old paper, glue and dust."],
-]
-LARGE = [
-    ["Watch the puddles grow.", "Sort the photographs of last summer.", "Learn three chords on a guitar."],
-    ["Vanilla and quiet.", "It smells of patience.", "Leather, rain on coats, floor polish."],
-]
 # The sets of each file.
-SETS = {
-    "alpaca_eval.json": SMALL + LARGE,
-    "mt_bench.jsonl": SMALL + LARGE,
-    "long.csv": SMALL + LARGE,
-    "human_eval_samples.jsonl": [
-        ["    return a + b\n", "    return sum((a, b))\n", "    return b + a\n"],
-        ["    return s[::-1]\n", "    return ''.join(reversed(s))\n", "    return s[::-1]\n"],
-    ],
-    "noveltybench_scores.jsonl": [*SMALL, ["A barn door.", "The door of a lift.", "A trapdoor."]],
-    "semicolons.csv": [
-        ["Ein Schirm.", "Geduld und Tee.", "Ein größerer Schirm."],
-        ["Nach Harz.", "Nach Süden.", "Nach Sägemehl."],
-    ],
-    "survey_shares.jsonl": [["Every day.", "At weekends.", "Hardly ever."], ["Yes.", "No."]],
-}
+SETS = own_data("shapes_sets.json")
 
 
 def documented():
@@ -57,7 +35,7 @@ def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
     more = [] if "--metric" in options else ["--metric", metric]
     assert score([str(SHAPES / name), *options, *more, "--out", str(out), "--quiet"]) == 0
     summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
-    sets = SETS.get(name, SMALL)
+    sets = SETS[name]
     assert (summary["n_scores"], summary["n_texts"]) == (len(sets), sum(map(len, sets)))
     scores = [row[metric] for row in read_jsonl(out)]
     if metric == "self_bleu":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import approx, encode
+from tests.conftest import approx
 from tests.references import diversity as reference
 
 SIZES = [4, 2, 5, 3, 4]
@@ -163,13 +163,6 @@ def orders_of(load, kernel, orders=(0.5, 1, 2)):
     return np.array(list(result["by_order"].values()))
 
 
-@pytest.fixture(scope="module")
-def captions(shared_data):
-    """The similarities of 600 captions."""
-    texts = (shared_data / "data/text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[:600]
-    return kernel_of(encode(texts).astype(np.float64))
-
-
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @pytest.mark.parametrize(("n", "d", "mean"), SHAPES)
 def test_the_type_of_a_matrix_makes_no_score_worse(load, rng, n, d, mean, kind):
@@ -203,17 +196,3 @@ def test_errors_that_rounding_cannot_cause_are_named(load, rng):
         orders_of(load, off)
     with pytest.raises(ValueError, match=r"^similarity must be positive semi-definite"):
         orders_of(load, np.clip(kernel + 40 * (noise + noise.T), -1, 1).round(3))
-
-
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-def test_captions_in_16_bits(load, captions, kind):
-    kernel = captions[:400, :400]
-    declared = torch.from_numpy(kernel).to(getattr(torch, kind))
-    expected = orders_of(load, kernel)
-    actual = orders_of(load, declared)
-    assert actual[1] == pytest.approx(expected[1], abs=0.4)
-    assert (abs(actual - expected) <= abs(orders_of(load, declared.float()) - expected) + 1e-9).all()
-
-
-def test_captions_in_three_digits(load, captions):
-    assert orders_of(load, captions.round(3))[1] == pytest.approx(orders_of(load, captions)[1], rel=5e-3)

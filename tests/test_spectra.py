@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from text_metrics.metrics._core import core_spectra
 from text_metrics.metrics._core.core_inputs import parse_sets
-from text_metrics.metrics._core.core_numbers import ROW_ERRORS
 from text_metrics.metrics._core.core_similarity import parse_similarity
 from text_metrics.metrics.vendi_embed.vendi_embed_definite import definite_similarities
 from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
-from text_metrics.questions.leave_one_out import vendi_without_each
 
 # From 0 to infinity, close together where formulas meet.
 ORDERS = [0, 1e-9, 1e-3, 0.01, 0.5, 0.98999, 0.99001, 1 - 1e-9, 1, 1 + 1e-9, 1.00999, 1.01001, 1.999, 2, 2.001, 9, 1e4]
@@ -189,26 +187,3 @@ def test_a_set_is_scored_from_the_sums_of_its_parts(rng):
     (expected,) = core_spectra.vendi_scores(core_spectra.embedding_spectra(vectors, np.array([300])), 1, orders)
     (actual,) = core_spectra.vendi_scores(core_spectra.spectra_from_sums(sums, 300), 1, orders)
     np.testing.assert_allclose(actual, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("q", [1, 2])
-@pytest.mark.parametrize("d", [3, 16, 400])
-@pytest.mark.parametrize("block_rows", [16, 2048])
-def test_without_each_text_is_the_score_of_the_others(load, rng, set_block_rows, d, q, block_rows):
-    """Fewer and more texts than dimensions, with duplicates and near-duplicates, in floats of all sizes."""
-    set_block_rows(block_rows)
-    alike = near_duplicates(rng, [3, 1, 4, 2], d, 1e-6)
-    sizes = np.array([2, 2, 5, 17, 60, len(alike)])
-    vectors = rng.standard_normal((sizes.sum(), d))
-    vectors[3], vectors[6] = -2 * vectors[2], vectors[4] + 0.01 * vectors[5]
-    vectors[[10, 15, 30, 31, 32]] = vectors[[9, 9, 40, 40, 41]]
-    vectors[-len(alike) :] = alike
-    for rows in (vectors.astype(name) for name in ("float64", "float32", "float16")):
-        scores = vendi_without_each(rows, sizes, q, error=ROW_ERRORS[rows.dtype.name])
-        sets = np.split(rows, np.cumsum(sizes)[:-1])
-        remainders = [np.delete(part, i, axis=0) for part in sets for i in range(len(part))]
-        texts = []
-        for part in remainders:
-            texts.append([str(i) for i in range(len(part))])
-        expected = load("vendi_embed").compute(predictions=texts, embeddings=remainders, q=q)["scores"]
-        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)

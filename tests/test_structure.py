@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import tomllib
+from functools import cache
 from importlib.util import resolve_name
 
 import pytest
@@ -19,7 +20,11 @@ from text_metrics.training.trainer import TrainerMetric
 ROOMS = ("metrics", "scripts", "spaces", "text_metrics")
 # Not what is generated from metrics/_core.
 FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path.name != "core.py"]
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def package_of(path):
@@ -39,7 +44,7 @@ def is_module(name):
 def imports_of(path):
     """List the imports of a file, anywhere in it: module, imported name or "", and the name that it has in the file."""
     imports = []
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             imports += [(alias.name, "", alias.asname or alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -78,7 +83,7 @@ def test_private_names_are_not_used_across_folders():
                 assert not is_private(name), f"{path} imports {name} from {module}"
                 whole = f"{module}.{name}".rstrip(".")
                 modules |= {bound: whole} if is_module(whole) else {}
-        for node in ast.walk(TREES[path]):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Attribute) and is_private(node.attr):
                 owner = modules.get(ast.unparse(node.value))
                 assert owner is None, f"{path}:{node.lineno} uses {node.attr} of {owner}"
@@ -86,7 +91,7 @@ def test_private_names_are_not_used_across_folders():
 
 def test_every_warning_is_raised_by_the_function_that_finds_the_line_of_the_user():
     for path in FILES:
-        calls = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
         warned = [
             call.lineno for call in calls if ast.unparse(call.func) in ("warnings.warn", "warnings.warn_explicit")
         ]
@@ -96,7 +101,7 @@ def test_every_warning_is_raised_by_the_function_that_finds_the_line_of_the_user
 def test_every_error_has_a_message():
     """One that is raised without arguments prints as an empty line."""
     for path in FILES:
-        for node in ast.walk(TREES[path]):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Raise) and node.exc is not None:
                 is_class = isinstance(node.exc, ast.Name) and node.exc.id[0].isupper()
                 is_empty = isinstance(node.exc, ast.Call) and not (node.exc.args or node.exc.keywords)
@@ -117,7 +122,7 @@ def demos_on_the_hub():
     """The names that every demo links to: a Space cannot import the package."""
     (declared,) = (
         node.value
-        for node in TREES[ROOT / "spaces/_kit/server.py"].body
+        for node in tree_of(ROOT / "spaces/_kit/server.py").body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DEMOS"
     )
     return ast.literal_eval(declared)

@@ -7,102 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, own_data
 from text_metrics import texts
 from text_metrics.texts import KINDS, PROMPT, REASONING, SPECIAL, strip
 
 ANSWER = "Paris is the capital."
-# By the models that write them: DeepSeek and Qwen, also with an empty block or one that the template opened; Seed;
-# EXAONE; Magistral; Kimi-VL; Command A; OpenThinker; Apertus; Solar; Gemma 4; gpt-oss; Granite.
-REASONING_FORMS = [
-    "<think>Rivers, first.</think>{}",
-    "<think>\n\n</think>\n\n{}",
-    "Rivers, first.\n</think>\n\n{}",
-    "<THINK>Rivers.</THINK> {}",
-    "<think>One <think>two</think> three</think>{}",
-    "<think>One <think>two</think>{}",
-    "<think>One</think>\n<think>Two</think>\n{}",
-    "<think>```\ncode</think>{}",
-    "<thinking>Rivers.</thinking>\n{}",
-    "<reasoning>Rivers.</reasoning>\n{}",
-    "<thought>Rivers.</thought>{}",
-    "<seed:think>Rivers.</seed:think>{}",
-    "[THINK]Rivers.[/THINK]{}",
-    "◁think▷Rivers.◁/think▷{}",
-    "<|START_THINKING|>Rivers.<|END_THINKING|>{}",
-    "<|begin_of_thought|>Rivers.<|end_of_thought|>{}",
-    "<|inner_prefix|>Rivers.<|inner_suffix|>{}",
-    "<|think:start|>Rivers.<|think:end|>{}",
-    "<|channel>thought\nRivers.<channel|>{}",
-    "analysisWe need rivers.assistantfinal{}",
-    "Here is my thought process: rivers. Here is my response: {}",
-    "<think>Rivers.</think>\n<answer>\n{}\n</answer>",
-]
-SPECIAL_FORMS = [
-    "{}<|endoftext|>",
-    "{}<|eot_id|>",
-    "{}<|im_end|>\n",
-    "{}</s>",
-    "<s> {}</s>",
-    "<s>{}</s></s><pad><pad>",
-    "{}<end_of_turn>\n<eos>",
-    "<bos>{}<unk>",
-    "[CLS] {} [SEP] [PAD] [PAD]",
-    "<|im_start|>assistant\n{}<|im_end|>",
-    "<|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
-    "<start_of_turn>model\n{}<end_of_turn>",
-    "<|turn>model\n{}<turn|>",
-    "<|assistant|>\n{}<|end|>",
-    "[gMASK]<sop><|assistant|>\n{}",
-    "[|assistant|]{}[|endofturn|]",
-    "<|start_of_role|>assistant<|end_of_role|>{}<|end_of_text|>",
-    "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>{}<|END_OF_TURN_TOKEN|>",
-    "<|im_assistant|>assistant<|im_middle|>{}<|im_end|>",
-    "<\uff5cAssistant\uff5c>{}<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "<|start|>assistant<|channel|>final<|message|>{}<|return|>",
-    "<extra_id_0> {}",
-    # The turns of others are no answer.
-    "<|im_start|>user\nWhere?<|im_end|>\n<|im_start|>assistant\n{}<|im_end|>",
-    "{}<|im_end|>\n<|im_start|>user\nAnd Rome?<|im_end|>",
-    "<\uff5cUser\uff5c>Where?<\uff5cAssistant\uff5c>{}",
-    "<s>[INST] Where? [/INST] {}</s>",
-]
-BOTH_FORMS = [
-    "<|channel|>analysis<|message|>Rivers.<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
-    "<|start|>assistant<|channel|>commentary<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
-    "<|im_start|>assistant\n<think>\nRivers.\n</think>\n\n{}<|im_end|>",
-    "<\uff5cAssistant\uff5c><think>Rivers.</think>{}<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "<think>Rivers.</think>\n<answer>{}</answer><|im_end|>",
-]
-CUT = [
-    "<think>Rivers, and",
-    "<|im_start|>assistant\n<think>\nRivers",
-    "[THINK]Rivers",
-    "<|channel|>analysis<|message|>Rivers",
-    "◁think▷Rivers",
-]
-# Prose, HTML, Markdown, code and mathematics that look like marks.
-WITHOUT_MARKS = [
-    "",
-    " Paris. \n",
-    "a < b > c, and <b>bold</b>, <em>x</em>, <br/>",
-    "It cost <s>10</s> 8 euros.",
-    "<s>10</s> 8 euros",
-    'It cost <s class="old">10</s> 8.',
-    "See [1], [PADDING] and [a link](https://example.com).",
-    "The element <think> does not exist in HTML.",
-    "Write `<think>` before and `</think>` after, and end with `<|im_end|>`.",
-    "Use ``<think>``.",
-    "gpt-oss begins with `<|channel|>analysis<|message|>` and goes on. That is all.",
-    "```\n<think>\nx\n</think>\n[SEP]</s>\n```\nThat is all.",
-    "~~~python\nend = '</s>'\nparts = text.split('</think>')[1] + \"[PAD]\"\n~~~",
-    "Split at \"</think>\", or at '<|endoftext|>'.",
-    "f <| g |> h, (<|>), a <||> b, <|x|>",
-    '<svg><mask id="m"><mask></mask></svg>',
-    "[IMG]https://example.com/a.png[/IMG]",
-    "I think, thinking of thoughts.",
-    "analysis of the text",
-]
+FORMS = own_data("marked_texts.json")
+REASONING_FORMS = FORMS["reasoning"]
+SPECIAL_FORMS = FORMS["special"]
+BOTH_FORMS = FORMS["both"]
 
 
 @pytest.mark.parametrize("form", REASONING_FORMS)
@@ -131,13 +44,13 @@ def test_marks_of_both_kinds_are_stripped_together(form):
     assert ("Rivers" in strip(text, [SPECIAL])) == ("Rivers" in text)
 
 
-@pytest.mark.parametrize("text", CUT)
+@pytest.mark.parametrize("text", FORMS["cut"])
 def test_reasoning_that_does_not_end_is_an_empty_answer(text):
     assert REASONING in texts.find(text)
     assert strip(text) == ""
 
 
-@pytest.mark.parametrize("text", WITHOUT_MARKS)
+@pytest.mark.parametrize("text", FORMS["without"])
 def test_a_text_without_marks_is_unchanged(text):
     assert texts.find(text, "Where is it?") == {}
     assert strip(text, KINDS, "Where is it?") == text
@@ -245,9 +158,7 @@ def test_kinds_are_in_one_order():
     assert texts.parse_kinds(None) == []
 
 
-@pytest.mark.parametrize(
-    "piece", ["a <think>", "<think>a</think>", "<s></s>", "<|im_start|>user\n", "`", "<s ", "</s>"]
-)
-def test_time_is_linear(piece):
-    code = f"from text_metrics.texts import strip; strip({piece!r} * 20000)"
+def test_time_is_linear():
+    pieces = ["a <think>", "<think>a</think>", "<s></s>", "<|im_start|>user\n", "`", "<s ", "</s>"]
+    code = f"from text_metrics.texts import strip; [strip(piece * 20_000) for piece in {pieces!r}]"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)

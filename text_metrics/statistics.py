@@ -1,5 +1,6 @@
-"""Significance tests of paired scores, and Holm's adjustment of several."""
+"""Significance tests of paired and unpaired scores, Holm's adjustment of several, and drift over time."""
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -40,7 +41,7 @@ def randomization_p(differences: np.ndarray) -> float:
     moving = np.abs(differences[differences != 0])
     if not len(moving):
         return 1.0
-    # What rounding makes of equal sums must not decide.
+    # Rounding errors of equal sums must not decide.
     reached = abs(differences.sum()) - ROUNDING * moving.sum()
     if len(moving) < RESAMPLES.bit_length():
         every = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1
@@ -89,16 +90,81 @@ def paired_test(
     """
     differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
     mean = mean_estimate(differences, units)
-    p = mean_p(mean)
+    return {"n_units": mean.n, **_test(mean, level, n_tests)}
+
+
+def unpaired_test(first: Estimate, second: Estimate, level: float) -> dict[str, Any]:
+    """Test the difference of the means of two independent samples by Welch's t test after Hall's transformation.
+
+    Returns
+    -------
+    dict with the entries of `paired_test`; n_units is the number of both samples
+    """
+    return {"n_units": first.n + second.n, **_test(contrast([first, second], [1, -1]), level)}
+
+
+def contrast(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
+    """Estimate the weighted sum of independent estimates, such as a difference of means (weights 1 and -1).
+
+    Its degrees of freedom, `n` - 1, are those of Welch and Satterthwaite. Hall's transformation holds for it as for a
+    mean: the covariance of a sum with the estimate of its variance is its third cumulant, in both cases.
+
+    Returns
+    -------
+    Estimate, whose error is NaN if one of the estimates has fewer than two units
+
+    References
+    ----------
+    Zhou, X.-H. and Dinh, P. (2005). Nonparametric confidence intervals for the one- and two-sample problems.
+    Biostatistics 6, 187-200.
+    """
+    n, values, errors, skewness = np.array(estimates, dtype=np.float64).T
+    factors = np.array(weights, dtype=np.float64)
+    value = float(factors @ values)
+    variances = (factors * errors) ** 2
+    variance = float(variances.sum())
+    if n.min() < 2 or not variance > 0:
+        error = 0.0 if variance == 0 else math.nan
+        return Estimate(n.sum(), value, error, error)
+    freedom = float(variance**2 / (variances**2 / (n - 1)).sum())
+    third_cumulant = float((factors**3 * errors**3 * skewness / np.sqrt(n)).sum())
+    asymmetry = third_cumulant / variance**1.5
+    return Estimate(freedom + 1, value, math.sqrt(variance), asymmetry * math.sqrt(freedom + 1))
+
+
+def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[str, Any]:
+    """Compare the latest mean with the average of earlier ones.
+
+    Means vary because each is over a sample of items, and because times differ. The interval covers both: it is the
+    union of the one of `contrast`, over items, and, of two means or more, of Student's prediction interval of another
+    one, over times.
+
+    Returns
+    -------
+    dict with the mean of the earlier ones, and the difference of the latest one with its interval, None if unknown
+    """
+    n = len(earlier)
+    over_items = contrast([latest, *earlier], [1.0, *[-1 / n] * n])
+    over_times = mean_estimate(np.array([each.value for each in earlier]))
+    # The error of the mean is s / sqrt(n), that of a prediction s * sqrt(1 + 1 / n).
+    predicted = Estimate(n, over_items.value, over_times.error * math.sqrt(n + 1), 0.0)
+    intervals = [each.interval(level) for each in (over_items, predicted)]
+    ends = [end for interval in intervals for end in interval or ()]
+    interval = [min(ends), max(ends)] if ends else None
+    return {"mean": over_times.value, "difference": {"mean": over_items.value, "interval": interval}}
+
+
+def _test(difference: Estimate, level: float, n_tests: int = 1) -> dict[str, Any]:
+    """Test the hypothesis that a mean difference is 0; one below `TIE` is."""
+    p = mean_p(difference)
     smallest = None
-    if mean.error > 0:
+    if difference.error > 0:
         quantiles = [1 - (1 - level) / (2 * n_tests), POWER]
-        smallest = float(mean.error * stdtrit(mean.n - 1, quantiles).sum())
+        smallest = float(difference.error * stdtrit(difference.n - 1, quantiles).sum())
     return {
-        "n_units": mean.n,
-        "difference": mean.value,
-        "interval": mean.interval(level, UNBOUNDED),
-        "p": 1.0 if p is not None and abs(mean.value) < TIE else p,
+        "difference": difference.value,
+        "interval": difference.interval(level, UNBOUNDED),
+        "p": 1.0 if p is not None and abs(difference.value) < TIE else p,
         "smallest_difference": smallest,
     }
 

@@ -22,12 +22,14 @@ from pathlib import Path
 
 from text_metrics.console import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.core_api import parse_choice, parse_level
+from text_metrics.files.columns import without_value
 from text_metrics.files.listing import named_files
 from text_metrics.files.storage import check_outputs, parse_json, parse_path, write_jsonl
 from text_metrics.options import (
     add_confidence,
     add_keys,
     add_one_system,
+    add_quiet,
     add_settings,
     check_strip,
     parse_pairs,
@@ -39,19 +41,9 @@ from text_metrics.reporting.results import MEASURES
 
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns", "column")
-# What is written into the folder of the report.
-_FILES = (
-    "report.json",
-    "index.html",
-    "table.md",
-    "table.tex",
-    "tables.tex",
-    "methods.tex",
-    "signatures.tex",
-    "refs.bib",
-    "bad.jsonl",
-    "figures",
-)
+# Files in the folder of the report.
+_FILES: tuple[str, ...] = ("report.json", "index.html", "table.md", "bad.jsonl", "figures")
+_FILES += ("table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib")
 
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -88,7 +80,7 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--difference", type=float, metavar="X", help=help)
     parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_quiet(parser)
     options = parser.parse_args(words)
     options.files = named_files(options.files)
     if options.system_key is not None and len(options.files) > 1:
@@ -138,6 +130,8 @@ def main(words: Sequence[str] | None = None) -> int:
     inputs = read_inputs(options)
     notices = Notices()
     for row in inputs.bad:
+        if options.no_texts:
+            row["error"] = without_value(row["error"])
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
     for name, marks in inputs.marks.items():

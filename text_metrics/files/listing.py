@@ -121,7 +121,7 @@ def _files_of_pattern(pattern: Path) -> Listing:
 
 
 def _without_own(paths: Iterable[Path]) -> tuple[list[Path], list[Path], dict[str, list[str]]]:
-    """Part paths into files, folders, and by the reason the names of those that a command wrote."""
+    """Divide paths into files, folders, and files that commands wrote, by the reason."""
     files = []
     folders = []
     own: dict[str, list[str]] = {}
@@ -147,7 +147,7 @@ def fixed_folder(pattern: Path) -> Path:
 
 
 def output_beside(path: Path) -> Path:
-    """Return the path beside which an output of some data is written: for a pattern, without its wildcards.
+    """Return the base path of an output: for a pattern, without its wildcards.
 
     For `runs/*.jsonl`, it is `runs/all.jsonl`, and for `runs/day-*/a.jsonl`, it is `runs/day-a.jsonl`.
     """
@@ -211,7 +211,7 @@ def _is_own(path: Path, takes_answers: bool) -> bool:
 
 
 def _repeats(path: Path, paths: Sequence[Path]) -> bool:
-    """Tell whether a file that is named beside others is a record, or holds scores of one of them; it is ignored."""
+    """Tell whether to ignore a named file: a record of a command, or the scores of another named file."""
     writer = find_writer(path)
     if writer is None:
         return False
@@ -231,7 +231,7 @@ def _is_scored(writer: Written, data: Path) -> bool:
 
 
 def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
-    """Return the stem of a path, with as many of its folders as tell it from the others."""
+    """Return the stem of a path, with as many of its folders as make it unique."""
     parts = _parts(path)
     rivals = [_parts(other) for other in paths if other is not path]
     for depth in range(1, len(parts)):

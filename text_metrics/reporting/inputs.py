@@ -323,7 +323,7 @@ def read_inputs(options: argparse.Namespace, tables: Mapping[Path, Table] = {}) 
     form = form_of(options)
     columns = [
         Column("quality", options.quality_key, True, (-LARGEST_RATING, LARGEST_RATING), options.quality_scale),
-        Column("contexts", options.context_key),
+        Column("contexts", options.context_key, is_optional=True),
         Column("classes", options.classes_key, True),
     ]
     columns = [column for column in columns if column.name is not None]

@@ -37,7 +37,7 @@ from text_metrics.core_api import (
     tied_ranks,
 )
 from text_metrics.loading import load_metric
-from text_metrics.questions.rarefied import rarefied
+from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.caveats import MOST, find_caveats, find_short_texts
 from text_metrics.reporting.inputs import SETTINGS, Inputs, column_names, read_frame, read_sets
 from text_metrics.reporting.lengths import cut_to_shortest, word_counts
@@ -466,10 +466,7 @@ def score(
     embedding_settings = {**encoder, "contexts": contexts}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
-        metric = load_metric(name)
-        if k is None:
-            return metric.compute(predictions=sets, **settings)
-        return rarefied(metric, sets, k, **settings)
+        return score_sets(load_metric(name), sets, settings, k)
 
     scores: dict[str, tuple[Any, str]] = {}
     by_set = None
