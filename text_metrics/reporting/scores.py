@@ -316,6 +316,7 @@ def build(inputs: Inputs, choices: Choices, settings: Mapping[str, Any]) -> Repo
         stripped=stripped,
         spread=spread,
         set_sizes=[int(inputs.sizes.min()), int(inputs.sizes.max())],
+        n_texts=int(inputs.sizes.sum()),
         order=order,
         are_steps=steps is not None,
         power=find_power(metrics[0], choices),
