@@ -147,6 +147,15 @@ def test_other_metrics_are_named_unless_the_lengths_doubt_them(five):
     assert f"on which {', '.join(metric.title for metric in others[1:-1])} and {others[-1].title} depend" in said
 
 
+def test_lengths_of_people_do_not_doubt_the_order_of_systems(five):
+    people = [[f"{'dog ' * 20}{word}." for word in ("cat", "rain")]] * 24
+    made = make(five, people=people)
+    doubts = {caveat.kind: caveat for caveat in made.caveats}
+    assert LENGTHS not in doubts
+    assert doubts["lengths beside people"].systems == [0, 1, 2, 3, 4]
+    assert "differ in length" not in made.sentences["first"]
+
+
 def test_the_p_of_the_next_system_is_its_own(five):
     made = make({name: five[name] for name in ("T=1.3", "T=0.5", "T=0.3", "T=1.0")})
     metric = made.metrics[0]
