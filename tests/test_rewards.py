@@ -610,16 +610,14 @@ def test_the_environment_of_the_page_rewards_attempts():
     """It is run where verifiers is installed, which needs other versions than the suite."""
     pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
     import verifiers.v1 as vf
+    from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 
     names = {}
     exec(compile(read_programs()[4], "training.md", "exec"), names)
     task = vf.Task(vf.TaskData(prompt="what sleeps in the house"))
-    config = vf.BaseAgentConfig() if hasattr(vf, "BaseAgentConfig") else vf.AgentConfig()
     traces = []
     for text in ("the cat", "a cat", "my uncle"):
-        trace = vf.Trace(
-            task=vf.TraceTask(type="task", data=task.data), agent=vf.AgentInfo(name="agent", config=config)
-        )
+        trace = Trace(task=TraceTask(type="task", data=task.data), agent=AgentInfo(config=vf.AgentConfig()))
         trace.root_reply = text
         traces.append(trace)
     episode = vf.Episode(task=traces[0].task, traces=traces)

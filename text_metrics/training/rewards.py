@@ -215,8 +215,10 @@ class RewardFunction:
             warn(
                 f"set_size={self.set_size} is wrong: the prompts have {size} consecutive completions, which are a set."
             )
-        self._has_rewarded |= size >= (_FEWEST if self.quality is None else 2)
-        if is_training and not self._has_rewarded:
+        fewest = _FEWEST if self.quality is None else 2
+        self._has_rewarded |= size >= fewest
+        # A caller that is not of TRL may be evaluating fewer texts than it trains with.
+        if size < fewest and is_training and (by_trainer or not self._has_rewarded):
             raise ValueError(
                 f"{self.__name__} needs 3 completions of a prompt, or 2 and quality, because all rewards of a smaller "
                 f"set are equal. Got sets of {size}."
