@@ -109,8 +109,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     data = parser.parse_args().data
-    for table in (measure_advantages(), measure_rewards(data), measure_times(data)):
-        print(table.to_string(index=False, float_format=lambda value: f"{value:.3f}"), end="\n\n", flush=True)
+    show(measure_advantages())
+    show(measure_rewards(data))
+    show(measure_times(data))
+
+
+def show(table: pandas.DataFrame) -> None:
+    """Print a table."""
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.3f}"), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

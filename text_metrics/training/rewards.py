@@ -284,7 +284,7 @@ def _ask_trainer(columns: Mapping[str, Any]) -> tuple[int | None, bool]:
     return trainer.num_generations if is_training else trainer.num_generations_eval, is_training
 
 
-def _distinct_shares(classes: list[int]) -> list[float]:
+def _distinct_shares(classes: list[int]) -> list[float | None]:
     """Return for each text of a set the share of the others that are not of its class, in [0, 1]."""
     n = len(classes)
     sizes = Counter(classes)
